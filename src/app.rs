@@ -1,4 +1,4 @@
-//! What the handlers work with: handles of the parts below, and nothing of who makes or serves them.
+//! The shared state of the handlers: handles of the lower layers, independent of how these are created and served.
 
 use actix_web::web::Data;
 use hotline_actors::Engine;
@@ -11,26 +11,25 @@ use crate::metrics::Metrics;
 use crate::templates::Templates;
 use crate::webhooks::Webhooks;
 
-/// The handles. What stands before the handlers has its own ([`crate::web::Front`]), and so have the providers' calls and
-/// the visitors.
+/// The handles. The middleware has its own ([`crate::web::Front`]), and so have the hooks and the visitor's door.
 pub struct App {
-    /// Every actor.
+    /// The engine, which runs all actors.
     pub engine: Engine,
-    /// Who is believed when it says for whom a connection was made.
+    /// Proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// The files of messages.
+    /// Stores the files of messages.
     pub media: Media,
-    /// The templates of channels, as their providers told them lately.
+    /// The templates of channels, as last read from their providers.
     pub templates: Templates,
-    /// The way to the endpoints of webhooks.
+    /// Sends requests to webhooks.
     pub webhooks: Webhooks,
-    /// What is counted.
+    /// The metrics.
     pub figures: Data<Metrics>,
     stopping: watch::Sender<bool>,
 }
 
 impl App {
-    /// The handles of a service that runs.
+    /// Assembles the handles of a running service.
     pub fn new(
         engine: Engine,
         trusted_proxies: Vec<IpNet>,
@@ -42,31 +41,31 @@ impl App {
         Self { engine, trusted_proxies, media, templates, webhooks, figures, stopping: watch::Sender::new(false) }
     }
 
-    /// The tables, as a company asks them: the one way of a handler to a statement, and to the transaction of a plain
-    /// change.
+    /// The database on behalf of a company: handlers run every statement, and the transaction of every plain change,
+    /// through this.
     pub fn db(&self, company: CompanyId) -> Db<'_> {
         self.engine.store().db(company)
     }
 
-    /// Drops what is known of a company, but for what the engine drops itself.
+    /// Drops everything known of a company, except what the engine drops itself.
     pub fn forget(&self, company: CompanyId) {
-        // Files are found by their names; what is counted is not counted by company, but for what the dispatcher of
-        // webhooks takes back itself. A test of a webhook ends with its request.
+        // Files are found by their names. Metrics are not counted by company, except some that the dispatcher of
+        // webhooks subtracts itself. A test of a webhook ends with its request.
         let Self { engine: _, trusted_proxies: _, media: _, templates, webhooks: _, figures: _, stopping: _ } = self;
         templates.forget(company);
     }
 
-    /// Whether the service is on its way down.
+    /// Whether the service is shutting down.
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
 
-    /// Tells when it begins to go down: what lasts longer than a request must end then.
+    /// Signals the start of the shutdown: streams and sockets must end then.
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.stopping.subscribe()
     }
 
-    /// The service begins to go down.
+    /// Starts the shutdown.
     pub fn begin_stopping(&self) {
         self.stopping.send_replace(true);
     }

@@ -1,7 +1,7 @@
 //! Hotline: a customer-service and CRM API in one binary.
 //!
-//! This crate is the outside: HTTP, the command line, and the order in which everything starts and stops. What is
-//! live is in `hotline-actors`, what is durable in `hotline-persistence`.
+//! This crate is the outer layer: HTTP, the command line, and the order of startup and shutdown. Live records are in
+//! `hotline-actors`, storage is in `hotline-persistence`.
 
 pub mod api;
 pub mod app;

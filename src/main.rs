@@ -8,7 +8,7 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    // Tests make the process fail at named points; without the feature nothing of it is compiled.
+    // Tests inject failures at named points; without the feature no code for this is compiled.
     #[cfg(feature = "failpoints")]
     let _points = hotline_persistence::fail::FailScenario::setup();
     actix_rt::System::new().block_on(hotline::cli::run())

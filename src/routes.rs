@@ -1,4 +1,4 @@
-//! Every route on one screen.
+//! The route tables.
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
@@ -37,7 +37,7 @@ use crate::web::modules::{API, PANEL_API};
 use crate::web::schema::Schemas;
 use crate::web::{Front, Input, request_id};
 
-/// What is served and has no operation: the document itself, and files.
+/// Paths that are served and have no operation in the document: the document itself, and files.
 const OUTSIDE: [&str; 8] = [
     openapi::PATH,
     openapi::PANEL_PATH,
@@ -49,28 +49,28 @@ const OUTSIDE: [&str; 8] = [
     pages::PATHS[2],
 ];
 
-/// What the routes work with. Cheap to clone.
+/// The shared state of all routes. Cheap to clone.
 #[derive(Clone)]
 pub struct Handles {
-    /// What the handlers work with.
+    /// The handlers' state.
     pub app: Data<App>,
-    /// What streams of events share.
+    /// The state of event streams.
     pub tails: Data<events::Tails>,
-    /// What providers' calls share.
+    /// The state of the hooks.
     pub hooks: Data<Hooks>,
-    /// What visitors may ask.
+    /// The state of the visitor's door.
     pub visitors: Data<Visitors>,
-    /// What people who sign in share.
+    /// The state of the panel.
     pub panel: Data<Panel>,
-    /// The page of the demo, if this is one.
+    /// The demo's page, if this is a demo.
     pub demo: Data<Demo>,
-    /// The API document.
+    /// The API documents.
     pub document: Data<Document>,
-    /// What stands before the handlers.
+    /// The state of the middleware.
     pub front: Front,
 }
 
-/// Adds everything that is served.
+/// Registers all routes.
 pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
         let Handles { app, tails, hooks, visitors: of_visitors, panel: of_people, demo, document, front } = handles;
@@ -83,7 +83,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .app_data(of_people)
             .app_data(demo)
             .app_data(document)
-            // First what is asked most: the router compares one after the other.
+            // The most frequent routes come first: the router compares them one after the other.
             .configure(api)
             .configure(serve_health)
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
@@ -216,14 +216,14 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/events/stream").get("streamEvents", events::stream, "Stream events");
 }
 
-/// The endpoints of the API, to be served.
+/// The endpoints of the API, with their handlers.
 fn served() -> Vec<At> {
     let mut table = Table::served(noun);
     endpoints(&mut table);
     table.finish()
 }
 
-/// The same for people, with what they alone ask for in a company.
+/// The endpoints for people at the panel: the API's, and those of the panel within a company.
 fn served_to_people() -> Vec<At> {
     let mut table = Table::served(noun);
     endpoints(&mut table);
@@ -231,7 +231,7 @@ fn served_to_people() -> Vec<At> {
     table.finish()
 }
 
-/// Every path that is served, as the figures name them.
+/// Every path that is served, as the metrics name them.
 pub fn paths() -> Vec<String> {
     let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
     paths.extend(beside(&mut Schemas::new()).iter().map(Operation::whole_path));
@@ -241,19 +241,19 @@ pub fn paths() -> Vec<String> {
     paths
 }
 
-/// What people who sign in share.
+/// The state of the panel.
 pub fn panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
     Panel::new(served_to_people().iter().chain(&panel::served()), mailer, admins_need_factor)
 }
 
-/// What every endpoint takes and answers; the schemas it refers to are added to `schemas`.
+/// The operations of every endpoint; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, noun);
     endpoints(&mut table);
     table.finish().into_iter().flat_map(|at| at.operations).collect()
 }
 
-/// The same of what is served beside the API: to visitors, to providers, and to whoever watches the process.
+/// The operations outside the API: for visitors, providers and monitoring.
 pub fn beside(schemas: &mut Schemas) -> Vec<Operation> {
     let mut operations = visitors::operations(schemas);
     operations.extend(hooks::operations(schemas));
@@ -263,7 +263,7 @@ pub fn beside(schemas: &mut Schemas) -> Vec<Operation> {
     operations
 }
 
-/// What people who have signed in may ask for; the schemas it refers to are added to `schemas`.
+/// The operations of the panel's API; the schemas they refer to are added to `schemas`.
 pub fn panel_operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, noun);
     endpoints(&mut table);
@@ -304,16 +304,17 @@ fn serve_health(services: &mut ServiceConfig) {
     }
 }
 
-/// The endpoints behind what stands before each of them.
+/// Registers the endpoints, each behind its middleware.
 fn api(services: &mut ServiceConfig) {
-    // A scope for each noun: the router compares paths one after the other, and passes by a whole noun at once.
+    // One scope per noun: the router compares paths one after the other, and so skips all paths of another noun at
+    // once.
     for (noun, paths) in served().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{API}{noun}")).wrap(from_fn(admit)).default_service(web::to(no_such_route));
         services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
     }
 }
 
-/// The same for people, and what they alone ask for.
+/// Registers the endpoints for people at the panel.
 fn api_of_people(services: &mut ServiceConfig) {
     for (noun, paths) in served_to_people().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::in_company));
@@ -334,19 +335,19 @@ fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
     groups
 }
 
-/// Bytes of the body at a path, for who reads it before its handler does.
+/// The maximum body size at a path, for the middleware that reads the body before its handler does.
 pub fn body_bytes_max(path: &str) -> usize {
     let path = path.strip_prefix(PANEL_API).or_else(|| path.strip_prefix(API));
     let is_import = path == Some("/contacts/import");
     if is_import { <contacts::Import as Input>::BYTES_MAX } else { JSON_BYTES_MAX }
 }
 
-/// Endpoints that come together.
+/// Groups of endpoints.
 trait Together {
-    /// The five endpoints of a plain noun, whose records together are called `many`.
+    /// The five endpoints of a plain noun; `many` is the plural of its records.
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
 
-    /// The same of a noun whose records are read in their list only.
+    /// The endpoints of a noun whose records can only be read as a list.
     fn listed<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
 }
 
@@ -388,12 +389,12 @@ fn add_plain<'t, 's, T: Plain>(
         .says(format!("Deletes {a}."))
 }
 
-/// The first part of a path, with its slash.
+/// The first segment of a path, with its leading slash.
 fn noun(path: &str) -> &str {
     path.get(1..).and_then(|rest| rest.find('/')).map_or(path, |end| &path[..=end])
 }
 
-/// Words as the name of a type: `wrap-up category` is `WrapupCategory`.
+/// Converts words to a type name: `wrap-up category` becomes `WrapupCategory`.
 fn type_name_of(words: &str) -> String {
     let word = |word: &str| {
         let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
@@ -402,5 +403,5 @@ fn type_name_of(words: &str) -> String {
     words.split(' ').map(word).collect()
 }
 
-/// What stands around every route: the request's name.
+/// The middleware around every route, which assigns the request's id.
 pub use request_id::name_request;

@@ -1,15 +1,15 @@
-//! TLS of the calls this process makes: `rustls` over `ring`, which is built in seconds. Nobody else links a backend
-//! in, so every client is made here; `clippy.toml` enforces it.
+//! TLS of outgoing calls: `rustls` with `ring`, which compiles in seconds. No dependency links a TLS backend, so every
+//! client must be created here; `clippy.toml` enforces this.
 
 use rustls::crypto::ring::default_provider;
 
-/// Makes `ring` the process's backend. A second time changes nothing.
+/// Installs `ring` as the process's crypto provider. Further calls have no effect.
 pub fn install() {
-    // Refused when it is there already.
+    // An error means that it is already installed.
     let _ = default_provider().install_default();
 }
 
-/// A client to be set up.
+/// A builder for an HTTP client.
 #[allow(clippy::disallowed_methods)] // The one place.
 pub fn client() -> reqwest::ClientBuilder {
     install();

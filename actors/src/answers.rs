@@ -1,8 +1,8 @@
-//! How an actor's answer finds its way back to who asked, once what it tells is durable.
+//! Delivers an actor's reply to its caller, once the state it reports is durable.
 //!
-//! The journal releases many answers at a time, on a thread of its own, and waking another thread is a system call.
-//! So each thread that serves requests has a `Gate`: answers are laid before it, the first of them wakes the thread,
-//! and the thread hands out all of them.
+//! The journal completes many replies at a time, on a thread of its own, and waking another thread is a system call. So
+//! each request thread has a `CompletionQueue`: replies are queued, the first one wakes the thread, and the thread
+//! delivers them all.
 
 use std::cell::OnceCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ thread_local! {
     static GATE: OnceCell<CompletionQueue> = const { OnceCell::new() };
 }
 
-/// Where answers for callers on one thread come in.
+/// The queue of replies to callers on one thread.
 #[derive(Clone)]
 pub(crate) struct CompletionQueue(Arc<Inner>);
 
@@ -28,13 +28,13 @@ struct Inner {
     arrived: Notify,
 }
 
-/// An answer on its way.
+/// A queued reply.
 trait Pass: Send {
     fn pass(self: Box<Self>);
 }
 
 impl CompletionQueue {
-    /// Opens the gate of this thread, whose actix arbiter then hands out what comes in. Once.
+    /// Opens the queue of this thread, whose actix arbiter then delivers its replies. Once.
     pub(crate) fn open() {
         GATE.with(|gate| {
             gate.get_or_init(|| {
@@ -45,7 +45,7 @@ impl CompletionQueue {
         });
     }
 
-    /// The gate of this thread, if it has one.
+    /// The queue of this thread, if it has one.
     fn here() -> Option<Self> {
         GATE.with(|gate| gate.get().cloned())
     }
@@ -83,42 +83,43 @@ async fn hand_out(gate: Arc<Inner>) {
     }
 }
 
-/// What a caller waits for.
+/// The reply that a caller waits for.
 pub type Outcome<R> = Result<R, Refusal>;
 
-/// Where the answer to one command goes. Dropped, it tells of a defect.
+/// The recipient of the reply to one command. Dropping it without a reply reports a defect to the caller.
 pub struct ReplyTo<R> {
     to: oneshot::Sender<Outcome<R>>,
     gate: Option<CompletionQueue>,
 }
 
 impl<R: Send + 'static> ReplyTo<R> {
-    /// An answer to a caller on this thread.
+    /// Creates the reply channel of a caller on this thread.
     pub(crate) fn expected() -> (Self, oneshot::Receiver<Outcome<R>>) {
         let (to, answered) = oneshot::channel();
         (Self { to, gate: CompletionQueue::here() }, answered)
     }
 
-    /// Whether the caller is still there.
+    /// Whether the caller still waits.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.to.is_closed()
     }
 
-    /// Answers.
+    /// Sends the reply.
     pub(crate) fn give(mut self, outcome: Outcome<R>) {
         match self.gate.take() {
             Some(gate) if !gate.is_here() => gate.bring(Box::new(Given { to: self.to, outcome })),
-            // A caller that went away does not wait any more.
+            // The receiver is gone if the caller was cancelled.
             _ => drop(self.to.send(outcome)),
         }
     }
 
-    /// Answers once an entry is durable.
+    /// Sends the reply once an entry is durable.
     pub(crate) fn give_once(self, durable: Durable, reply: R) {
         durable.notify(Box::new(Kept { given: Given { to: self.to, outcome: Ok(reply) }, gate: self.gate }));
     }
 
-    /// Answers once everything up to `seq` is durable: what somebody has seen must be, before anyone hears of it.
+    /// Sends the reply once everything up to `seq` is durable: state that was read must be durable before the caller
+    /// sees it.
     pub(crate) fn give_after(self, log: &ChangeLog, seq: Seq, outcome: Outcome<R>) {
         if log.durable() >= seq {
             return self.give(outcome);
@@ -139,12 +140,12 @@ struct Given<R> {
 impl<R: Send> Pass for Given<R> {
     fn pass(self: Box<Self>) {
         let Self { to, outcome } = *self;
-        // A caller that went away does not wait any more.
+        // The receiver is gone if the caller was cancelled.
         let _ = to.send(outcome);
     }
 }
 
-/// Kept back until its entry is durable.
+/// A reply that waits until its entry is durable.
 struct Kept<R> {
     given: Given<R>,
     gate: Option<CompletionQueue>,
@@ -165,7 +166,7 @@ impl<R: Send + 'static> Waiter for Kept<R> {
 impl<R: Send> Pass for Kept<R> {
     fn pass(self: Box<Self>) {
         let Given { to, outcome } = self.given;
-        // A caller that went away does not wait any more.
+        // The receiver is gone if the caller was cancelled.
         let _ = to.send(outcome);
     }
 }

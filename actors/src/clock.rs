@@ -1,8 +1,9 @@
-//! The time, as the service tells it.
+//! The service's clock.
 
 use chrono::{DateTime, SubsecRound, Utc};
 
-/// Now, in the milliseconds the API shows: what is answered, journaled, stored and read back is the same.
+/// The current time in milliseconds, the resolution of the API: a time is the same in answers, the journal and the
+/// tables.
 pub fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(3)
 }

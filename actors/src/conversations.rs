@@ -1,19 +1,19 @@
-//! Which ticket a contact talks in, for one channel: the one place where opening races are settled.
+//! The slots of one channel: which ticket each contact talks in. All races between openings are settled here.
 //!
-//! A slot is locked while a ticket is opened or reopened, from the look at it to the entry in the log; nothing in
-//! between waits. So at any concurrency a contact has one open ticket on a channel at most, and no two can follow
-//! each other in the wrong order in the journal.
+//! A slot is locked while a ticket is opened or reopened, from the check to the entry in the log, without any await in
+//! between. So a contact has at most one open ticket on a channel at any concurrency, and the journal has openings in
+//! their actual order.
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use hotline_persistence::{ContactId, TicketId};
 
-/// A contact's conversation on a channel.
+/// The slot of a contact on a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// This ticket is open.
     Open(TicketId),
-    /// None is open; this one was the latest, and is hot.
+    /// None is open; this one was the latest and is hot.
     Closed(TicketId),
 }
 
@@ -24,22 +24,22 @@ pub struct Conversations {
 }
 
 impl Conversations {
-    /// From the open tickets of a channel.
+    /// Creates the slots from the open tickets of a channel.
     pub fn of(open: impl IntoIterator<Item = (ContactId, TicketId)>) -> Self {
         let slots = open.into_iter().map(|(contact, ticket)| (contact, Slot::Open(ticket))).collect();
         Self { slots }
     }
 
-    /// Where a contact stands; none when no ticket is open and none of theirs is hot.
+    /// The slot of a contact; none when no ticket is open and none of theirs is hot.
     pub fn get(&self, contact: ContactId) -> Option<Slot> {
         self.slots.get(&contact).map(|slot| *slot)
     }
 
-    /// Lets `open` make a ticket the open one, with the slot locked. `open` is told which ticket is open now, and
-    /// answers the one that is afterwards, or refuses.
+    /// Locks the slot and runs `open`, which makes a ticket the open one. `open` receives the ticket that is open now,
+    /// and returns the one that is open afterwards, or refuses.
     ///
     /// # Errors
-    /// Whatever `open` says; the slot is then as it was.
+    /// The error of `open`; the slot is then unchanged.
     pub fn open<T, E>(
         &self,
         contact: ContactId,
@@ -63,7 +63,7 @@ impl Conversations {
         }
     }
 
-    /// Notes that a ticket was closed, unless another one is open already.
+    /// Records that a ticket was closed, unless another one is open already.
     pub fn closed(&self, contact: ContactId, ticket: TicketId) {
         if let Some(mut slot) = self.slots.get_mut(&contact)
             && *slot == Slot::Open(ticket)
@@ -72,17 +72,17 @@ impl Conversations {
         }
     }
 
-    /// Forgets a closed ticket that is not hot any more.
+    /// Removes a closed ticket that is no longer hot.
     pub fn cooled(&self, contact: ContactId, ticket: TicketId) {
         self.slots.remove_if(&contact, |_, slot| *slot == Slot::Closed(ticket));
     }
 
-    /// Contacts with an open ticket or a hot one.
+    /// The number of contacts with an open or hot ticket.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether nobody talks here.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

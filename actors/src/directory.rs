@@ -1,5 +1,5 @@
-//! Every company's tokens, channels, queues, users, wrap-up types and global variables, in memory: what a request
-//! needs to know before it reaches an actor, and an actor to decide, while the database is away as well.
+//! The directory: every company's tokens, channels, queues, users, wrap-up types and global variables, in memory.
+//! Requests and decisions need no database for them, and so work during an outage.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -23,10 +23,10 @@ use tokio::sync::watch;
 
 use crate::map::IdMap;
 
-/// How often everything is loaded anew, should a notification have been lost without the connection breaking.
+/// Interval between full reloads, in case a notification was lost while the connection stayed up.
 pub const RELOAD_EVERY: Duration = Duration::from_secs(60);
 
-/// Pause before the news are listened to again after the database went away.
+/// Pause before reconnecting to the notifications after a database outage.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
 /// The directory of all companies. Cheap to clone.
@@ -38,16 +38,16 @@ pub struct Directory {
 struct Inner {
     companies: IdMap<CompanyId, Arc<Organization>>,
     tokens: IdMap<KeyHash, Arc<Token>>,
-    /// Channels by their public keys, which name them where no company token is held.
+    /// Channels by their public keys, which identify them where there is no company token.
     public_keys: DashMap<String, (CompanyId, ChannelId)>,
-    /// How many organizations were loaded: each is another version.
+    /// The number of organizations loaded, from which each gets its version.
     versions: AtomicU64,
-    /// Raised with every change.
+    /// Notified of every change.
     changed: watch::Sender<()>,
     loads: DashMap<CompanyId, Arc<Loads>>,
-    /// How often everything is loaded anew.
+    /// Interval between full reloads.
     reload_every: Duration,
-    /// What opens the secrets of channels.
+    /// The keys that decrypt the secrets of channels.
     keys: Keyring,
 }
 
@@ -66,14 +66,14 @@ impl Default for Inner {
     }
 }
 
-/// The loads of one company: one at a time, so that an older one never takes the place of a newer one.
+/// The loads of one company. They run one at a time, so that an older result never replaces a newer one.
 #[derive(Default)]
 struct Loads {
-    /// How many were asked for.
+    /// The number of loads requested.
     asked: AtomicU64,
-    /// Up to which of them the directory is loaded. Locked by the load that runs.
+    /// The last request that the directory includes. Locked by the running load.
     loaded: tokio::sync::Mutex<u64>,
-    /// Who is about to be deleted.
+    /// Records that are about to be deleted.
     leaving: Mutex<Vec<Removal>>,
 }
 
@@ -83,8 +83,8 @@ impl Loads {
     }
 }
 
-/// A record that is about to be deleted: in memory it is not active, whatever the tables say, so nothing new refers
-/// to it. An agent who is about to leave a queue is none of it any more.
+/// A record that is about to be deleted. In memory it is inactive, whatever the tables say, so nothing new refers to
+/// it. An agent who is about to leave a queue is no longer a member of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Removal {
@@ -118,14 +118,14 @@ impl Removal {
 /// A token in memory.
 #[derive(Debug)]
 pub struct Token {
-    /// As stored.
+    /// The stored row.
     pub row: TokenRow,
-    /// Where it may be used from; anywhere when there is none.
+    /// The networks it may be used from; empty: any.
     allowed: Vec<IpNet>,
     use_: Arc<Use>,
 }
 
-/// When a token was used last, in milliseconds since 1970, and how much of that is in the table.
+/// When a token was last used, in milliseconds since 1970, and the last such time written to the table.
 #[derive(Debug, Default)]
 struct Use {
     last_ms: AtomicI64,
@@ -135,7 +135,7 @@ struct Use {
 impl Token {
     fn new(row: TokenRow, use_: Arc<Use>) -> Self {
         let net = |entry: &String| {
-            // What the table holds and nobody can read allows nothing.
+            // An entry that cannot be parsed allows no address.
             let parsed = entry.parse().or_else(|_| entry.parse::<IpAddr>().map(IpNet::from));
             parsed.unwrap_or(IpNet::V4(Ipv4Net::new_assert(std::net::Ipv4Addr::UNSPECIFIED, 32)))
         };
@@ -149,7 +149,7 @@ impl Token {
             || address.is_some_and(|address| self.allowed.iter().any(|range| range.contains(&address)))
     }
 
-    /// Notes a use; it is written to the table behind the requests.
+    /// Records a use; it is written to the table later.
     pub fn note_use(&self, at: DateTime<Utc>) {
         self.use_.last_ms.store(at.timestamp_millis(), Ordering::Relaxed);
     }
@@ -167,7 +167,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// A directory of these companies only, for tests and benches of what stands above.
+    /// A directory of these companies only, for tests and benches of the layers above.
     pub fn of(organizations: impl IntoIterator<Item = Organization>) -> Self {
         let directory = Self::default();
         for organization in organizations {
@@ -181,23 +181,23 @@ impl Directory {
         self.inner.companies.get(&id).map(|company| company.clone())
     }
 
-    /// The slot a company is in, or none: there is no such company, or it was made a moment ago.
+    /// The slot of a company; none if the company does not exist or was created a moment ago.
     pub fn slot(&self, id: CompanyId) -> Option<Slot> {
         self.inner.companies.get(&id).map(|organization| organization.company.slot)
     }
 
-    /// The companies that are in slots like this.
+    /// The companies in the slots that match.
     pub fn companies_in(&self, is_meant: impl Fn(Slot) -> bool) -> Vec<CompanyId> {
         let companies = self.inner.companies.iter();
         companies.filter(|entry| is_meant(entry.company.slot)).map(|entry| *entry.key()).collect()
     }
 
-    /// The token with this key's hash, or none. Whether it is still good is for the caller to see.
+    /// The token with this key's hash, or none. The caller must check its validity.
     pub fn token(&self, hash: &KeyHash) -> Option<Arc<Token>> {
         self.inner.tokens.get(hash).map(|token| token.clone())
     }
 
-    /// Hears of every change of any company, for those who wait for one.
+    /// Notifies of every change of any company.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.inner.changed.subscribe()
     }
@@ -213,10 +213,10 @@ impl Directory {
         self.company(company).map(|organization| (organization, channel))
     }
 
-    /// Writes when tokens of the companies that are `owned` were used last, as far as the table does not know.
+    /// Writes the last uses of tokens of `owned` companies that the table does not have yet.
     ///
     /// # Errors
-    /// When the database cannot answer; the next call tries again.
+    /// When the database cannot answer; the next call retries.
     pub async fn write_uses(&self, db: impl Database<'_>, owned: impl Fn(CompanyId) -> bool) -> Result<()> {
         let mut uses: Vec<(TokenId, i64, Arc<Use>)> = Vec::new();
         for token in &self.inner.tokens {
@@ -237,8 +237,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Follows the tables' news for as long as the process lives: a change from anywhere is seen within a second. Who
-    /// listens to events hears of those that others have told.
+    /// Follows the tables' notifications for the life of the process: every change is seen within a second.
+    /// Notifications of events are passed on to `events`.
     pub async fn follow(self, db: PgPool, events: Option<Arc<EventNews>>, webhooks: Arc<WebhookNews>) {
         loop {
             if let Err(error) = self.listen(&db, events.as_deref(), &webhooks).await {
@@ -250,11 +250,11 @@ impl Directory {
 
     async fn listen(&self, db: &PgPool, events: Option<&EventNews>, webhooks: &WebhookNews) -> Result<()> {
         let mut news = DirectoryEvents::listen(db).await?;
-        // What happened while nobody listened is seen now.
+        // Changes may have been missed while disconnected, so everything is reloaded.
         events.iter().for_each(|events| events.tell_all());
         webhooks.tell_all();
         self.reload_all(db).await?;
-        // By the clock, however many news there are in between: the lost one is none of them.
+        // On a fixed interval, however many notifications arrive in between: a lost one is not among them.
         let mut clock = tokio::time::interval(self.inner.reload_every);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         clock.tick().await;
@@ -285,8 +285,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Loads a company anew: afterwards the directory holds everything that was committed before the call. However
-    /// many ask while one load runs, one more serves them all.
+    /// Reloads a company: afterwards the directory has everything that was committed before the call. Any number of
+    /// calls during one load share the next one.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -297,7 +297,7 @@ impl Directory {
         if *loaded >= asked {
             return Ok(());
         }
-        // This read serves every request for a refresh up to now.
+        // This load serves every request made up to now.
         let served = loads.asked.load(Ordering::Acquire);
         match organization::load(db, &self.inner.keys, id).await? {
             Some(mut organization) => {
@@ -314,10 +314,10 @@ impl Directory {
         self.inner.loads.entry(id).or_default().clone()
     }
 
-    /// From here on a record is not active in memory, until [`Directory::stays`].
+    /// Makes a record inactive in memory, until [`Directory::stays`].
     pub(crate) async fn leaves(&self, id: CompanyId, what: Removal) {
         let loads = self.loads(id);
-        // Between two loads, or one that began before would bring it back.
+        // Between two loads, because one that began before would make the record active again.
         let _between = loads.loaded.lock().await;
         loads.leaving().push(what);
         if let Some(known) = self.company(id) {
@@ -327,11 +327,11 @@ impl Directory {
         }
     }
 
-    /// The record is gone, or stays after all; the next load shows which.
+    /// Undoes [`Directory::leaves`]; the next load shows whether the record still exists.
     pub(crate) fn stays(&self, id: CompanyId, what: Removal) {
         let loads = self.loads(id);
         let mut leaving = loads.leaving();
-        // As often as it was to leave, so often it stays: two may delete it at once.
+        // Removes one mark only: two requests may delete the record at once.
         if let Some(index) = leaving.iter().position(|other| *other == what) {
             leaving.swap_remove(index);
         }

@@ -1,7 +1,7 @@
-//! Who gets a new ticket: the one place where it is decided.
+//! Distribution: chooses the agent of each new ticket.
 //!
-//! A company whose queues distribute has a [`Assigner`]. It is locked from the choice to the ticket's entry in the log, and
-//! nothing in between waits: openings of all channels take their turns here, and no two get the same one.
+//! A company whose queues distribute has an [`Assigner`]. It is locked from the choice to the ticket's entry in the
+//! log, without any await in between: openings on all channels are serialized here, and no two take the same turn.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -16,62 +16,62 @@ use tokio::sync::watch;
 use crate::map::IdMap;
 use crate::tickets::{Open, Ticket, waiting_in};
 
-/// How long loads are not counted again after that failed.
+/// Pause before loads are counted again after a failure.
 const COUNT_PAUSE: Duration = Duration::from_secs(5);
 
-/// The desks of the companies that distribute.
+/// The assigners of the companies that distribute.
 #[derive(Default)]
 pub(crate) struct Desks {
     desks: IdMap<CompanyId, Arc<Assigner>>,
 }
 
-/// What one company distributes by.
+/// The assigner of one company.
 #[derive(Default)]
 pub(crate) struct Assigner {
     state: Mutex<State>,
-    /// Told when a count has ended, well or not.
+    /// Notified when a count has ended, successfully or not.
     counted: watch::Sender<()>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Who got the last ticket of each queue, since the process started.
+    /// The last agent of each queue, since the process started.
     last: HashMap<QueueId, UserId>,
-    /// Who has each open ticket, once that is counted: a few dozen bytes for a ticket that is open.
+    /// The agent of each open ticket, once counted: a few dozen bytes per open ticket.
     holders: HashMap<TicketId, UserId>,
-    /// How many each has.
+    /// The number of open tickets of each agent.
     loads: HashMap<UserId, usize>,
     counting: Counting,
 }
 
-/// How much is known of who has what.
+/// The state of the count.
 #[derive(Default)]
 enum Counting {
-    /// Nobody asked for it.
+    /// Not requested.
     #[default]
     Not,
     /// The tables are being read; these tickets have changed since.
     Begun(HashSet<TicketId>),
-    /// The tables could not be read then.
+    /// The tables could not be read at this time.
     Failed(Instant),
     Done,
 }
 
-/// What an opening that goes by loads finds.
+/// How an opening that depends on loads proceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
-    /// Loads are known.
+    /// The loads are known.
     Known,
-    /// They are being counted.
+    /// A count is under way.
     Runs,
-    /// The caller that receives this counts them.
+    /// The caller must count them.
     Begins,
     /// They cannot be counted now.
     Waits,
 }
 
 impl Desks {
-    /// A company's desk, made when it is first needed.
+    /// A company's assigner, created on first use.
     pub(crate) fn of(&self, company: CompanyId) -> Arc<Assigner> {
         if let Some(desk) = self.desks.get(&company) {
             return desk.clone();
@@ -79,16 +79,16 @@ impl Desks {
         self.desks.entry(company).or_default().clone()
     }
 
-    /// Drops a company's desk: turns begin anew, and loads are counted again.
+    /// Drops a company's assigner: turns restart, and loads are counted again.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { desks } = self;
         desks.remove(&company);
     }
 
-    /// Notes who has a ticket now; none when it is closed, or nobody has it. To be told of each change after it was
+    /// Records a ticket's agent; none when it is closed or unassigned. To be called for each change after it was
     /// appended.
     pub(crate) fn assigned(&self, ticket: &Ticket) {
-        // Not locked within the map: a company's turn keeps no other company waiting.
+        // Not locked within the map, so that a company's turn does not block other companies.
         let desk = self.desks.get(&ticket.row.company_id).map(|desk| desk.clone());
         if let Some(desk) = desk {
             desk.lock().note(ticket.row.id, holder(ticket));
@@ -96,12 +96,12 @@ impl Desks {
     }
 }
 
-/// Who takes care of an open ticket.
+/// The agent of an open ticket.
 pub(crate) fn holder(ticket: &Ticket) -> Option<UserId> {
     ticket.row.user_id.filter(|_| ticket.is_open())
 }
 
-/// The queue that gives a ticket its agent, when it is opened like this.
+/// The queue that assigns an agent to a ticket opened like this.
 pub(crate) fn distributing(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
     let channel = organization.channels.get(&open.channel)?;
     let queue = open.queue.or(waiting_in(organization, channel)).filter(|_| open.user.is_none())?;
@@ -110,28 +110,28 @@ pub(crate) fn distributing(organization: &Organization, open: &Open) -> Option<(
 }
 
 impl Assigner {
-    /// Told when a count has ended, from now on.
+    /// Notifies of the end of a count, from now on.
     pub(crate) fn counted(&self) -> watch::Receiver<()> {
         self.counted.subscribe()
     }
 
-    /// Begins a count if there is to be one.
+    /// Begins a count if one is needed.
     pub(crate) fn begin_count(&self, now: Instant) -> Count {
         self.lock().begin_count(now)
     }
 
-    /// Ends a count with what the tables hold, none when they could not be read, and tells who waits for it.
+    /// Ends a count with the contents of the tables, none when they could not be read, and notifies those that wait.
     pub(crate) fn end_count(&self, held: Option<Vec<(TicketId, UserId)>>, now: Instant) {
         self.lock().end_count(held, now);
         self.counted.send_replace(());
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic of a decision leaves the state whole: it changes only after the entry was appended.
+        // A panic of a decision leaves the state consistent, because it changes only after the entry was appended.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Chooses an agent, and holds the turn until the ticket is in the log.
+    /// Chooses an agent, and holds the lock until the ticket is in the log.
     pub(crate) fn turn(&self, organization: &Organization, open: &Open) -> Option<Choice<'_>> {
         let (queue, distribution) = distributing(organization, open)?;
         let agents: BTreeSet<UserId> = organization.queues.get(&queue)?.users.iter().copied().collect();
@@ -142,7 +142,7 @@ impl Assigner {
     }
 }
 
-/// An agent's turn, while the ticket is decided. Dropped, it stays theirs.
+/// An agent's turn, while the ticket is decided. If it is dropped, the agent stays next.
 pub(crate) struct Choice<'a> {
     state: MutexGuard<'a, State>,
     queue: QueueId,
@@ -150,12 +150,12 @@ pub(crate) struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Whose turn it is.
+    /// The chosen agent.
     pub(crate) fn user(&self) -> UserId {
         self.user
     }
 
-    /// The ticket is in the log.
+    /// Completes the turn: the ticket is in the log.
     pub(crate) fn taken(mut self, ticket: &Ticket) {
         self.state.last.insert(self.queue, self.user);
         self.state.note(ticket.row.id, holder(ticket));
@@ -163,9 +163,9 @@ impl Choice<'_> {
 }
 
 impl State {
-    /// One of the agents, in the order of their ids; none when there are none.
+    /// Chooses one of the agents, which are ordered by id; none when there are none.
     fn choose(&self, queue: QueueId, distribution: Distribution, agents: Vec<UserId>) -> Option<UserId> {
-        // The agent after the last one is first, so that equals take turns.
+        // Starts after the last agent, so that agents with equal loads take turns.
         let next = self.last.get(&queue).map_or(0, |last| agents.partition_point(|agent| agent <= last));
         let mut in_turn = agents[next..].iter().chain(&agents[..next]).copied();
         match (distribution, &self.counting) {
@@ -201,8 +201,8 @@ impl State {
         }
     }
 
-    /// Begins a count if there is to be one. What changes is noted from now on, and the tables are read after that:
-    /// what is in neither has not happened yet.
+    /// Begins a count if one is needed. Changes are recorded from now on, and the tables are read after that, so that
+    /// no change is missed.
     fn begin_count(&mut self, now: Instant) -> Count {
         match self.counting {
             Counting::Done => Count::Known,
@@ -215,16 +215,16 @@ impl State {
         }
     }
 
-    /// Ends a count with what the tables hold; none when they could not be read.
+    /// Ends a count with the contents of the tables; none when they could not be read.
     fn end_count(&mut self, held: Option<Vec<(TicketId, UserId)>>, now: Instant) {
         let Some(held) = held else {
-            // What was noted is in the tables when they are read again.
+            // The recorded changes are dropped; the tables have them at the next count.
             *self = Self { last: std::mem::take(&mut self.last), counting: Counting::Failed(now), ..Self::default() };
             return;
         };
         let Counting::Begun(changed) = std::mem::replace(&mut self.counting, Counting::Done) else { return };
         for (ticket, user) in held {
-            // What has changed since is known better.
+            // A change recorded meanwhile is newer.
             if !changed.contains(&ticket) {
                 self.hold(ticket, Some(user));
             }
@@ -262,7 +262,7 @@ mod tests {
         let mut state = State::default();
         let now = Instant::now();
         assert_eq!((state.begin_count(now), state.begin_count(now)), (Count::Begins, Count::Runs));
-        // Changed while the tables were read: they do not know it yet.
+        // Changed while the tables were read, which do not have it yet.
         state.note(TicketId::new(1), None);
         state.note(TicketId::new(2), Some(UserId::new(5)));
         let held = vec![
@@ -293,7 +293,7 @@ mod tests {
         assert!(state.holders.is_empty() && state.loads.is_empty(), "the tables know it");
         let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
         assert_eq!(choose(&state), Some(UserId::new(9)), "in turn");
-        // While it is not begun again nothing is kept.
+        // Until the next count begins, nothing is recorded.
         state.note(TicketId::new(2), Some(UserId::new(3)));
         assert!(state.holders.is_empty());
         assert_eq!(state.begin_count(now + COUNT_PAUSE / 2), Count::Waits);

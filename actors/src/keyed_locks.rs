@@ -1,4 +1,4 @@
-//! A lock for each key that somebody holds right now.
+//! A set of locks by key. A lock exists only while it is held or waited for.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// The locks. A clone is the same set of them.
+/// The set of locks. Clones share it.
 pub struct KeyedLocks<K>(Arc<DashMap<K, Arc<Mutex<()>>>>);
 
 /// The lock of a key, held until this is dropped.
 pub struct KeyedGuard<K: Clone + Eq + Hash> {
     locks: KeyedLocks<K>,
     key: K,
-    /// None once it is given back.
+    /// None once it is released.
     lock: Option<Arc<Mutex<()>>>,
     held: Option<OwnedMutexGuard<()>>,
 }
@@ -31,7 +31,7 @@ impl<K: Eq + Hash> Default for KeyedLocks<K> {
 }
 
 impl<K: Clone + Eq + Hash> KeyedLocks<K> {
-    /// Waits until nobody else holds the lock of this key. Who stops waiting leaves nothing behind.
+    /// Waits for the lock of this key. A caller that stops waiting leaves nothing behind.
     pub async fn lock(&self, key: K) -> KeyedGuard<K> {
         let lock = self.0.entry(key.clone()).or_default().clone();
         let mut guard = KeyedGuard { locks: self.clone(), key, lock: Some(lock.clone()), held: None };
@@ -39,24 +39,24 @@ impl<K: Clone + Eq + Hash> KeyedLocks<K> {
         guard
     }
 
-    /// How many hold a lock or wait for one.
+    /// The number of holders and waiters.
     pub fn in_use(&self) -> usize {
         self.0.iter().map(|lock| Arc::strong_count(lock.value()) / 2).sum()
     }
 
-    /// Keys whose lock somebody holds or waits for.
+    /// The number of keys whose lock is held or waited for.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nobody holds or waits for any.
+    /// Whether no lock is held or waited for.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl<K: Clone + Eq + Hash> KeyedGuard<K> {
-    /// Whose lock it is.
+    /// The locked key.
     pub fn key(&self) -> &K {
         &self.key
     }
@@ -66,7 +66,7 @@ impl<K: Clone + Eq + Hash> Drop for KeyedGuard<K> {
     fn drop(&mut self) {
         drop(self.held.take());
         drop(self.lock.take());
-        // The map has one reference; holders and waiters have others, and then the lock stays.
+        // The map has one reference; while holders or waiters have others, the lock stays.
         self.locks.0.remove_if(&self.key, |_, lock| Arc::strong_count(lock) == 1);
     }
 }

@@ -1,14 +1,14 @@
-//! Hotline's live half: every conversation is an actor that alone changes its state.
+//! The actors of Hotline: every conversation is an actor, and only that actor changes its state.
 //!
 //! - [`tickets::TicketActor`], one per hot ticket: the state machine and the order of its messages.
 //! - [`channels::ChannelSender`], one per channel with a provider: its outbox, its pace, and the hand-over.
-//! - [`schedules::ScheduleDispatcher`], one per company that has scheduled messages: whether one leaves or is changed.
-//! - [`campaigns::CampaignRunner`], one per campaign that is sent, or will be: which recipient is next, and when.
-//! - [`webchat::VisitorSession`], one per active visitor: the order of what the visitor says, and the session's end.
+//! - [`schedules::ScheduleDispatcher`], one per company with scheduled messages: serializes sending and editing them.
+//! - [`campaigns::CampaignRunner`], one per campaign that is running or scheduled: which recipient is next, and when.
+//! - [`webchat::VisitorSession`], one per active visitor: the order of the visitor's messages, and the session's end.
 //!
-//! [`Engine`] is the way in: its parts start actors on demand from the tables, and retire idle ones. Tickets are opened
-//! under their contact's slot ([`conversations`]), so that nobody has two open ones on a channel. This crate knows no
-//! HTTP.
+//! [`Engine`] is the entry point: its parts start actors on demand from the tables, and retire idle ones. Tickets are
+//! opened under their contact's slot ([`conversations`]), so that a contact never has two open tickets on a channel.
+//! This crate does not depend on HTTP.
 
 pub mod answers;
 mod base;

@@ -1,8 +1,8 @@
-//! The map of everything that is looked up for each request.
+//! The hash map for look-ups on the path of each request.
 
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 
-/// A map by ids and hashes this service made itself. Nobody outside can choose them so that they fall into one place,
-/// which is what a slower hash would be against.
+/// A map by ids and hashes that this service generates. Callers cannot choose them to collide, so a fast hash without
+/// protection against that is enough.
 pub(crate) type IdMap<K, V> = DashMap<K, V, RandomState>;

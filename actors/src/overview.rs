@@ -1,9 +1,9 @@
-//! What a company has open by queue and user, in memory for as long as somebody looks at it.
+//! A company's open tickets by queue and user, in memory while its desk is being looked at.
 //!
-//! A service desk with fifteen thousand open tickets is asked for every few seconds, and from the tables each time it is
-//! counted anew. So the first look reads the tables, and has the open tickets read once more for the looks that follow;
-//! from then on every decision is noted the moment it is durable, before it is answered. Nobody who does not look pays for
-//! it.
+//! A desk with fifteen thousand open tickets is queried every few seconds, and a count in the tables takes all of them
+//! each time. So the first query reads the tables, and triggers one more read of the open tickets for the following
+//! queries. From then on every decision is recorded when it becomes durable, before it is acknowledged. Companies that
+//! are not looked at cost nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,34 +16,35 @@ use hotline_persistence::{Change, CompanyId, QueueId, TicketId, UserId};
 
 use crate::map::IdMap;
 
-/// How long it is kept after the last look.
+/// How long it stays in memory after the last query.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// How long the tables are not read again after that failed, or there was too much.
+/// Pause before the tables are read again after a failure, or after an overview that was too large.
 const READ_PAUSE: Duration = Duration::from_secs(10);
 
-/// Open tickets that are kept of a company, some 20 MiB. One with more is counted in the tables at each look.
+/// Maximum open tickets in memory of a company, some 20 MiB. A company with more is counted in the tables at each
+/// query.
 pub(crate) const TICKETS_MAX: usize = 200_000;
 
-/// The companies somebody looks at.
+/// The companies that are being looked at.
 #[derive(Default)]
 pub(crate) struct Overviews {
     companies: IdMap<CompanyId, Arc<Overview>>,
 }
 
-/// What one company has open.
+/// The open tickets of one company.
 pub(crate) struct Overview {
     state: Mutex<State>,
 }
 
-/// What is known for a look.
+/// The result of a query.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Look {
-    /// What is open.
+    /// The open tickets.
     Known(Vec<OpenTickets>),
-    /// Not yet, or too much: the tables say.
+    /// Not known yet, or too many: read the tables.
     Tables,
-    /// The same, and the caller that receives this reads what is open for the looks to come.
+    /// The same, and the caller must read the open tickets for later queries.
     Begins,
 }
 
@@ -54,7 +55,7 @@ struct State {
     looked_at: Instant,
 }
 
-/// Where an open ticket is.
+/// The position of an open ticket.
 #[derive(Clone, Copy)]
 struct Place {
     at: (Option<QueueId>, Option<UserId>),
@@ -65,22 +66,22 @@ struct Place {
 #[derive(Default)]
 struct Group {
     open: i64,
-    /// Those in which the contact waits, the longest first.
+    /// Tickets in which the contact waits, the longest wait first.
     waiting: BTreeSet<(DateTime<Utc>, TicketId)>,
 }
 
-/// How much is known.
+/// The state of the overview.
 enum Reading {
     Not,
     /// The tables are being read; these tickets have changed since.
     Begun(HashSet<TicketId>),
-    /// They could not be read, or held too much.
+    /// The tables could not be read, or had too many tickets.
     Failed(Instant),
     Done,
 }
 
 impl Overviews {
-    /// Looks at a company.
+    /// Queries a company.
     pub(crate) fn look(&self, company: CompanyId, now: Instant) -> (Arc<Overview>, Look) {
         let overview = self
             .of(company)
@@ -89,7 +90,7 @@ impl Overviews {
         (overview, look)
     }
 
-    /// Is told of every decision once it is durable. Runs on the log's thread: it never waits.
+    /// Records every decision once it is durable. Runs on the log's thread, so it must not block.
     pub(crate) fn tell(&self, changes: &[Change]) {
         for change in changes {
             if let Change::Ticket(row) = change
@@ -100,18 +101,18 @@ impl Overviews {
         }
     }
 
-    /// Drops what is known of a company: tickets have gone with their contact, or all of it goes.
+    /// Drops a company's overview: tickets were deleted with their contact, or the company is dropped from memory.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { companies } = self;
         companies.remove(&company);
     }
 
-    /// Drops those nobody has looked at for long.
+    /// Drops overviews that were not queried for long.
     pub(crate) fn sweep(&self, now: Instant) {
         self.companies.retain(|_, overview| now.saturating_duration_since(overview.lock().looked_at) < KEPT_FOR);
     }
 
-    /// Not locked within the map: a company's look keeps no other company waiting.
+    /// Not locked within the map, so that a company's query does not block other companies.
     fn of(&self, company: CompanyId) -> Option<Arc<Overview>> {
         self.companies.get(&company).map(|overview| overview.clone())
     }
@@ -123,7 +124,8 @@ impl Overview {
         Self { state: Mutex::new(State { open, groups, reading: Reading::Not, looked_at: now }) }
     }
 
-    /// Ends a reading with what the tables hold; none when they could not be read, or held more than [`TICKETS_MAX`].
+    /// Ends a read with the contents of the tables; none when they could not be read. More than [`TICKETS_MAX`] tickets
+    /// count as a failure.
     pub(crate) fn end_reading(&self, open: Option<Vec<OpenTicket>>, now: Instant) {
         self.lock().end_reading(open, now);
     }
@@ -142,8 +144,7 @@ impl State {
             Reading::Begun(_) => Look::Tables,
             Reading::Failed(at) if now.saturating_duration_since(at) < READ_PAUSE => Look::Tables,
             Reading::Not | Reading::Failed(_) => {
-                // What changes is noted from now on, and the tables are read after that: what is in neither has not
-                // happened yet.
+                // Changes are recorded from now on, and the tables are read after that, so that no change is missed.
                 self.reading = Reading::Begun(HashSet::new());
                 Look::Begins
             }
@@ -195,7 +196,7 @@ impl State {
             return self.drop_all(now);
         };
         for ticket in open {
-            // What has changed since is known better.
+            // A change recorded meanwhile is newer.
             if !changed.contains(&ticket.id) {
                 let place = Place { at: (ticket.queue_id, ticket.user_id), waiting_since: ticket.waiting_since };
                 self.put(ticket.id, Some(place));
@@ -203,7 +204,7 @@ impl State {
         }
     }
 
-    /// What was noted is in the tables when they are read again.
+    /// Drops the recorded changes; the tables have them at the next read.
     fn drop_all(&mut self, now: Instant) {
         (self.open, self.groups, self.reading) = (HashMap::new(), HashMap::new(), Reading::Failed(now));
     }
@@ -257,7 +258,7 @@ mod tests {
         OpenTicket { id: TicketId::new(id), queue_id: queue.map(QueueId::new), user_id: None, waiting_since }
     }
 
-    /// Queue, open, waiting, and since when.
+    /// Queue, number open, number waiting, and the start of the longest wait.
     type Shown = (Option<i64>, i64, i64, Option<DateTime<Utc>>);
 
     fn known(overviews: &Overviews, now: Instant) -> Vec<Shown> {

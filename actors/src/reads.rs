@@ -1,6 +1,6 @@
-//! The one read rule: a hot record is asked, or shows what it would answer; everything else waits until what was
-//! acknowledged before is in the tables, and is read there. Who decides by the tables waits for what was decided before
-//! as well.
+//! The read rule: a hot record is read from its actor or its published snapshot. Everything else is read from the
+//! tables, after these have everything that was acknowledged before. A read that a decision depends on also waits for
+//! everything that was decided before.
 
 use hotline_persistence::error::with_timeout;
 use hotline_persistence::select::{Page, PageRequest};
@@ -16,8 +16,8 @@ pub struct Reads<'a> {
 }
 
 impl<'a> Reads<'a> {
-    /// The tables to be shown, as soon as they hold every change of this company that was acknowledged before. A change
-    /// that still waits for the journal's disk is nobody's yet: a disk without room keeps no reader waiting.
+    /// The tables for a read that is shown, once they have every change of this company that was acknowledged before. A
+    /// change that still waits for the journal's disk is not acknowledged yet, so a full disk does not block readers.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -28,7 +28,8 @@ impl<'a> Reads<'a> {
         Ok(self.store.db(company))
     }
 
-    /// The tables to decide by, as soon as they hold every change of this company that was decided before.
+    /// The tables for a read that a decision depends on, once they have every change of this company that was decided
+    /// before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away, or the journal has no room.
@@ -38,8 +39,8 @@ impl<'a> Reads<'a> {
         Ok(self.store.db(company))
     }
 
-    /// A company's tables, as soon as they hold every change that is in the log by now, acknowledged or not: what those owe
-    /// who have begun to watch the log, and now read what came before.
+    /// The tables of a company, once they have every change in the log, acknowledged or not. For callers that have
+    /// begun to watch the log and now read what came before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -74,7 +75,7 @@ impl<'a> Reads<'a> {
         Ok(messages::find(self.shown(company).await?, company, id).await?)
     }
 
-    /// The message a channel's provider knows by this id, or none.
+    /// The message with this id of the channel's provider, or none.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -87,7 +88,7 @@ impl<'a> Reads<'a> {
         Ok(messages::by_provider_id(self.tables(company).await?, company, channel, provider_message_id).await?)
     }
 
-    /// The message a visitor sent under an id of their own, or none.
+    /// The message that a visitor's client sent under this id, or none.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.

@@ -1,4 +1,4 @@
-//! Why a command was not carried out. A refused command changed nothing.
+//! Reasons why a command was refused. A refused command changes nothing.
 
 use hotline_persistence::select::DEPTH_MAX;
 use hotline_persistence::tables::channels::ChannelType;
@@ -6,35 +6,35 @@ use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{ContactId, Error, TicketId};
 use serde_json::Value;
 
-/// One field that was not accepted.
+/// A field whose value was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Its path in the body.
     pub field: String,
-    /// What is wrong with it, as a phrase that follows its name.
+    /// The reason, as a phrase that follows the field's name.
     pub reason: String,
 }
 
-/// What stands in the way of a change.
+/// The reason of a conflict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conflict {
-    /// In words.
+    /// For people.
     pub state: &'static str,
     /// For programs.
     pub reason: &'static str,
     /// The record, by the name of its id.
     pub record: Option<(&'static str, Value)>,
-    /// Records of other kinds, and how many.
+    /// Counts of records of other kinds.
     pub by: Vec<(&'static str, i64)>,
 }
 
 impl Conflict {
-    /// One record, by the name of its id, is in a state that forbids it.
+    /// A record, named by its id field, is in a state that forbids the change.
     pub fn of(state: &'static str, reason: &'static str, field: &'static str, id: impl Into<Value>) -> Self {
         Self { state, reason, record: Some((field, id.into())), by: Vec::new() }
     }
 
-    /// Other records refer to it: of each kind so many.
+    /// Other records refer to it: the number of each kind.
     pub fn used_by(
         state: &'static str,
         reason: &'static str,
@@ -88,10 +88,10 @@ impl From<ChannelType> for Unreachable {
 /// Why a command was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// It, or something it names, does not exist in this company.
+    /// The record, or one that it refers to, does not exist in this company.
     #[error("record not found")]
     NotFound,
-    /// A value is not accepted here.
+    /// A value is rejected.
     #[error("invalid value")]
     Invalid(Vec<FieldError>),
     /// The ticket is closed, and the command may not act on a closed one.
@@ -109,22 +109,22 @@ pub enum Refusal {
     /// The contact has not written on this phone channel lately: only a template may be sent.
     #[error("the conversation window is closed")]
     WindowClosed,
-    /// The interactive object is none this channel can show.
+    /// The channel cannot show this interactive object.
     #[error("invalid interactive")]
     InteractiveInvalid(Vec<FieldError>),
     /// No contact with this id in the company.
     #[error("contact not found")]
     ContactNotFound,
-    /// The contact is being deleted, or has changed since it was looked at: what comes of it decides the command.
+    /// The contact is being deleted, or has changed since it was read: the command is to be retried.
     #[error("the contact is being deleted")]
     ContactLeaving(ContactId),
-    /// The change cannot be made durable, or the database is needed and away.
+    /// The change cannot be made durable, or the database is needed and unavailable.
     #[error("{0}")]
     Unavailable(String),
-    /// Nobody knows whether the change was made.
+    /// It is unknown whether the change was made.
     #[error("{0}")]
     Unknown(String),
-    /// This actor has retired; its successor carries the command out.
+    /// This actor has retired; the command is to be sent to its successor.
     #[error("the actor has retired")]
     Gone,
     /// The command met a defect. The actor is rebuilt from its last durable state.
@@ -133,24 +133,24 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether it says something of a conversation's state, which must be durable before it is said.
+    /// Whether it reveals a record's state, which must be durable first.
     pub(crate) fn tells_of_the_ticket(&self) -> bool {
         matches!(self, Self::TicketClosed(_) | Self::AlreadyOpen(_) | Self::Conflict(_))
     }
 
-    /// Whether it is certain that nothing was changed, now or later. Else the change may have been in the log before
-    /// the refusal came about.
+    /// Whether it is certain that nothing was or will be changed. Otherwise the change may have reached the log before
+    /// the refusal occurred.
     pub fn changed_nothing(&self) -> bool {
         !matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::Defect(_))
     }
 
-    /// Whether what was refused is to be tried again: it says nothing of what was asked.
+    /// Whether the refusal is temporary, so that the command should be retried.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_))
     }
 
-    /// Why a message that nobody waits for could not be sent, in the words of `POST /messages`; `not_found` says what is
-    /// gone that it names.
+    /// The error of a message without a waiting caller, in the terms of `POST /messages`; `not_found` describes the
+    /// missing record.
     pub(crate) fn as_failure(&self, not_found: &str) -> MessageError {
         let (code, message) = match self {
             Self::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact is gone".to_owned()),
@@ -170,7 +170,7 @@ impl Refusal {
         MessageError { code: code.to_owned(), message }
     }
 
-    /// One field that is not accepted.
+    /// A refusal of one field.
     pub fn invalid(field: &str, reason: &str) -> Self {
         Self::Invalid(vec![FieldError { field: field.to_owned(), reason: reason.to_owned() }])
     }
@@ -182,7 +182,7 @@ impl From<Error> for Refusal {
             Error::NotFound(_) => Self::NotFound,
             Error::Unavailable(reason) => Self::Unavailable(reason),
             Error::Unknown(reason) => Self::Unknown(reason),
-            // In a moment its owner answers, or nobody does here any more.
+            // The caller should retry: another process serves the company, or this one is about to end.
             Error::Elsewhere | Error::NotOwner => Self::Unavailable(error.to_string()),
             Error::TooDeep(_) => {
                 let reason = format!("must have at most {DEPTH_MAX} rows before it; narrow the list by its filters");

@@ -1,37 +1,37 @@
-//! What was seen before, among so many that memory cannot hold all of them: most of what comes is new, and memory alone
-//! can say so.
+//! Detects repeats among more ids than memory can hold: most ids are new, and memory alone can tell.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// A bounded set of ids, each with the time it was seen. It drops the oldest, and knows since when it is complete.
+/// A bounded set of ids with the times they were seen. It evicts the oldest, and knows from which time on it is
+/// complete.
 pub struct SeenSet<I, T> {
     at: HashMap<I, T>,
-    /// In the order in which they came; one that was seen again is here twice, and its first place counts no more.
+    /// In order of arrival. An id that was seen again is here twice, and its first position is ignored.
     order: VecDeque<(T, I)>,
     room: usize,
-    /// Up to here some may be missing; none at all if there is no such time.
+    /// Ids seen up to this time may be missing; if unset, none is.
     missing_up_to: Option<T>,
 }
 
 /// Whether something was seen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// It was.
+    /// It was seen.
     Present,
-    /// It was not.
+    /// It was not seen.
     Absent,
-    /// Memory cannot say.
+    /// It may have been evicted.
     Unknown,
 }
 
 impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
-    /// Nothing yet. It takes the bytes of an id twice and of a time twice for each of `room`.
+    /// An empty set. It takes the bytes of two ids and two times for each of `room`.
     pub fn with_room(room: usize) -> Self {
         Self { at: HashMap::new(), order: VecDeque::new(), room, missing_up_to: None }
     }
 
-    /// Remembers that this was seen. Of two times the later counts.
+    /// Records an id. Of two times the later counts.
     pub fn insert(&mut self, id: I, at: T) {
         if self.at.get(&id).is_some_and(|before| *before >= at) {
             return;
@@ -45,17 +45,17 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         }
     }
 
-    /// Some that were seen up to then are not here.
+    /// Marks ids seen up to this time as possibly missing.
     pub fn miss_up_to(&mut self, at: T) {
         self.missing_up_to = self.missing_up_to.max(Some(at));
     }
 
-    /// Up to when some may be missing.
+    /// The time up to which ids may be missing.
     pub fn missing_up_to(&self) -> Option<T> {
         self.missing_up_to
     }
 
-    /// Whether this was seen. `missable` says whether it could be among those that are missing up to then.
+    /// Whether an id was seen. `missable` decides whether it could be among those missing up to the given time.
     pub fn look_up(&self, id: &I, missable: impl FnOnce(T) -> bool) -> Membership {
         if self.at.contains_key(id) {
             Membership::Present
@@ -66,14 +66,14 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         }
     }
 
-    /// Drops what was seen before then: it does not matter any more.
+    /// Removes ids seen before this time, which no longer matter.
     pub fn expire(&mut self, before: T) {
         while self.order.front().is_some_and(|(at, _)| *at < before) {
             self.drop_first();
         }
     }
 
-    /// Drops the oldest, and says when it was seen, unless it was seen again.
+    /// Removes the oldest entry, and returns its time unless the id was seen again.
     fn drop_first(&mut self) -> Option<T> {
         let (at, id) = self.order.pop_front()?;
         if self.at.get(&id) != Some(&at) {

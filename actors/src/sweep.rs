@@ -1,5 +1,5 @@
-//! What happens now and then: idle actors and old knowledge make room, forgotten visitor sessions end, uses of tokens are
-//! written, the rows of what was deleted are deleted.
+//! Periodic work: retires idle actors, evicts expired caches, ends abandoned visitor sessions, writes the uses of
+//! tokens, and deletes the remaining rows of deleted records.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,23 +14,24 @@ use crate::engine::Sessions;
 use crate::tickets::{Retire, TicketScope};
 use crate::webchat::{End, SessionScope};
 
-/// Sessions ended in one sweep; more wait for the next.
+/// Maximum sessions ended in one sweep; more wait for the next.
 const SESSIONS_MAX: i64 = 1000;
 
-/// Rows of what was deleted that one statement deletes: some ten milliseconds.
+/// Maximum rows that one statement deletes: some ten milliseconds.
 const ROWS_MAX: i64 = 5_000;
 
-/// Such statements for one thing that was deleted, and how many of these, in one sweep; more wait for the next.
+/// Maximum such statements for one deleted record, and maximum such records, in one sweep; more wait for the next.
 const STATEMENTS_MAX: usize = 20;
 const REMOVALS_MAX: i64 = 20;
 
-/// Seconds without a look after which a ticket's answer is forgotten: who polls asks more often.
+/// Seconds without a read after which a ticket's cached answer is dropped: a polling client reads more often.
 const REST_AFTER_S: u64 = 30;
 
-/// How often what is too old to be remembered makes room: it is looked through whole, and nobody is told it meanwhile.
+/// Interval between evictions of expired entries: each scans a whole cache, and expired entries are not returned
+/// meanwhile.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
-/// What is looked at now and then.
+/// The periodic work.
 pub(crate) struct Sweeper {
     base: Arc<Base>,
     contacts: Arc<KnownContacts>,
@@ -50,7 +51,7 @@ impl Sweeper {
         Self { base, contacts, tickets, session_scope, sessions }
     }
 
-    /// Sweeps now and then, for as long as the engine lives.
+    /// Sweeps periodically, for as long as the engine lives.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut clock = tokio::time::interval(self.base.options.sweep_every);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -76,9 +77,8 @@ impl Sweeper {
         }
     }
 
-    /// Asks actors that nobody has used for long, and whose changes are all in the tables, to make room. Tickets forget
-    /// sooner how they are answered. Each actor is looked at once: there may be a million, and whoever starts one waits for
-    /// those near it.
+    /// Asks idle actors whose changes are all in the tables to retire. Tickets drop their cached answers sooner. One
+    /// pass over each registry: there may be a million actors, and each part of a registry is locked during the pass.
     fn retire_idle(&self) {
         let idle_s = self.base.options.idle_after.as_secs();
         let flushed = self.base.store.log.flushed();
@@ -91,7 +91,7 @@ impl Sweeper {
             (unused_s >= idle_s || life.is_let_go()) && life.last_seq() <= flushed
         });
         for ticket in tickets {
-            // A full mailbox means it is not idle after all.
+            // An actor with a full mailbox is not idle after all.
             let _ = ticket.addr.try_send(Retire { idle_s });
         }
         for session in self.session_scope.hot.select(|life| life.idle_s_at(now) >= idle_s && life.last_seq() <= flushed)
@@ -100,14 +100,14 @@ impl Sweeper {
         }
     }
 
-    /// Ends the sessions whose visitors have not been seen for long. The tables know them all, hot or not; the actor
-    /// has the last word.
+    /// Ends the sessions whose visitors were not seen for long. The tables list all of them, hot or not; each session's
+    /// actor decides.
     async fn end_idle_sessions(&self) -> Result<(), crate::Refusal> {
         let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let (db, ownership) = (&self.base.store.housekeeping, self.base.store.ownership());
         for (company, id) in webchat_sessions::idle(db, &ownership.of_slots(), since, SESSIONS_MAX).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };
-            // One session that cannot be ended now must not keep the others.
+            // A session that cannot be ended now must not block the others.
             if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), attached: None }).await
             {
                 tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
@@ -116,7 +116,8 @@ impl Sweeper {
         Ok(())
     }
 
-    /// Deletes the rows of contact lists, campaigns and webhooks that were deleted. What is left is in a table: a kill only delays it.
+    /// Deletes the remaining rows of deleted contact lists, campaigns and webhooks. The list of them is in a table, so
+    /// a kill only delays this.
     async fn finish_removals(&self) -> Result<(), hotline_persistence::Error> {
         let db = self.base.store.housekeeper();
         let ownership = self.base.store.ownership();

@@ -1,7 +1,6 @@
-//! A cache with a bound and a time to live: for what was looked up and may be asked again, and for what is counted by
-//! the minute.
+//! A bounded cache with a time to live: for look-ups that may be repeated, and for counts by the minute.
 //!
-//! Every hot conversation has some entries, so what one costs counts: little more than its key and its value.
+//! Every hot conversation has some entries, so an entry must be small: little more than its key and value.
 
 use std::hash::{Hash, RandomState};
 use std::time::{Duration, Instant};
@@ -9,10 +8,10 @@ use std::time::{Duration, Instant};
 use quick_cache::sync::{Cache, DefaultLifecycle, EntryAction, EntryResult};
 use quick_cache::{UnitWeighter, Weighter};
 
-/// A bounded number of entries, or of bytes with [`TtlCache::weighted`]; none is answered beyond its time to live. The
-/// bound holds for each of its shards: one that is full drops entries while another has room.
+/// A cache bounded by its number of entries, or by bytes with [`TtlCache::weighted`]. Entries older than the time to
+/// live are not returned. The bound applies to each shard: a full shard evicts entries while another has room.
 pub struct TtlCache<K, V, W = UnitWeighter> {
-    // Strangers choose some of the keys, so they are hashed with a secret.
+    // Hashed with a secret, because callers choose some of the keys.
     entries: Cache<K, Dated<V>, W, RandomState>,
     ttl: Duration,
     began: Instant,
@@ -22,31 +21,31 @@ pub struct TtlCache<K, V, W = UnitWeighter> {
 #[derive(Clone)]
 pub struct Dated<V> {
     value: V,
-    /// Seconds from the cache's beginning.
+    /// Seconds since the cache was created.
     at_s: u32,
 }
 
-/// What an entry weighs, by its key and value.
+/// The weight of an entry, by its key and value.
 #[derive(Clone)]
 pub struct Weigh<F>(F);
 
 impl<K, V, F: Fn(&K, &V) -> u64> Weighter<K, Dated<V>> for Weigh<F> {
     fn weight(&self, key: &K, dated: &Dated<V>) -> u64 {
-        // What weighs nothing would never be dropped.
+        // An entry of weight 0 would never be evicted.
         self.0(key, &dated.value).max(1)
     }
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> TtlCache<K, V> {
-    /// Holds about this many entries at most, each for no longer than this.
+    /// A cache of about this many entries, each for at most this time.
     pub fn new(entries_max: usize, ttl: Duration) -> Self {
         Self::with(entries_max, u64::try_from(entries_max).unwrap_or(u64::MAX), UnitWeighter, ttl)
     }
 }
 
 impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V, Weigh<F>> {
-    /// Holds entries of this weight together at most, as `weigh` says, each for no longer than this. An entry may be as
-    /// heavy as 32 usual ones; a heavier one may find no room.
+    /// A cache of entries up to a total weight by `weigh`, each for at most this time. An entry may be as heavy as 32
+    /// usual ones; a heavier one may not be stored.
     pub fn weighted(entries_usual: usize, weight_max: u64, ttl: Duration, weigh: F) -> Self {
         Self::with(entries_usual, weight_max, Weigh(weigh), ttl)
     }
@@ -58,13 +57,13 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
         Self { entries, ttl, began: Instant::now() }
     }
 
-    /// The value, if it is not too old.
+    /// The value, if it has not expired.
     pub fn get(&self, key: &K) -> Option<V> {
         let now_s = self.now_s();
         self.entries.get(key).filter(|dated| self.is_fresh(dated, now_s)).map(|dated| dated.value)
     }
 
-    /// The value, if it is not too old, or a new one. What is found gets no younger.
+    /// The value, if it has not expired, or a new one. Reading does not extend its life.
     pub fn get_or_insert_with(&self, key: &K, new: impl FnOnce() -> V) -> V {
         let now_s = self.now_s();
         let entry = self.entries.entry(key, None, |_, dated| {
@@ -77,23 +76,23 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
         let guard = match entry {
             EntryResult::Retained(value) => return value,
             EntryResult::Vacant(guard) | EntryResult::Replaced(guard, _) => Some(guard),
-            // Neither is asked for above.
+            // The closure above never returns these.
             EntryResult::Removed(..) | EntryResult::Timeout => None,
         };
         let value = new();
         if let Some(guard) = guard {
-            // Refused when it was inserted meanwhile: that is as new.
+            // Fails if another value was inserted meanwhile, which is as new.
             let _ = guard.insert(Dated { value: value.clone(), at_s: now_s });
         }
         value
     }
 
-    /// Inserts a value, whatever there was.
+    /// Inserts or replaces a value.
     pub fn insert(&self, key: K, value: V) {
         self.entries.insert(key, Dated { value, at_s: self.now_s() });
     }
 
-    /// Inserts what `of` makes of the value there is and this one.
+    /// Merges a value into the existing one by `of`.
     pub fn merge(&self, key: &K, value: V, of: impl FnOnce(&V, &V) -> V) {
         let now_s = self.now_s();
         let entry = self.entries.entry(key, None, |_, dated| {
@@ -102,7 +101,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
             EntryAction::Retain(())
         });
         if let EntryResult::Vacant(guard) = entry {
-            // Refused when it was inserted meanwhile: that is as new.
+            // Fails if another value was inserted meanwhile, which is as new.
             let _ = guard.insert(Dated { value, at_s: now_s });
         }
     }
@@ -112,12 +111,12 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
         self.entries.remove(key);
     }
 
-    /// Removes every entry whose key `which` picks.
+    /// Removes every entry whose key `which` selects.
     pub fn remove_where(&self, which: impl Fn(&K) -> bool) {
         self.entries.retain(|key, _| !which(key));
     }
 
-    /// Removes whatever is too old.
+    /// Removes expired entries.
     pub fn sweep(&self) {
         let now_s = self.now_s();
         self.entries.retain(|_, dated| self.is_fresh(dated, now_s));
@@ -136,7 +135,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
 mod tests {
     use super::*;
 
-    /// What a minute does.
+    /// Lets a minute pass.
     fn age<V, W>(cache: &mut TtlCache<u8, V, W>) {
         cache.began -= Duration::from_secs(60);
     }

@@ -1,8 +1,8 @@
 //! Variables in texts: `{{name}}` becomes the contact's name.
 //!
-//! A variable is `{{`, a name, `}}`; the name holds no braces and no line break, and blanks around it do not count.
-//! Everything else is text and stays as it is. A variable that is unknown or empty becomes nothing. What takes a
-//! variable's place is text: whatever it holds, it is not looked at again.
+//! A variable is `{{`, a name, `}}`. The name contains no braces and no line break, and blanks around it are ignored.
+//! Everything else is text and stays as it is. An unknown or empty variable is replaced by nothing. A value is inserted
+//! as text: variables in it are not replaced.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ impl<'a> Iterator for Pieces<'a> {
                     self.0 = &rest[start..];
                     return Some(Piece::Text(&rest[..start]));
                 }
-                // A brace further on may begin one.
+                // A variable may begin at a later brace.
                 _ => searched = start + 1,
             }
         }
@@ -58,7 +58,7 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text with every variable's value in its place; none when it would have more than `bytes_max` bytes.
+/// The text with every variable replaced by its value; none when it would exceed `bytes_max` bytes.
 pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> Option<Cow<'v, str>>) -> Option<String> {
     let mut rendered = String::with_capacity(text.len().min(bytes_max));
     for piece in Pieces(text) {
@@ -66,7 +66,7 @@ pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> O
             Piece::Text(text) => Cow::Borrowed(text),
             Piece::Variable(name) => value(name).unwrap_or_default(),
         };
-        // Before it grows: a few bytes of variables may ask for very many.
+        // Checked before it grows: a few bytes of variables may expand to very many.
         if rendered.len() + part.len() > bytes_max {
             return None;
         }
@@ -75,8 +75,7 @@ pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> O
     Some(rendered)
 }
 
-/// What a contact has for variables besides its name and number. Whoever writes reads it before, when the text asks
-/// for it.
+/// The contact's values of variables besides name and number. The sender loads them before, if the text refers to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContactValues {
     /// The e-mail address.
@@ -86,17 +85,17 @@ pub struct ContactValues {
 }
 
 impl ContactValues {
-    /// Whether a variable of this name is looked for here.
+    /// Whether a variable of this name needs these values.
     pub fn are_asked_for(name: &str) -> bool {
         !NEAR.contains(&name)
     }
 }
 
-/// Variables whose values a ticket and its company's directory hold.
+/// Variables whose values are in a ticket and its company's directory.
 const NEAR: &[&str] =
     &["name", "firstName", "number", "ticketId", "queue", "agent", "channel", "company", "date", "time", "greeting"];
 
-/// Everything a variable may stand for, at one moment of one ticket.
+/// The values of all variables, for one ticket at one moment.
 pub struct Values<'a> {
     /// The ticket.
     pub ticket: &'a Ticket,
@@ -104,13 +103,13 @@ pub struct Values<'a> {
     pub organization: &'a Organization,
     /// The moment.
     pub now: DateTime<Utc>,
-    /// What the contact has besides.
+    /// The contact's further values.
     pub contact: &'a ContactValues,
 }
 
 impl<'a> Values<'a> {
-    /// The value of a variable: what every message has, then the contact's custom field with this key, then the
-    /// company's global variable with this key.
+    /// The value of a variable: a built-in one, else the contact's custom field with this key, else the company's
+    /// global variable with this key.
     pub fn get(&self, name: &str) -> Option<Cow<'a, str>> {
         let Self { ticket, organization, contact, .. } = self;
         let borrowed = |text: &'a str| Some(Cow::Borrowed(text));
@@ -144,14 +143,14 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Now, as the company's clocks show it; a zone nobody knows is UTC.
+    /// The current time in the company's time zone; UTC if the zone is unknown.
     fn local(&self) -> DateTime<Tz> {
         let zone = self.organization.company.time_zone.parse().unwrap_or(Tz::UTC);
         self.now.with_timezone(&zone)
     }
 }
 
-/// What one says at this hour.
+/// The greeting for this hour.
 fn greeting(hour: u32) -> &'static str {
     match hour {
         5..=11 => "Good morning",
@@ -232,7 +231,7 @@ mod tests {
     fn what_grows_beyond_the_limit_is_none() {
         assert_eq!(render("{{name}}{{name}}", 6, known).as_deref(), Some("ZoeZoe"));
         assert_eq!(render("{{name}}{{name}}", 5, known), None);
-        // It gives up before it has the gigabytes.
+        // It stops before the text takes gigabytes.
         let large = "x".repeat(1 << 20);
         let asked = std::cell::Cell::new(0);
         let one = |_: &str| {

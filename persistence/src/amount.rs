@@ -1,6 +1,7 @@
-//! Money and quantities: decimals of at most four places, exact from the digits of a request to those of an answer.
+//! Money and quantities: decimals with at most four places, exact from the digits of a request to those of the
+//! response.
 //!
-//! Nothing here, and nothing between here and the wire, is a binary float
+//! No binary float is used here or on the way to the wire
 //! (`docs/decisions/0032-amounts-are-read-from-their-digits.md`).
 
 use std::borrow::Cow;
@@ -16,29 +17,29 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Digits of an amount that is written, those behind the point among them: the columns are `numeric(18, 4)`.
+/// Maximum digits of a written amount, including decimals: the columns are `numeric(18, 4)`.
 pub const DIGITS_MAX: u32 = 18;
-/// Digits of them behind the point, as the API allows.
+/// Maximum decimals, as in the API.
 pub const DECIMALS_MAX: u32 = 4;
-/// What every amount that is written lies below: 14 digits before the point. A line or a card that comes to more is
-/// refused; sums over cards have ten digits to spare above it.
+/// Exclusive upper bound of written amounts: 14 digits before the point. A line or card that exceeds it is refused;
+/// sums over cards may be ten digits longer.
 pub const LIMIT: i64 = 100_000_000_000_000;
 
-/// A number of money, or a quantity: at most four decimals.
+/// An amount of money, or a quantity: at most four decimals.
 ///
-/// In JSON it is a number with its own digits; trailing zeros are left out.
+/// Serialized as a JSON number with its exact digits, without trailing zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct Amount(Decimal);
 
-/// Why digits are no amount.
+/// Why a text is not a valid amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// They are no JSON number.
+    /// Not a JSON number.
     NoNumber,
-    /// There are more than [`DECIMALS_MAX`] behind the point.
+    /// More than [`DECIMALS_MAX`] decimals.
     TooFine,
-    /// It is not below [`LIMIT`].
+    /// Not below [`LIMIT`].
     TooLarge,
 }
 
@@ -53,15 +54,15 @@ impl fmt::Display for Malformed {
 }
 
 impl Amount {
-    /// None of it.
+    /// Zero.
     pub const ZERO: Self = Self(Decimal::ZERO);
-    /// One of it.
+    /// One.
     pub const ONE: Self = Self(Decimal::ONE);
 
-    /// Reads the digits of a JSON number. How it is written means nothing: `1e2` is `100`, and `1.50000` has one decimal.
+    /// Parses the digits of a JSON number. Notation does not matter: `1e2` is `100`, and `1.50000` has one decimal.
     ///
     /// # Errors
-    /// When they are not those of an amount that may be written.
+    /// When it is not a valid amount.
     pub fn parse(digits: &str) -> Result<Self, Malformed> {
         let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
         let (unsigned, is_negative) = mantissa.strip_prefix('-').map_or((mantissa, false), |rest| (rest, true));
@@ -76,8 +77,8 @@ impl Amount {
         if significant.is_empty() {
             return Ok(Self::ZERO);
         }
-        // Where the point stands among the significant digits, counted from before the first. An exponent that is no i64
-        // is one of a number that is far too large or fine.
+        // The position of the decimal point relative to the first significant digit. An exponent that does not fit i64
+        // means a number that is far too large or too fine.
         let leading_zeros = all.len() - all.trim_start_matches('0').len();
         let is_fine = exponent.starts_with('-');
         let power: i64 = power.parse().unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
@@ -95,46 +96,47 @@ impl Amount {
         Ok(Self(Decimal::new(if is_negative { -units } else { units }, DECIMALS_MAX).normalize()))
     }
 
-    /// What so much costs at this price, rounded to four decimals, half away from zero, as PostgreSQL's `round` does it.
-    /// None when that is not below [`LIMIT`].
+    /// The price of this quantity, rounded to four decimals, half away from zero, like PostgreSQL's `round`. `None` if
+    /// it is not below [`LIMIT`].
     pub fn times(self, quantity: Self) -> Option<Self> {
-        // Two of 18 digits make 36, of which a `Decimal` holds 28. It rounds what has more only when that is far too large.
+        // Two 18-digit factors give 36 digits, and a `Decimal` holds 28. It rounds only products that are far above the
+        // limit.
         let exact = self.0.checked_mul(quantity.0)?;
         Self(exact.round_dp_with_strategy(DECIMALS_MAX, RoundingStrategy::MidpointAwayFromZero)).within_limit()
     }
 
-    /// The sum. None when it is not below [`LIMIT`].
+    /// The sum; `None` if it is not below [`LIMIT`].
     pub fn plus(self, other: Self) -> Option<Self> {
         Self(self.0.checked_add(other.0)?).within_limit()
     }
 
-    /// The sum of what tables have summed, which may be above [`LIMIT`]: as much as a `Decimal` holds, 10^24, at most.
+    /// The sum of sums from tables, which may exceed [`LIMIT`]; saturates at what a `Decimal` holds, 10^24.
     pub fn and(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference. None when it is not below [`LIMIT`].
+    /// The difference; `None` if it is not below [`LIMIT`].
     pub fn minus(self, other: Self) -> Option<Self> {
         Self(self.0.checked_sub(other.0)?).within_limit()
     }
 
-    /// Which part of `whole` this is, to four decimals; none of nothing.
+    /// This amount as a fraction of `whole`, to four decimals; `None` if `whole` is zero.
     pub fn part_of(self, whole: Self) -> Option<Self> {
         let part = self.0.checked_div(whole.0)?;
         Some(Self(part.round_dp_with_strategy(DECIMALS_MAX, RoundingStrategy::MidpointAwayFromZero)))
     }
 
-    /// A whole number.
+    /// The amount of a whole number.
     pub fn of(count: i64) -> Self {
         Self(count.into())
     }
 
-    /// Whether it is less than nothing.
+    /// Whether it is below zero.
     pub fn is_negative(self) -> bool {
         self < Self::ZERO
     }
 
-    /// The number itself.
+    /// The decimal value.
     pub fn decimal(self) -> Decimal {
         self.0
     }
@@ -145,7 +147,7 @@ impl Amount {
     }
 }
 
-/// Its digits: as JSON has them, and PostgreSQL.
+/// Its digits, in the notation of JSON and PostgreSQL.
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.normalize().fmt(f)
@@ -158,7 +160,7 @@ impl Serialize for Amount {
     }
 }
 
-/// From text, as tables hand it out within documents: a JSON number would have been rounded on its way.
+/// Deserialized from text, as tables return amounts within documents: a JSON number would be rounded on the way.
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digits = <Cow<'de, str>>::deserialize(deserializer)?;
@@ -169,7 +171,7 @@ impl<'de> Deserialize<'de> for Amount {
 impl PartialSchema for Amount {
     #[expect(deprecated, reason = "`example` is the word that generators of clients know")]
     fn schema() -> RefOr<Schema> {
-        // Without a format: that of a client's float would promise fewer digits than are sent.
+        // No format: a client's float type would promise fewer digits than are sent.
         let text = "A decimal with at most four decimals, exact.";
         ObjectBuilder::new().schema_type(Type::Number).description(Some(text)).example(Some(json!(19.9))).into()
     }
@@ -177,7 +179,8 @@ impl PartialSchema for Amount {
 
 impl ToSchema for Amount {}
 
-/// Text, of which PostgreSQL makes the number again: as a number a [`Value`](serde_json::Value) would round it.
+/// Serialized as text, which PostgreSQL converts back to a number: a numeric [`Value`](serde_json::Value) would round
+/// it.
 impl From<Amount> for serde_json::Value {
     fn from(amount: Amount) -> Self {
         amount.to_string().into()
@@ -265,14 +268,14 @@ mod tests {
             let read = amount(&decimal.to_string());
             prop_assert_eq!(read.decimal(), decimal);
             prop_assert_eq!(amount(&read.to_string()), read);
-            // The same with the point moved into the exponent.
+            // The same value with the point moved into the exponent.
             prop_assert_eq!(amount(&format!("{units}e-{DECIMALS_MAX}")), read);
         }
 
         #[test]
         fn a_product_is_what_integers_make_of_it(price in 0..=999_999_999_999_999_999_i64, quantity in 1..=999_999_999_999_999_999_i64) {
             let units = i128::from(price) * i128::from(quantity);
-            // Both are ten-thousandths, and so is what is to come out; none of it is negative.
+            // Factors and result count ten-thousandths; all are non-negative.
             let rounded = (units + 5_000) / 10_000;
             let total = Amount(Decimal::new(price, DECIMALS_MAX)).times(Amount(Decimal::new(quantity, DECIMALS_MAX)));
             let fits = i64::try_from(rounded).ok().filter(|units| *units < LIMIT * 10_000);

@@ -1,13 +1,14 @@
-//! How a transaction of a pool begins.
+//! Starts transactions on connections of a pool.
 
 use sqlx::postgres::PgPool;
 use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, Transaction};
 
-/// Begins a transaction, by this statement if there is one; `held` is kept for as long as that takes, and answered with it.
+/// Begins a transaction, with this statement if there is one; `held` is kept until then, and returned.
 ///
-/// Whoever asks may go away meanwhile, and then it begins all the same, and is rolled back. The library counts a
-/// transaction once the server has said that it began, and puts a connection whose caller has gone before back into its pool
-/// with one that nobody ends: what the next ones write there would be answered, and never stand.
+/// The start runs in a task of its own, so a caller that gives up does not interrupt it: the transaction begins and is
+/// rolled back. The library knows of a transaction only once the server has confirmed its start. If a start were
+/// interrupted, the connection would return to the pool in an open transaction that nobody ends, and writes of its next
+/// users would be acknowledged but never committed.
 pub(crate) async fn begin<T: Send + 'static>(
     pool: &PgPool,
     statement: Option<String>,
@@ -16,7 +17,7 @@ pub(crate) async fn begin<T: Send + 'static>(
     let connection = pool.acquire().await?;
     let statement = statement.map(|statement| AssertSqlSafe(statement).into_sql_str());
     let begun = tokio::spawn(async move { (Transaction::begin(connection, statement).await, held) });
-    // It panics no more than its caller would, and is ended with the runtime only.
+    // The task does not panic, and only the end of the runtime aborts it.
     let (transaction, held) = begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
     Ok((transaction?, held))
 }

@@ -1,4 +1,4 @@
-//! Everything that can happen to a live row, and how an entry of the journal is written.
+//! Every possible change of a live row, and the encoding of journal entries.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,41 +13,41 @@ use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
 use crate::{CompanyId, Error, Result};
 
-/// One change to one live row. Rows travel whole, so that writing one twice changes nothing.
+/// One change of one live row. Rows are complete, so writing one twice changes nothing.
 ///
-/// Entries are MessagePack with field names: a later release may add a variant or an optional field and still
-/// read what this one left.
+/// Entries are MessagePack with field names: a later release may add a variant or an optional field and still read
+/// entries of this one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Change {
-    /// The ticket is now this.
+    /// The new state of a ticket.
     Ticket(TicketRow),
-    /// This happened to a ticket.
+    /// An event of a ticket.
     Event(EventRow),
-    /// This was said.
+    /// A new message.
     Message(Box<MessageRow>),
-    /// A message has come this far.
+    /// A message has reached a status.
     Progress(Box<DeliveryStatusRow>),
-    /// The file of a message is there, or lost.
+    /// The file of a message was stored or is lost.
     Media(Box<MediaRow>),
-    /// The visitor has received the company's messages up to here.
+    /// The visitor has received the company's messages up to this one.
     Delivered(DeliveryReceipt),
-    /// The visitor has read the company's messages up to here.
+    /// The visitor has read the company's messages up to this one.
     Seen(DeliveryReceipt),
-    /// The company has read the contact's messages up to here.
+    /// The company has read the contact's messages up to this one.
     Read(DeliveryReceipt),
-    /// The session is now this.
+    /// The new state of a session.
     Session(Box<SessionRow>),
-    /// The contact was last talked to here.
+    /// The channel a contact was last talked to on.
     ContactChannel(ContactChannel),
-    /// The contact came by this advertisement or link.
+    /// The advertisement or link that brought the contact.
     Referral(Box<ReferralRow>),
-    /// The contact wants no campaigns.
+    /// The contact opted out of campaigns.
     OptOut(OptOut),
-    /// The scheduled message is now this.
+    /// The new state of a scheduled message.
     Schedule(Box<ScheduleRow>),
-    /// This has become of a campaign's recipient.
+    /// The outcome for a campaign's recipient.
     Recipient(Box<RecipientRow>),
-    /// A request with an idempotency key was answered so.
+    /// The recorded answer to a request with an idempotency key.
     Answer(Box<AnswerRow>),
 }
 
@@ -72,12 +72,12 @@ impl Change {
     }
 }
 
-/// The bytes of one entry: the changes of one decision, which become durable together or not at all.
+/// Encodes one entry: the changes of one decision, which become durable together or not at all.
 ///
 /// # Errors
-/// [`Error::Entry`] when a value cannot be written, which no value of these types is known to do.
+/// [`Error::Entry`] when a value cannot be encoded; no value of these types is known to cause that.
 pub fn encode(changes: &[Change]) -> Result<Vec<u8>> {
-    // An entry is some hundred bytes; one allocation serves most.
+    // Most entries are a few hundred bytes, so one allocation is enough.
     let mut bytes = Vec::with_capacity(512);
     changes
         .serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
@@ -85,10 +85,10 @@ pub fn encode(changes: &[Change]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The mirror of [`encode`].
+/// Decodes what [`encode`] wrote.
 ///
 /// # Errors
-/// [`Error::Entry`] when the bytes are no entry this release understands.
+/// [`Error::Entry`] when this release cannot decode the bytes.
 pub fn decode(seq: Seq, bytes: &[u8]) -> Result<Vec<Change>> {
     rmp_serde::from_slice(bytes).map_err(|error| Error::Entry { seq, reason: error.to_string() })
 }

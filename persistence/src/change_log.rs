@@ -1,4 +1,4 @@
-//! Where a decided change becomes durable, and the three meanings durable can have.
+//! The log through which decided changes become durable, and the three levels of durability.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::ownership::not_served;
 use crate::persister::{CommitListener, Entry, FlushQueue};
 use crate::{Change, CompanyId, Error, Ownership, Result};
 
-/// When a change counts as kept, and its caller is answered.
+/// When a change counts as durable and its caller is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Once the local journal has synced it. Survives a kill, a crash of the machine, and any outage of the
-    /// database.
+    /// After the local journal has synced it. Survives a killed process, a machine crash, and any database outage.
     Journal,
-    /// Once PostgreSQL has committed it. Survives the loss of this machine's disk; stops with the database.
+    /// After PostgreSQL has committed it. Survives the loss of this machine's disk; unavailable while the database is
+    /// down.
     Database,
-    /// At once. Survives nothing: for benchmarks only.
+    /// Immediately. Survives nothing: for benchmarks only.
     Memory,
 }
 
@@ -46,9 +46,9 @@ pub struct ChangeLog {
 struct Inner {
     way: Way,
     queue: Arc<FlushQueue>,
-    /// Whose entries are taken.
+    /// Decides which companies' entries are accepted.
     ownership: Ownership,
-    /// The last entry of each company: what its lists must wait for.
+    /// The last entry of each company, which its lists must wait for.
     last: DashMap<CompanyId, Seq>,
 }
 
@@ -57,7 +57,7 @@ enum Way {
     Direct { durability: Durability, appended: AtomicU64 },
 }
 
-/// What waits beside an entry while the journal syncs it.
+/// The data attached to an entry while the journal syncs it.
 pub(crate) struct Waiting {
     pub(crate) changes: Vec<Change>,
     pub(crate) synced: Synced,
@@ -76,7 +76,7 @@ impl ChangeLog {
         Self { inner: Arc::new(Inner { way, queue, ownership: Ownership::default(), last: DashMap::new() }) }
     }
 
-    /// Takes a place for an entry of a company before anything is decided, so that overload changes nothing.
+    /// Reserves room for a company's entry before a command decides, so that overload changes nothing.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company is shut.
@@ -87,7 +87,7 @@ impl ChangeLog {
         Ok(Reservation { log: self.clone(), company, seat: self.seat()? })
     }
 
-    /// Whether an entry would find a place now.
+    /// Whether a reservation would succeed now.
     pub fn has_room(&self) -> bool {
         self.seat().is_ok()
     }
@@ -104,29 +104,30 @@ impl ChangeLog {
         }
     }
 
-    /// Which companies this process serves.
+    /// The companies this process serves.
     pub fn ownership(&self) -> &Ownership {
         &self.inner.ownership
     }
 
-    /// Sets who is told of every decision the moment it is durable. Once; what was recovered at the start is not told.
+    /// Sets the listener for every decision that becomes durable. Can be set once; entries recovered at startup are not
+    /// reported.
     pub fn set_witness(&self, witness: CommitListener) {
         self.inner.queue.set_witness(witness);
     }
 
-    /// The last entry of a company that was appended; 0 when there was none since the start.
+    /// The last appended entry of a company; 0 if there was none since startup.
     pub fn last_of(&self, company: CompanyId) -> Seq {
         self.inner.last.get(&company).map_or(0, |seq| *seq)
     }
 
-    /// Drops what is known of a company that is closed, and whose entries are all in the tables.
+    /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
-        // The way and its queue hold entries, which have gone to the tables; the doors count work, not what is known.
+        // `way` and `queue` only hold entries, which are in the tables by now; `ownership` only counts work.
         let Inner { way: _, queue: _, ownership: _, last } = &*self.inner;
         last.remove(&company);
     }
 
-    /// The newest entry that is durable.
+    /// The newest durable entry.
     pub fn durable(&self) -> Seq {
         match &self.inner.way {
             Way::Journal(journal) => journal.synced(),
@@ -135,7 +136,7 @@ impl ChangeLog {
         }
     }
 
-    /// The newest entry that was handed out.
+    /// The newest assigned sequence.
     pub fn appended(&self) -> Seq {
         match &self.inner.way {
             Way::Journal(journal) => journal.appended(),
@@ -146,7 +147,7 @@ impl ChangeLog {
     /// Waits until everything up to `seq` is durable.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the log stops before.
+    /// [`Error::Unavailable`] when the log stops earlier.
     pub async fn synced(&self, seq: Seq) -> Result<()> {
         match &self.inner.way {
             _ if self.durable() >= seq => Ok(()),
@@ -155,7 +156,8 @@ impl ChangeLog {
         }
     }
 
-    /// Waits until everything up to `seq` is in the tables: what a list owes to those who were answered before.
+    /// Waits until everything up to `seq` is in the tables, so that a list includes changes that were acknowledged
+    /// before.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the database is down, or does not catch up in time.
@@ -163,22 +165,22 @@ impl ChangeLog {
         self.inner.queue.wait_flushed(seq).await
     }
 
-    /// What the persister has written so far.
+    /// The newest entry the persister has written.
     pub fn flushed(&self) -> Seq {
         self.inner.queue.flushed()
     }
 
-    /// The queue between this log and the persister, for its figures.
+    /// The queue between this log and the persister, for metrics.
     pub fn queue(&self) -> &FlushQueue {
         &self.inner.queue
     }
 
-    /// The same, for the persister, which takes from it.
+    /// The same queue, shared with the persister.
     pub(crate) fn shared_queue(&self) -> Arc<FlushQueue> {
         self.inner.queue.clone()
     }
 
-    /// What the journal has on disk and waiting, when there is one.
+    /// The journal's fill level, if there is a journal.
     pub fn journal_stats(&self) -> Option<journal::Stats> {
         match &self.inner.way {
             Way::Journal(journal) => Some(journal.stats()),
@@ -225,13 +227,13 @@ impl ChangeLog {
             }
             _ => (None, Durable::already()),
         };
-        // The number is given under the queue's lock: the persister must see entries in the order of their numbers.
+        // The sequence is assigned under the queue's lock: the persister must receive entries in sequence order.
         let seq = self.inner.queue.push_numbered(appended, changes, done);
         (seq, durable)
     }
 }
 
-/// A place in the log. Dropping it gives it back.
+/// Reserved room in the log. Dropping it returns it.
 pub struct Reservation {
     log: ChangeLog,
     company: CompanyId,
@@ -244,18 +246,18 @@ enum Permit {
 }
 
 impl Reservation {
-    /// Appends the changes of one decision, all of the company the place was taken for. They become durable together or
+    /// Appends the changes of one decision, all of the company the reservation is for. They become durable together or
     /// not at all.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the entry is larger than any the journal takes, [`Error::Entry`] when a change is
-    /// another company's; nothing was appended.
+    /// [`Error::Unavailable`] when the entry is larger than the journal accepts, [`Error::Entry`] when a change belongs
+    /// to another company; in both cases nothing was appended.
     pub fn append(self, changes: Vec<Change>) -> Result<(Seq, Durable)> {
         self.log.append(self.company, self.seat, changes)
     }
 }
 
-/// Passes what the journal has synced on to the persister, then releases those who wait.
+/// Passes synced entries to the persister, then wakes their waiters.
 pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
     for (_, waiting) in synced.iter() {
         queue.on_durable(&waiting.changes);

@@ -1,4 +1,4 @@
-//! Rows for `COPY … FROM STDIN (FORMAT binary)`: the way into a table that costs PostgreSQL least.
+//! Encodes rows for `COPY … FROM STDIN (FORMAT binary)`, the cheapest way to insert rows into PostgreSQL.
 //!
 //! The format: <https://www.postgresql.org/docs/15/sql-copy.html>, "Binary Format". A signature, then for each row the
 //! number of its fields, and each field as its length and the bytes its type's `recv` function reads.
@@ -9,32 +9,32 @@ use sqlx::PgConnection;
 
 use crate::{Id, SessionId};
 
-/// Signature, flags, and the length of a header extension that is not there.
+/// Signature, flags, and a header extension of length zero.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// A row of -1 fields.
+/// The end marker: a row with -1 fields.
 const TRAILER: &[u8] = &(-1_i16).to_be_bytes();
 
 /// Microseconds from 1970-01-01, Rust's epoch, to 2000-01-01, PostgreSQL's.
 const EPOCH_US: i64 = 946_684_800_000_000;
 
-/// What stands in front of every `jsonb`.
+/// Version byte before every `jsonb` value.
 const JSONB_VERSION: u8 = 1;
 
-/// Bytes sent at a time: enough that a packet costs nothing, little enough to stay in the processor's cache.
+/// Bytes per sent chunk: large enough to amortize the packet, small enough for the CPU cache.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// A field as it is copied.
+/// A field that can be copied.
 pub(crate) trait Field {
-    /// Appends the bytes; false when it is null.
+    /// Appends the bytes; returns false for null.
     fn write(&self, to: &mut Vec<u8>) -> bool;
 }
 
-/// One row that is being written.
+/// One row being written.
 pub(crate) struct Row<'a>(&'a mut Vec<u8>);
 
 impl Row<'_> {
-    /// The next field.
+    /// Appends the next field.
     pub(crate) fn field(&mut self, value: &(impl Field + ?Sized)) -> &mut Self {
         let at = self.0.len();
         self.0.extend_from_slice(&(-1_i32).to_be_bytes());
@@ -46,10 +46,10 @@ impl Row<'_> {
     }
 }
 
-/// Copies rows into the table and columns that `statement` names; `write` writes the `fields` fields of one.
+/// Copies rows to the table and columns that `statement` names; `write` writes the `fields` fields of one row.
 ///
 /// # Errors
-/// When PostgreSQL refuses one of them: then none is there.
+/// When PostgreSQL refuses a row: then none is inserted.
 pub(crate) async fn copy<T: Sync>(
     db: &mut PgConnection,
     statement: &str,
@@ -123,7 +123,7 @@ impl Field for DateTime<Utc> {
 impl Field for Value {
     fn write(&self, to: &mut Vec<u8>) -> bool {
         to.push(JSONB_VERSION);
-        // A value always has a text; writing into memory does not fail.
+        // A value can always be serialized, and writing to memory cannot fail.
         serde_json::to_writer(to, self).is_ok()
     }
 }

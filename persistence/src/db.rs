@@ -1,8 +1,8 @@
-//! The way to the tables: every statement of a request goes through the share of its company.
+//! Access to the tables: every statement of a request runs within its company's share of the connections.
 //!
-//! [`Db`] is what [`crate::Store::db`] answers, and the only thing of the store that takes statements for a company:
-//! a permit of the [`Scheduler`] comes before a connection, and goes back once the connection is free again. A
-//! statement whose caller has gone is not free before the server is done with it, which `statement_timeout` bounds.
+//! [`crate::Store::db`] returns a [`Db`], the only part of the store that runs statements for a company. It acquires a
+//! permit of the [`Scheduler`] before a connection, and releases it once the connection is free again. If a caller is
+//! dropped, its connection is free only when the server has finished the statement, which `statement_timeout` bounds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::fence::{Fence, may_write};
 use crate::scheduler::{Permit, Scheduler, Weight};
 use crate::{CompanyId, Result};
 
-/// What takes one statement after the other: a company's share of the connections, or a pool of one's own, which the
-/// command line and tests have.
+/// Runs one statement after another: on a company's share of the connections, or on a separate pool (the command line,
+/// tests).
 pub trait Database<'c>: PgExecutor<'c> + Copy {
-    /// The same for statements that may be long.
+    /// The same for heavy statements.
     #[must_use]
     fn heavy(self) -> Self;
 
     /// Begins a plain change.
     ///
     /// # Errors
-    /// [`crate::Error::Unavailable`] when the database is away, or the company's share is used up.
+    /// [`crate::Error::Unavailable`] when the database is down, or the company's share is used up.
     fn change(self) -> BoxFuture<'c, Result<PlainChange>>;
 }
 
@@ -48,7 +48,7 @@ impl<'c> Database<'c> for &'c PgPool {
     }
 }
 
-/// How long a statement that is a transaction of its own may take, its commit included: less than whoever waits for it does
+/// Time limit for a single-statement transaction including its commit. It is shorter than the caller's timeout
 /// ([`STATEMENT_TIME_MAX`]).
 const COMMIT_HEARD_WITHIN: Duration = Duration::from_millis(STATEMENT_TIME_MAX.as_millis() as u64 - 250);
 
@@ -88,7 +88,7 @@ impl<'a> Db<'a> {
         Self { pool, fence, scheduler, company, weight: Weight::Light }
     }
 
-    /// Whose share it is.
+    /// The company whose share this is.
     pub fn company(&self) -> CompanyId {
         self.company
     }
@@ -96,7 +96,7 @@ impl<'a> Db<'a> {
     /// Begins a plain change: a transaction of this company.
     ///
     /// # Errors
-    /// [`crate::Error::Unavailable`] when the database is away, or the company's share is used up.
+    /// [`crate::Error::Unavailable`] when the database is down, or the company's share is used up.
     pub async fn begin(self) -> Result<PlainChange> {
         with_timeout(async {
             let permit = self.scheduler.permit_change(self.company, self.weight).await?;
@@ -113,7 +113,7 @@ impl<'a> Db<'a> {
     }
 }
 
-/// A transaction, with the fence of one of many processes; `held` is kept until it has begun.
+/// Begins a transaction, fenced for a cluster member; `held` is kept until it has begun.
 async fn begun<T: Send + 'static>(
     pool: &PgPool,
     fence: Option<&Fence>,
@@ -125,7 +125,7 @@ async fn begun<T: Send + 'static>(
     }
 }
 
-/// The connections of the service's own work, for what it writes.
+/// Connections for the service's own writes.
 #[derive(Clone, Copy)]
 pub struct Housekeeper<'a> {
     pool: &'a PgPool,
@@ -161,25 +161,25 @@ impl fmt::Debug for Housekeeper<'_> {
     }
 }
 
-/// A connection with the permit it was had by.
+/// A connection with its scheduler permit.
 struct Lease {
     connection: Option<PoolConnection<Postgres>>,
     permit: Option<Permit>,
-    /// Whether a statement was begun and not waited for to its end.
+    /// Whether a statement was started and not awaited to its end.
     is_busy: bool,
-    /// Whether the server may be within a transaction that the library does not count, having heard of no beginning: nobody
-    /// would end it.
+    /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
+    /// Nobody would end it.
     is_within: bool,
 }
 
 impl Lease {
-    /// The connection, for one statement.
+    /// Returns the connection for one statement.
     fn begin(&mut self) -> sqlx::Result<&mut PgConnection> {
         self.is_busy = true;
         self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
     }
 
-    /// The same for a transaction of one statement, and what is to be said once it has begun.
+    /// Returns the connection for a transaction of one statement, and the flag to clear once it has begun.
     fn begin_change(&mut self) -> sqlx::Result<(&mut PgConnection, &mut bool)> {
         (self.is_busy, self.is_within) = (true, true);
         let connection = self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?;
@@ -207,7 +207,7 @@ impl Drop for Lease {
     }
 }
 
-/// Does what is left to do once nobody waits for it any more.
+/// Finishes work in the background after its caller was dropped.
 fn behind(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = Handle::try_current() {
         drop(runtime.spawn(work));
@@ -227,7 +227,7 @@ macro_rules! ask {
     };
 }
 
-/// The same for a statement of a request: of one of many processes, one that may write is a transaction of its own, which
+/// The same for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
 /// begins with the fence.
 macro_rules! ask_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $ask:expr) => {
@@ -253,7 +253,8 @@ macro_rules! ask_fenced {
                     *is_within = false;
                     let $connection = &mut *transaction;
                     let outcome = again!(sql, arguments, is_persistent, $statement => $ask)?;
-                    // Whoever waits for all of it gives up later than this, and so hears that a commit was not answered.
+                    // This limit is below the caller's timeout, so the caller learns that the commit's outcome is
+                    // unknown.
                     let committed = timeout_at(begun + COMMIT_HEARD_WITHIN, transaction.commit()).await;
                     of_commit(committed.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
                     Ok(outcome)
@@ -270,7 +271,7 @@ macro_rules! ask_fenced {
     };
 }
 
-/// Asks a statement that was taken apart.
+/// Runs a statement that was taken apart.
 macro_rules! again {
     ($sql:ident, $arguments:ident, $is_persistent:ident, $statement:ident => $ask:expr) => {
         match $arguments {
@@ -304,7 +305,7 @@ macro_rules! executor {
                 'c: 'e,
                 E: 'q + Execute<'q, Postgres>,
             {
-                // Whole: a stream that is read slowly would keep its connection from others.
+                // Fetch all rows: a slowly read stream would keep its connection from others.
                 let all =
                     ask_fenced!(self, query, connection, statement => connection.fetch_many(statement).try_collect::<Vec<_>>());
                 let steps = |all: sqlx::Result<Vec<_>>| match all {
@@ -350,25 +351,26 @@ macro_rules! executor {
 executor!(Db);
 executor!(Housekeeper);
 
-/// A plain change on its way: a transaction of one company. Dropped, nothing of it stands.
+/// A plain change in progress: a transaction of one company. Dropping it rolls it back.
 pub struct PlainChange {
     transaction: Option<Transaction<'static, Postgres>>,
     permit: Option<Permit>,
 }
 
 impl PlainChange {
-    /// The connection the change is made on.
+    /// The connection of the transaction.
     ///
     /// # Errors
-    /// Never, as long as the change is neither committed nor rolled back, which both consume it.
+    /// Never in practice: `commit` and rollback consume the change.
     pub fn connection(&mut self) -> Result<&mut PgConnection> {
         Ok(self.transaction.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?)
     }
 
-    /// Makes it stand.
+    /// Commits the change.
     ///
     /// # Errors
-    /// [`crate::Error::Unknown`] when the database does not answer: then nobody knows whether it stands.
+    /// [`crate::Error::Unknown`] when the database does not answer: then it is unknown whether the change was
+    /// committed.
     pub async fn commit(mut self) -> Result<()> {
         let Some(transaction) = self.transaction.take() else { return Err(sqlx::Error::PoolClosed.into()) };
         match timeout(STATEMENT_TIME_MAX, transaction.commit()).await {
@@ -381,7 +383,7 @@ impl PlainChange {
 impl Drop for PlainChange {
     fn drop(&mut self) {
         let (Some(transaction), permit) = (self.transaction.take(), self.permit.take()) else { return };
-        // A statement may run yet whose caller has gone.
+        // A statement whose caller was dropped may still be running.
         behind(async move {
             let _ = transaction.rollback().await;
             drop(permit);

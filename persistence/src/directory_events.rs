@@ -1,4 +1,4 @@
-//! News that PostgreSQL notifies: which company's directory changed, and of which events of plain changes there are.
+//! PostgreSQL notifications: changes of a company's directory or webhooks, and events of plain changes.
 
 use sqlx::PgPool;
 use sqlx::postgres::PgListener;
@@ -8,20 +8,20 @@ use crate::{CompanyId, LoggedEventId, Result};
 /// The channel the tables' triggers notify on (`0006_directory_news.sql`).
 const CHANNEL: &str = "hotline_directory";
 
-/// The channel that events of plain changes are told on (`0043_events.sql`).
+/// The channel on which events of plain changes are notified (`0043_events.sql`).
 const EVENTS_CHANNEL: &str = "hotline_events";
 
-/// The channel that changes of webhooks are told on (`0044_webhooks.sql`).
+/// The channel on which changes of webhooks are notified (`0044_webhooks.sql`).
 const WEBHOOKS_CHANNEL: &str = "hotline_webhooks";
 
-/// What is heard.
+/// A notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// A company's directory changed.
     Directory(CompanyId),
     /// A company's webhooks changed.
     Webhooks(CompanyId),
-    /// The events of a company up to this one can be read.
+    /// Events of a company up to this one can be read.
     Events(CompanyId, LoggedEventId),
 }
 
@@ -38,26 +38,26 @@ impl News {
     }
 }
 
-/// A connection that hears of changes.
+/// A connection that listens for notifications.
 pub struct DirectoryEvents {
     listener: PgListener,
 }
 
 impl DirectoryEvents {
-    /// Begins to listen.
+    /// Starts listening.
     ///
     /// # Errors
     /// When the database cannot be reached.
     pub async fn listen(db: &PgPool) -> Result<Self> {
         let mut listener = PgListener::connect_with(db).await?;
         listener.ignore_pool_close_event(true);
-        // Who lost news begins anew, so a connection in the lost one's place would be thrown away.
+        // After a lost connection the caller starts over with a new listener, so do not reconnect here.
         listener.eager_reconnect(false);
         listener.listen_all([CHANNEL, EVENTS_CHANNEL, WEBHOOKS_CHANNEL]).await?;
         Ok(Self { listener })
     }
 
-    /// The next news. None: the connection broke, and some may have been missed.
+    /// The next notification. `None`: the connection broke, and some may have been missed.
     ///
     /// # Errors
     /// When the database cannot be reached.

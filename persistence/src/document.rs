@@ -1,9 +1,9 @@
-//! What PostgreSQL holds as JSON, read so that one row never holds up another.
+//! Reads JSON columns so that one bad row never blocks others.
 //!
-//! A `jsonb` column can hold what this release cannot read: a number that PostgreSQL writes out in more digits than fit,
-//! or what another release, or a person, has put there. Such a column reads as empty, and a row that cannot be read at
-//! all is left out of its list; both are logged with the row's id. Whoever needs the content, as the outbox does, sees
-//! that it is missing and says so.
+//! A `jsonb` column can contain what this release cannot read: a number with more digits than fit, or data written by
+//! another release or by hand. Such a column reads as empty, and a row that cannot be read at all is left out of its
+//! list; both are logged with the row's id. Code that needs the content, such as the outbox, sees that it is missing
+//! and reports that.
 
 use std::cell::Cell;
 
@@ -14,11 +14,11 @@ use sqlx::types::Json;
 use sqlx::{Decode, FromRow, Postgres, Row, Type, TypeInfo, ValueRef};
 
 thread_local! {
-    /// Columns of the row that is being read which could not be.
+    /// Number of unreadable columns in the current row.
     static UNREADABLE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A `jsonb` column; none as well when it holds nothing that can be read.
+/// A `jsonb` column; `None` also when its content cannot be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document<T = Value>(Option<T>);
 
@@ -71,10 +71,10 @@ impl<T: Default> From<Document<T>> for Json<T> {
     }
 }
 
-/// Reads a row. What of it cannot be read is logged with its id.
+/// Reads a row. Unreadable columns are logged with the row's id.
 ///
 /// # Errors
-/// When a column that is no document holds what this release does not know.
+/// When a column other than a document contains a value this release does not know.
 pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T> {
     UNREADABLE.set(0);
     let read = T::from_row(row);
@@ -93,19 +93,19 @@ pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T
         }
         Err(error) => {
             let (company, id) = named(row);
-            // What the column holds is quoted nowhere in these errors but by documents, which never come here.
+            // Only documents quote the content of a column in their errors, and their errors never get here.
             tracing::error!(row.kind = kind::<T>(), company.id = company, row.id = id, %error, "a stored row cannot be read");
         }
     }
     read
 }
 
-/// Reads the rows of a list; those that cannot be read are left out.
+/// Reads the rows of a list, skipping unreadable ones.
 pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> {
     rows.iter().filter_map(|row| read(row).ok()).collect()
 }
 
-/// What a row is called in the log, as far as that can be read.
+/// The row's company and id for the log, as far as they can be read.
 fn named(row: &PgRow) -> (i64, String) {
     let company = row.try_get::<i64, _>("company_id").unwrap_or_default();
     let id = row.try_get::<i64, _>("id").map(|id| id.to_string());

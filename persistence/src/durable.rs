@@ -1,4 +1,4 @@
-//! How those who wait for an entry learn that it is durable.
+//! Notifies waiters when an entry is durable.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,9 +8,9 @@ use crate::{Error, Result};
 
 /// Waits for one entry.
 ///
-/// It is told on the thread that finds out, which serves everybody: it must be quick, and must not panic.
+/// It is called on the thread that makes entries durable, which serves everybody: it must be quick and must not panic.
 pub trait Waiter: Send {
-    /// The entry is durable; or the log has stopped before, and whether the entry was kept is unknown.
+    /// `durable`: the entry is durable. Otherwise the log has stopped, and whether the entry was stored is unknown.
     fn told(self: Box<Self>, durable: bool);
 }
 
@@ -21,25 +21,26 @@ enum Latch {
 
 type Shared = Arc<Mutex<Latch>>;
 
-/// What an entry's author waits for.
+/// A future for the durability of an entry.
 pub struct Durable(Option<Shared>);
 
-/// The other side: what makes the entry durable. Dropped without [`Synced::reached`], it tells of a log that stopped.
+/// The other side, which reports that the entry is durable. Dropped without [`Synced::reached`], it reports that the
+/// log stopped.
 pub(crate) struct Synced(Shared);
 
 impl Durable {
-    /// Of an entry that is durable as soon as it is appended.
+    /// For an entry that is durable as soon as it is appended.
     pub(crate) fn already() -> Self {
         Self(None)
     }
 
-    /// Of an entry that will be.
+    /// For an entry that is not durable yet.
     pub(crate) fn pending() -> (Synced, Self) {
         let latch = Arc::new(Mutex::new(Latch::Waiting(None)));
         (Synced(latch.clone()), Self(Some(latch)))
     }
 
-    /// Has `waiter` told, at once if there is nothing to wait for.
+    /// Registers `waiter`; calls it at once if there is nothing to wait for.
     pub fn notify(self, waiter: Box<dyn Waiter>) {
         let durable = match self.0 {
             None => true,
@@ -54,10 +55,10 @@ impl Durable {
         waiter.told(durable);
     }
 
-    /// Waits.
+    /// Waits until the entry is durable.
     ///
     /// # Errors
-    /// [`Error::Unknown`] when the log stopped before.
+    /// [`Error::Unknown`] when the log stopped earlier.
     pub async fn reached(self) -> Result<()> {
         let (told, durable) = oneshot::channel();
         self.notify(Box::new(Task(told)));
@@ -68,7 +69,7 @@ impl Durable {
     }
 }
 
-/// What is said when the log stopped before an entry was known to be durable.
+/// The error when the log stopped before an entry was known to be durable.
 pub fn stopped() -> Error {
     Error::Unknown("the log has stopped".to_owned())
 }
@@ -77,7 +78,7 @@ struct Task(oneshot::Sender<bool>);
 
 impl Waiter for Task {
     fn told(self: Box<Self>, durable: bool) {
-        // A caller that went away does not wait any more.
+        // The caller may have gone away.
         let _ = self.0.send(durable);
     }
 }

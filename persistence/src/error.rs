@@ -1,72 +1,71 @@
-//! What can go wrong below the API, sorted by what a caller can do about it.
+//! Errors of the store, classified by what a caller can do about them.
 
 use std::time::Duration;
 
-/// The one result type of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the store could not do as asked.
+/// Why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such row in this company.
+    /// The company has no such row.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// A value that must be unique is another row's already; nothing was changed.
+    /// A unique value already belongs to another row; nothing was changed.
     #[error("this {} is taken", .0.field)]
     Taken(Taken),
     /// Other records refer to the row.
     #[error("the record is in use")]
     InUse,
-    /// The store cannot serve now; nothing was changed. Trying again later may work.
+    /// The store is unavailable at the moment; nothing was changed. A retry may succeed.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// Nobody knows whether the change was made: the database was asked to make it stand, and has not answered; or the log
-    /// has stopped before.
+    /// It is unknown whether the change was made: the database did not answer the commit, or the log stopped earlier.
     #[error("nobody knows whether the change was made: {0}")]
     Unknown(String),
     /// Another process of the cluster serves the company, or is about to; nothing was changed.
     #[error("the company is served by another process")]
     Elsewhere,
-    /// There is no database at the address that was given.
+    /// No database can be reached at the given address.
     #[error("PostgreSQL at {place} cannot be reached: {reason}")]
     Unreachable {
-        /// Where, and as whom.
+        /// The address and user.
         place: String,
-        /// What came instead.
+        /// The cause.
         reason: String,
     },
-    /// The database answered something no retry will mend.
+    /// The database returned an error that a retry cannot fix.
     #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
-    /// A page lies deeper in its list than is looked for.
+    /// The page is beyond the maximum depth of lists.
     #[error(transparent)]
     TooDeep(#[from] TooDeep),
     /// The migrations could not be applied.
     #[error("migrate: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    /// The journal refuses to work.
+    /// The journal failed.
     #[error(transparent)]
     Journal(#[from] crate::journal::JournalError),
-    /// A record of the journal is no entry this release understands.
+    /// This release cannot decode a record of the journal.
     #[error("journal entry {seq} cannot be read: {reason}")]
     Entry {
         /// The entry's sequence number.
         seq: u64,
-        /// What the decoder said.
+        /// The decoder's error.
         reason: String,
     },
     /// A secret cannot be sealed or opened.
     #[error(transparent)]
     Key(#[from] crate::sealed::KeyError),
-    /// The database was migrated by a newer release, and this one cannot serve it any more.
+    /// A newer release migrated the database, and this one cannot serve it any more.
     #[error(transparent)]
     Newer(#[from] NewerSchema),
     /// Another process is the writer of this database.
     #[error("another Hotline serves this database")]
     NotOwner,
-    /// The journal holds changes that were answered, and another process has written to the database since: their
-    /// ids may have been given out again, so they cannot be written any more without looking at them.
+    /// The journal has acknowledged changes, but another process has written to the database since: their ids may have
+    /// been reused, so they must be examined before they are written.
     #[error(
         "the journal {journal} holds changes that are not in the database, which another Hotline has written to since; keep the folder and look at it before anything else"
     )]
@@ -74,40 +73,40 @@ pub enum Error {
         /// The journal's id.
         journal: String,
     },
-    /// The database is older than what the journal knows to be in it: restored from a backup, most likely. Live rows
-    /// would be written over plain ones that are missing, and their ids given out again.
+    /// The database is older than the journal has confirmed, most likely restored from a backup. A replay would
+    /// write live rows whose plain rows are missing, and ids would be assigned twice.
     #[error(
         "the database is older than the journal in `{}`: it has the entries of journal {journal} up to {watermark}, and up to {confirmed} were confirmed to be in it. Nothing was changed. If it was restored from a backup, restore the journal folder of the same backup with it, or a newer backup. To go on with the older database and give up what came after it, move the journal folder away: the next start begins a new one", dir.display()
     )]
     Older {
-        /// Where the journal is.
+        /// Directory of the journal.
         dir: std::path::PathBuf,
         /// The journal's id.
         journal: String,
-        /// The last entry that the database has.
+        /// The last entry in the database.
         watermark: crate::journal::Seq,
-        /// The last entry that was confirmed to be in it.
+        /// The last entry that was confirmed.
         confirmed: crate::journal::Seq,
     },
-    /// The journal of an earlier run holds changes that a process without a journal would leave behind.
+    /// The journal of an earlier run contains changes that a process without a journal would never write.
     #[error(
         "the journal in `{}` holds changes that are not in the database, and a process of a cluster has no journal: start Hotline once without --cluster-listen, and stop it, so that they are written", dir.display()
     )]
     LeftBehind {
-        /// Where the journal is.
+        /// Directory of the journal.
         dir: std::path::PathBuf,
     },
-    /// The clock of this machine and that of the database are too far apart.
+    /// The clocks of this machine and of the database differ too much.
     #[error(
         "this machine's clock differs from the database's by {} ms, and a process of a cluster may be off by {} ms: set it, or run a time service", off_by.as_millis(), most.as_millis()
     )]
     ClockOff {
-        /// By how much.
+        /// The difference.
         off_by: Duration,
-        /// By how much it may.
+        /// The maximum difference.
         most: Duration,
     },
-    /// The journal holds changes for another database than the one given.
+    /// The journal contains changes for another database.
     #[error("the journal {journal} holds changes that this database has never seen; it belongs to another one")]
     ForeignJournal {
         /// The journal's id.
@@ -115,12 +114,12 @@ pub enum Error {
     },
 }
 
-/// More rows lie before the page than are passed over; so many are.
+/// More rows precede the page than are skipped; the field is that limit.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than {0} rows lie before the page")]
 pub struct TooDeep(pub i64);
 
-/// The database is a newer release's.
+/// The database was migrated by a newer release.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "this database was migrated by Hotline {release} and is served by releases that know schema {least}; this is Hotline \
@@ -128,20 +127,20 @@ pub struct TooDeep(pub i64);
     env!("CARGO_PKG_VERSION")
 )]
 pub struct NewerSchema {
-    /// Who migrated it.
+    /// The release that migrated it.
     pub release: String,
-    /// The least schema a release must know to serve it.
+    /// The lowest schema version a release must know to serve it.
     pub least: i64,
-    /// The schema this release knows.
+    /// The schema version this release knows.
     pub known: i64,
 }
 
-/// A value that is another record's.
+/// A unique value that belongs to another record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The field it was given in.
+    /// The field that contains it.
     pub field: &'static str,
-    /// How the record that has it is found.
+    /// How to find the record that has it.
     pub holder: Option<Holder>,
 }
 
@@ -151,7 +150,7 @@ impl From<&'static str> for Taken {
     }
 }
 
-/// How the record is found that has a value another one asks for.
+/// How to find the record that has a requested unique value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub(crate) statement: String,
@@ -160,7 +159,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Its id; none when it has let go of the value meanwhile.
+    /// The record's id; `None` if it no longer has the value.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -195,7 +194,7 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// What a violated constraint means, by its name; any other error as it is.
+    /// Maps a violated constraint to an error by its name; other errors are passed on.
     pub(crate) fn of_constraint(error: sqlx::Error, known: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
         let violated = error.as_database_error().and_then(|error| error.constraint());
         match known.into_iter().find(|(name, _)| Some(*name) == violated) {
@@ -205,39 +204,40 @@ impl Error {
     }
 }
 
-/// The answer to a commit was not heard.
+/// The reply to a commit was lost.
 #[derive(Debug, thiserror::Error)]
 #[error("a commit was not answered: {0}")]
 struct Unheard(String);
 
-/// What became of a commit: an outage after it was sent leaves that open, and only a refusal by the server does not.
+/// Classifies the outcome of a commit: an outage after it was sent leaves the outcome unknown; a refusal by the server
+/// does not.
 pub(crate) fn of_commit(outcome: std::result::Result<(), sqlx::Error>) -> std::result::Result<(), sqlx::Error> {
     outcome.map_err(|error| if is_outage(&error) { unheard(error.to_string()) } else { error })
 }
 
-/// The same, of one that was not answered in time.
+/// The same for a commit without a timely reply.
 pub(crate) fn unheard(reason: String) -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::other(Unheard(reason)))
 }
 
-/// Classes of SQLSTATE that speak of the database and not of what it was given (PostgreSQL, Appendix A): 08 connection,
-/// 25 state of the transaction (a server that only reads, for one), 28 authorization, 3D no such database, 40 rollback
-/// (serialization, deadlock), 53 resources (disk full), 55 not in a usable state, 57 an operator (shutdown, cancelled,
-/// starting up), 58 system, 72 snapshot too old, F0 configuration file.
+/// SQLSTATE classes that concern the database rather than its input (PostgreSQL, Appendix A): 08 connection, 25
+/// transaction state (such as a read-only server), 28 authorization, 3D no such database, 40 rollback (serialization,
+/// deadlock), 53 resources (disk full), 55 object not in the required state, 57 operator intervention (shutdown,
+/// cancelled, starting up), 58 system, 72 snapshot too old, F0 configuration file.
 ///
-/// IMPORTANT: this list is the positive one. What is not on it is a refusal: a code nobody thought of sets one row
-/// aside, which a person can mend, instead of holding up every company.
+/// IMPORTANT: this is the positive list; every other code is a refusal. An unforeseen code then sets one row aside,
+/// which a person can fix, instead of blocking every company.
 const OUTAGES: [&str; 11] = ["08", "25", "28", "3D", "40", "53", "55", "57", "58", "72", "F0"];
 
-/// Classes that speak of a value that was given, and of nothing else: 22 data, 23 constraint, 54 limit of the program
-/// (an index entry or a document that is too large, JSON that is too deep).
+/// SQLSTATE classes that concern only the given values: 22 data, 23 constraint, 54 program limit (an index entry or
+/// document that is too large, JSON that is too deep).
 const OF_VALUES: [&str; 3] = ["22", "23", "54"];
 
-/// Whether the database was not there, or not able, rather than unwilling: trying again later may work.
+/// Whether the database was unavailable rather than refusing: a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OUTAGES),
-        // After these the connection is gone, or there was none.
+        // After these errors the connection is closed, or there was none.
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
         | sqlx::Error::Protocol(_)
@@ -255,12 +255,12 @@ pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "HL001")
 }
 
-/// Whether an error that is no outage is certainly about the values that were given: they would be refused again, and
-/// others would not. Of any other the statement itself may be to blame.
+/// Whether a non-outage error is certainly caused by the given values: they would be refused again, and others would
+/// not. For any other error the statement itself may be at fault.
 pub(crate) fn is_of_values(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OF_VALUES),
-        // Refused on our side, before anything was sent.
+        // Refused on our side before anything was sent.
         sqlx::Error::Encode(_) | sqlx::Error::InvalidArgument(_) => true,
         _ => false,
     }
@@ -270,8 +270,8 @@ fn is_of_class(error: &dyn sqlx::error::DatabaseError, classes: &[&str]) -> bool
     error.code().is_some_and(|code| code.get(..2).is_some_and(|class| classes.contains(&class)))
 }
 
-/// What the database said, for the log. PostgreSQL quotes a value it cannot take (SQLSTATE class 22) in its message,
-/// and that may be what somebody wrote or their number: of those only the code is told.
+/// The database's error text for the log. For SQLSTATE class 22, PostgreSQL quotes the value, which may be a message
+/// text or a phone number, so only the code is logged.
 pub fn without_values(error: &sqlx::Error) -> String {
     match error.as_database_error().and_then(|error| error.code()) {
         Some(code) if code.starts_with("22") => format!("a value is not accepted (SQLSTATE {code})"),
@@ -279,21 +279,21 @@ pub fn without_values(error: &sqlx::Error) -> String {
     }
 }
 
-/// Longest a statement on a caller's way may take before the caller is told to come back.
+/// Time limit for a statement of a request before the caller gets an error.
 ///
-/// A frozen server keeps its connections open and never answers, so the server's own `statement_timeout` is
-/// no help.
+/// It is enforced on our side: a frozen server keeps its connections open and never answers, so its own
+/// `statement_timeout` does not help.
 pub const STATEMENT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Runs a statement, but not longer than [`STATEMENT_TIME_MAX`].
+/// Runs a statement, limited to [`STATEMENT_TIME_MAX`].
 ///
 /// # Errors
-/// [`Error::Unavailable`] when the time is up, else what the statement says.
+/// [`Error::Unavailable`] on timeout, otherwise the statement's error.
 pub async fn with_timeout<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
     within(STATEMENT_TIME_MAX, statement).await
 }
 
-/// The same for a statement that may take longer, which the server was told by [`allow_time`].
+/// The same for a longer statement whose time was granted by [`allow_time`].
 ///
 /// # Errors
 /// As of [`with_timeout`].
@@ -307,7 +307,7 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// Has the server give the statements of this transaction so much time.
+/// Sets the server's time limit for statements of this transaction.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! Who waits for events of which company. Nothing is kept of a company that nobody listens to.
+//! Notifies listeners of new events per company. Nothing is stored for a company without listeners.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,23 +8,23 @@ use tokio::sync::watch;
 
 use crate::{CompanyId, LoggedEventId};
 
-/// News of the log of events.
+/// News about the log of events.
 #[derive(Debug, Default)]
 pub struct EventNews {
     companies: DashMap<CompanyId, watch::Sender<Known>>,
     listening: AtomicUsize,
 }
 
-/// What is known of a company's events.
+/// The known state of a company's events.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     last: LoggedEventId,
-    /// Another one whenever something was told.
+    /// Incremented with each notification.
     version: u64,
 }
 
 impl EventNews {
-    /// Begins to listen to a company: from here on, whatever is told of it is heard.
+    /// Starts listening to a company: later notifications are received.
     pub fn listen(self: &Arc<Self>, company: CompanyId) -> Listening {
         let known = self.companies.entry(company).or_insert_with(|| {
             let nothing = Known { last: LoggedEventId::new(0), version: 1 };
@@ -36,17 +36,17 @@ impl EventNews {
         Listening { news: self.clone(), company, heard: Some(heard) }
     }
 
-    /// How many listen.
+    /// Number of listeners.
     pub fn listening(&self) -> usize {
         self.listening.load(Ordering::Acquire)
     }
 
-    /// Whether anybody listens to a company.
+    /// Whether a company has listeners.
     pub fn is_heard(&self, company: CompanyId) -> bool {
         self.listening() > 0 && self.companies.contains_key(&company)
     }
 
-    /// Events of a company up to this one can be read.
+    /// Notifies that events of a company up to this one can be read.
     pub fn tell(&self, company: CompanyId, last: LoggedEventId) {
         if self.listening() > 0
             && let Some(known) = self.companies.get(&company)
@@ -58,39 +58,39 @@ impl EventNews {
         }
     }
 
-    /// News may have been missed: everybody looks again.
+    /// News may have been missed: all listeners must check again.
     pub fn tell_all(&self) {
         self.companies.iter().for_each(|known| known.send_modify(|known| known.version += 1));
     }
 }
 
-/// Somebody who listens to a company.
+/// A listener to a company.
 #[derive(Debug)]
 pub struct Listening {
     news: Arc<EventNews>,
     company: CompanyId,
-    /// There until this is dropped.
+    /// `Some` until this is dropped.
     heard: Option<watch::Receiver<Known>>,
 }
 
 impl Listening {
-    /// Waits until something was told since the last time, or since the listening began.
+    /// Waits for a notification since the last call, or since listening began.
     pub async fn changed(&mut self) {
         match &mut self.heard {
-            // The sender is there as long as anybody listens.
+            // The sender exists as long as there are listeners.
             Some(heard) => drop(heard.changed().await),
             None => std::future::pending().await,
         }
     }
 
-    /// The last event that was told of, as far as was heard; 0: nothing was.
+    /// The last notified event; 0 if there was none.
     pub fn last(&self) -> LoggedEventId {
         self.heard.as_ref().map_or(LoggedEventId::new(0), |heard| heard.borrow().last)
     }
 }
 
 impl Listening {
-    /// What was told so far: another number once there is more to be read.
+    /// The version of the last notification: it changes once there is more to read.
     pub fn version(&self) -> u64 {
         self.heard.as_ref().map_or(0, |heard| heard.borrow().version)
     }

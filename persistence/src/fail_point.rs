@@ -1,14 +1,14 @@
-//! Named points at which a test makes the code fail.
+//! Named points at which tests inject failures.
 
-/// Such a point, as [`fail::fail_point`] has them. Without the feature `failpoints` it is nothing, and the crate behind
-/// it is not built.
+/// A failpoint, as in [`fail::fail_point`]. Without the feature `failpoints` it expands to nothing, and the `fail`
+/// crate is not built.
 #[cfg(feature = "failpoints")]
 #[macro_export]
 macro_rules! fail_point {
     ($($arguments:tt)*) => { $crate::fail::fail_point!($($arguments)*) };
 }
 
-/// Such a point: nothing, without the feature `failpoints`.
+/// A failpoint: expands to nothing without the feature `failpoints`.
 #[cfg(not(feature = "failpoints"))]
 #[macro_export]
 macro_rules! fail_point {

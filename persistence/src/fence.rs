@@ -1,5 +1,5 @@
-//! What keeps a process of a cluster from writing once its life is over: the transactions that write begin with the lock on
-//! its row, and all others are read-only to the server.
+//! Fences a cluster process that has lost its life: writing transactions begin by locking the row of the life, and all
+//! others are read-only in PostgreSQL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use tokio::sync::Notify;
 use crate::cluster::{LifeId, lives};
 use crate::error::is_fenced;
 
-/// What the transactions of one of many processes begin with: PostgreSQL lets those that do not only read. Tells who
-/// stops the process when it is over.
+/// The statement with which a cluster process begins writing transactions; without it PostgreSQL allows only reads.
+/// Also notifies the process when its life is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Fence {
     pub(crate) begin: SqlStr,
     is_over: Arc<Notify>,
-    /// Whether the process itself ends this life.
+    /// Whether the process itself is ending this life.
     is_left: Arc<AtomicBool>,
 }
 
@@ -29,17 +29,17 @@ impl Fence {
         }
     }
 
-    /// The process is about to end this life: what is refused from here on is no failure.
+    /// Marks that the process is ending this life: later refusals are expected.
     pub(crate) fn leave(&self) {
         self.is_left.store(true, Ordering::Release);
     }
 
-    /// Waits until a transaction was refused because another process has ended this life.
+    /// Waits until a transaction was refused because another process ended this life.
     pub(crate) async fn is_over(&self) {
         self.is_over.notified().await;
     }
 
-    /// Notes a refusal.
+    /// Checks an outcome for a refusal by the fence.
     pub(crate) fn heard<T>(&self, outcome: sqlx::Result<T>) -> sqlx::Result<T> {
         if outcome.as_ref().is_err_and(is_fenced) && !self.is_left.load(Ordering::Acquire) {
             self.is_over.notify_one();
@@ -48,8 +48,8 @@ impl Fence {
     }
 }
 
-/// Whether a statement may change something, by its words. One that does and is not taken for one is refused by the
-/// server, so a mistake here is a failed request and never an unfenced write.
+/// Whether a statement may write, judged by its keywords. PostgreSQL refuses a write that was misjudged as a read, so a
+/// mistake here means a failed request, never an unfenced write.
 pub(crate) fn may_write(sql: &str) -> bool {
     const WORDS: [&str; 7] = ["insert", "update", "delete", "merge", "nextval", "setval", "share"];
     sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')

@@ -1,29 +1,29 @@
-//! Figures: counted where things happen, with no idea who reads them.
+//! Metrics: counted where events happen, independent of who reads them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many values lie between which bounds, and their sum. Any thread may add to it; that takes no lock.
+/// A lock-free histogram: counts per bucket, and the sum of all values.
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// One for each bound, and one for what is above the last.
+    /// One counter per bound, and one for values above the last bound.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
 
-/// What a histogram holds at one moment.
+/// A snapshot of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// Highest value of each part but the last.
+    /// Upper bound of each bucket except the last.
     pub bounds: &'static [u64],
-    /// Values in each part; one more than there are bounds.
+    /// Values per bucket; one more than there are bounds.
     pub counts: Vec<u64>,
-    /// All values together, in their own unit.
+    /// Sum of all values, in their unit.
     pub sum: u64,
 }
 
 impl Histogram {
-    /// An empty one with ascending bounds.
+    /// An empty histogram with ascending bounds.
     pub fn new(bounds: &'static [u64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, sum: AtomicU64::new(0) }
@@ -36,7 +36,7 @@ impl Histogram {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// What it holds now. A value that is being added may be in the counts and not yet in the sum.
+    /// A snapshot. A concurrently added value may be in the counts but not yet in the sum.
     pub fn read(&self) -> Spread {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         Spread { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }
@@ -44,7 +44,7 @@ impl Histogram {
 }
 
 impl Spread {
-    /// Values in all parts.
+    /// Number of values in all buckets.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

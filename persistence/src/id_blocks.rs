@@ -1,4 +1,4 @@
-//! Ids of live rows, given out without asking the database: from blocks reserved ahead.
+//! Ids of live rows, assigned without a database query from blocks reserved ahead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -8,8 +8,8 @@ use sqlx::PgPool;
 use crate::error::with_timeout;
 use crate::{Database, Error, EventId, MessageId, Result, ScheduleId, TicketId};
 
-/// Ids reserved at a time: an hour without the database at the highest rate measured on two cores, rounded up.
-/// An id stays below 2^53, which every JSON reader can hold, for a hundred million restarts that lose a block.
+/// Ids per block: an hour without the database at the highest rate measured on two cores, rounded up. Even if every
+/// restart loses a block, ids stay below 2^53, which every JSON reader can represent, for a hundred million restarts.
 const BLOCK: i64 = 50_000_000;
 
 /// The blocks of every kind of live row. Cheap to clone.
@@ -19,12 +19,12 @@ pub struct IdBlocks {
     by: By,
 }
 
-/// Whose blocks they are.
+/// The owner of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// The one writer's, under its epoch: they follow one another.
+    /// The single writer, under its epoch: its blocks are contiguous.
     Alone(i64),
-    /// One of many writers': others' lie between them.
+    /// One of many writers: blocks of others lie between its own.
     Member,
 }
 
@@ -33,15 +33,15 @@ struct Block {
     kind: &'static str,
     next: AtomicI64,
     end: AtomicI64,
-    /// How many put another block into this one's place right now.
+    /// Number of threads replacing this block right now.
     renewing: AtomicUsize,
 }
 
 impl IdBlocks {
     /// Reserves a block of each kind.
     ///
-    /// Only the database's one writer, under its `epoch`, may call it, after recovery: what an earlier process reserved and did not
-    /// use is taken back.
+    /// Only the database's single writer may call this, under its `epoch` and after recovery: it reclaims ids that an
+    /// earlier process reserved and did not use.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -60,7 +60,7 @@ impl IdBlocks {
                     "select max(x.id) from companies c, lateral (select id from messages where company_id = c.id order by id desc limit 1) x",
                 ),
             ),
-            // Nobody counts events; finding the highest would read them all.
+            // Unused event ids are not reclaimed; finding the highest would read all events.
             ("event", None),
             (
                 "schedule",
@@ -97,7 +97,7 @@ impl IdBlocks {
         }
     }
 
-    /// Blocks that need no database, for benchmarks and unit tests of what stands above.
+    /// Blocks without a database, for benchmarks and unit tests of upper layers.
     pub fn unbacked() -> Self {
         let block = |kind| Block::new(kind, 1, i64::MAX);
         Self {
@@ -106,18 +106,18 @@ impl IdBlocks {
         }
     }
 
-    /// Blocks of one of many writers: empty until [`IdBlocks::renew`] is called.
+    /// Blocks of a cluster member: empty until [`IdBlocks::renew`] is called.
     pub fn of_member() -> Self {
         let block = |kind| Block::new(kind, 0, 0);
         let blocks = [block("ticket"), block("message"), block("event"), block("schedule")];
         Self { inner: Arc::new(blocks), by: By::Member }
     }
 
-    /// Takes a fresh block of each kind, above every id that anybody was given before: to be called before a slot is
-    /// opened, so that ids grow in each of its conversations.
+    /// Reserves a fresh block of each kind, above every id assigned so far. Call it before a slot is opened, so that
+    /// ids increase within each of its conversations.
     ///
     /// # Errors
-    /// When the database cannot answer; the blocks in hand are then what they were, or some of them fresh.
+    /// When the database cannot answer; then some blocks may be fresh and the others unchanged.
     pub async fn renew(&self, db: impl Database<'_>) -> Result<()> {
         for block in self.inner.iter() {
             block.renew(db).await?;
@@ -125,15 +125,15 @@ impl IdBlocks {
         Ok(())
     }
 
-    /// A ticket id nobody has.
+    /// A new ticket id.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the block is used up and the database has been away for too long to take another.
+    /// [`Error::Unavailable`] when the block is used up and the database has been down too long to reserve another.
     pub fn ticket(&self) -> Result<TicketId> {
         self.inner[0].take().map(TicketId::new)
     }
 
-    /// A message id nobody has, above every one given out before.
+    /// A new message id, above every one assigned before.
     ///
     /// # Errors
     /// As [`IdBlocks::ticket`].
@@ -141,7 +141,7 @@ impl IdBlocks {
         self.inner[1].take().map(MessageId::new)
     }
 
-    /// An event id nobody has, above every one given out before.
+    /// A new event id, above every one assigned before.
     ///
     /// # Errors
     /// As [`IdBlocks::ticket`].
@@ -149,7 +149,7 @@ impl IdBlocks {
         self.inner[2].take().map(EventId::new)
     }
 
-    /// An id of a scheduled message nobody has.
+    /// A new id of a scheduled message.
     ///
     /// # Errors
     /// As [`IdBlocks::ticket`].
@@ -157,10 +157,10 @@ impl IdBlocks {
         self.inner[3].take().map(ScheduleId::new)
     }
 
-    /// Takes another block of each kind that is half used. To be called now and then.
+    /// Reserves another block of each kind that is half used. Call it periodically.
     ///
     /// # Errors
-    /// When the database cannot answer; the blocks in hand serve on.
+    /// When the database cannot answer; the current blocks stay in use.
     pub async fn refill(&self, db: impl Database<'_>) -> Result<()> {
         for block in self.inner.iter() {
             let end = block.end.load(Ordering::Acquire);
@@ -169,7 +169,7 @@ impl IdBlocks {
                     block.renew(db).await?;
                     continue;
                 }
-                // The one writer's blocks follow one another, so the new one begins where this one ends.
+                // The single writer's blocks are contiguous: the new one starts where this one ends.
                 let end: i64 = with_timeout(
                     sqlx::query_scalar(
                         "update id_blocks set next = greatest(next, $2) + $3 where kind = $1 returning next",
@@ -186,15 +186,15 @@ impl IdBlocks {
         Ok(())
     }
 
-    /// Gives back what was not used: at a clean stop, after the last flush.
+    /// Returns unused ids: at a clean shutdown, after the last flush.
     ///
     /// # Errors
-    /// When the database cannot answer; the next start takes it back by itself, but for events.
+    /// When the database cannot answer; the next start reclaims the ids, except for events.
     pub async fn give_back(&self, db: &PgPool) -> Result<()> {
         let By::Alone(epoch) = self.by else { return Ok(()) };
         for block in self.inner.iter() {
             with_timeout(
-                // A later owner has blocks of its own.
+                // A later owner has its own blocks.
                 sqlx::query("update id_blocks set next = $2 from ownership where kind = $1 and epoch = $3")
                     .bind(block.kind)
                     .bind(block.next.load(Ordering::Acquire))
@@ -220,8 +220,8 @@ impl Block {
             if let Ok(taken) = taken {
                 return Ok(taken);
             }
-            // A block that is renewed begins first, and ends a moment later. In this order: whoever sees nobody at it sees
-            // where it ends.
+            // A renewed block's start is set first, its end a moment later. Check in this order: if no renewal is in
+            // progress, `end` is up to date.
             let is_renewed = self.renewing.load(Ordering::Acquire) > 0;
             let known = std::mem::replace(&mut end, self.end.load(Ordering::Acquire));
             if end == known && !is_renewed {
@@ -238,7 +238,7 @@ impl Block {
         Ok(())
     }
 
-    /// Goes on with another block. In between none is left, rather than others'.
+    /// Switches to another block. In between there are no ids, rather than ids of others.
     fn begin_at(&self, next: i64, end: i64) {
         self.renewing.fetch_add(1, Ordering::AcqRel);
         self.next.fetch_max(next, Ordering::AcqRel);
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_renewed_gives_nobody_an_id_of_others() {
-        // None of them is used up, however late the next one comes.
+        // Large enough that no block is used up, however late the next one arrives.
         const LONG: i64 = 1_000_000_000;
         let starts = [0, 5 * LONG, 9 * LONG];
         let block = Block::new("ticket", 0, LONG);

@@ -1,4 +1,4 @@
-//! Typed ids: a ticket's id cannot be passed where a contact's is meant.
+//! Typed ids: the id of one noun cannot be passed for another's.
 
 use std::any::type_name;
 use std::borrow::Cow;
@@ -71,13 +71,13 @@ impl<N> Id<N> {
         Self(id, PhantomData)
     }
 
-    /// What the API document and `Debug` call it: the noun's type, and `Id`.
+    /// Its name in the API document and in `Debug`: the noun's type, and `Id`.
     fn type_name() -> String {
         let noun = type_name::<N>();
         format!("{}Id", noun.rsplit("::").next().unwrap_or(noun))
     }
 
-    /// What the API document says of it: what it is the id of, in words.
+    /// Its description in the API document: the noun in words.
     fn description() -> String {
         let name = Self::type_name();
         let mut words = String::from(if name.starts_with(['A', 'E', 'I', 'O']) { "An" } else { "A" });
@@ -91,7 +91,7 @@ impl<N> Id<N> {
     }
 }
 
-// Derived, these would ask the same of `N`.
+// Derived implementations would require the same traits of `N`.
 
 impl<N> Clone for Id<N> {
     fn clone(&self) -> Self {
@@ -212,10 +212,10 @@ impl std::fmt::Display for SessionId {
 }
 
 impl SessionId {
-    /// What every session id begins with.
+    /// Prefix of every session id.
     pub const PREFIX: &'static str = "ws_";
 
-    /// A session id nobody can guess.
+    /// A new, unguessable session id.
     pub fn random() -> Self {
         Self(new_key(Self::PREFIX))
     }
@@ -224,7 +224,7 @@ impl SessionId {
 impl std::str::FromStr for SessionId {
     type Err = ();
 
-    /// Any text that could be one of ours; what could not need not be looked for.
+    /// Accepts any text with the form of a session id; others need no lookup.
     fn from_str(text: &str) -> Result<Self, ()> {
         let random = text.strip_prefix(Self::PREFIX).ok_or(())?;
         let is_one = random.len() == KEY_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());

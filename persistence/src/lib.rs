@@ -1,12 +1,11 @@
-//! Hotline's durable half.
+//! Hotline's durable half: journal, persister and tables.
 //!
-//! A change to a live row takes this way: an actor takes a [`Reservation`] in the log, decides, and appends the
-//! changes it decided as one entry. The journal writes and syncs the entry; only then is the caller
-//! answered. The persister carries synced entries to PostgreSQL, many at once, in a transaction that also
-//! moves the watermark; segments of the journal below the watermark are deleted. After a crash the entries
-//! above the watermark are written again before anything is served.
+//! The path of a change to a live row: an actor takes a [`Reservation`] in the log, decides, and appends the decided
+//! changes as one entry. The journal writes and syncs the entry; only then is the caller answered. The persister writes
+//! synced entries to PostgreSQL in batches, in a transaction that also moves the watermark. Journal segments below the
+//! watermark are deleted. After a crash, entries above the watermark are replayed before anything is served.
 //!
-//! This crate knows neither actors nor HTTP.
+//! This crate does not depend on actors or HTTP.
 
 #[macro_use]
 mod fail_point;

@@ -1,5 +1,5 @@
-//! Nouns that rows of several tables refer to by their ids, each named once for all of them: then no table needs to know
-//! another one's file. `crate::ids` says what each is.
+//! Nouns that several tables refer to by id, declared once, so that no table needs another one's module. `crate::ids`
+//! describes them.
 #![allow(missing_docs)]
 
 pub enum Company {}

@@ -1,9 +1,9 @@
-//! Which companies this process serves, and what is under way for each of them.
+//! Which companies this process serves, and the work in progress for each of them.
 //!
-//! One process alone serves every company, and one of many those of the slots that are open here ([`Gates`]). A company is
-//! paused only while all that memory holds of it is dropped: its requests wait at the door for that long, and no work of its
-//! own begins for it. Every timer, sweep and scan that comes upon a company asks [`Ownership::owns`], and no caller looks
-//! behind it.
+//! A process alone serves every company; a cluster member serves the companies of its open slots ([`Gates`]). A company
+//! is closed only while its state is dropped from memory: during that time its requests wait and no background work
+//! begins for it. Every timer, sweep and scan checks [`Ownership::owns`] before it works for a company; callers need
+//! not know why it is not served.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,11 +16,11 @@ use tokio::time::timeout;
 use crate::cluster::{Gates, OfSlots, Slot};
 use crate::{CompanyId, Error, Result};
 
-/// How long work waits at a closed door before it is refused: longer than a company takes to be dropped, and shorter
+/// How long work waits for a closed company before it is refused: longer than dropping a company's state takes, shorter
 /// than a caller waits for an answer.
 const ENTER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long the door waits for the work that is under way. What takes longer keeps the company here.
+/// How long closing waits for work in progress. If it takes longer, the company stays here.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The companies this process serves. Cheap to clone.
@@ -29,33 +29,33 @@ pub struct Ownership(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Of every company that was ever at work here: some hundred bytes each, no more than there are companies.
+    /// One door per company that ever had work here: some hundred bytes each.
     doors: DashMap<CompanyId, Arc<Door>>,
-    /// Companies that are closing, closed or shut. Mostly there is none, and then nobody looks for a door.
+    /// Number of companies that are closing, closed or shut. It is usually 0, and then no door is looked up.
     closing: AtomicUsize,
-    /// The slots of one of many; of one alone there are none.
+    /// The slots of a cluster member; unset for a process alone.
     gates: OnceLock<Gates>,
 }
 
-/// A company's work, and whether more may begin.
+/// A company's work in progress, and whether more may begin.
 #[derive(Default)]
 struct Door {
-    /// Pieces of work under way, and the three flags.
+    /// Number of pieces of work in progress, and the three flags.
     state: AtomicUsize,
-    /// Notified when the last work ends at a closing door, and when the door opens again.
+    /// Notified when the last work at a closing door ends, and when the door opens again.
     changed: Notify,
 }
 
-/// No work begins but by work that is under way.
+/// Only work that follows from work in progress may begin.
 const CLOSING: usize = 1 << (usize::BITS - 1);
-/// No work is under way, and none begins.
+/// No work is in progress, and none may begin.
 const CLOSED: usize = 1 << (usize::BITS - 2);
 /// The log refuses entries as well.
 const SHUT: usize = 1 << (usize::BITS - 3);
 const FLAGS: usize = CLOSING | CLOSED | SHUT;
 
 impl Door {
-    /// Counts one more piece of work, unless one of these flags is set.
+    /// Counts one more piece of work, unless a flag of `unless` is set.
     fn enter(&self, unless: usize) -> bool {
         let more = |state: usize| (state & unless == 0).then_some(state + 1);
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
@@ -68,15 +68,15 @@ impl Door {
         }
     }
 
-    /// Closed as soon as nothing is under way. True: it is.
+    /// Closes the door if no work is in progress; returns whether it did.
     fn try_close(&self) -> bool {
         self.state.compare_exchange(CLOSING, CLOSING | CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Tries again after each change, for as long as it takes.
+    /// Retries after each change until `attempt` succeeds.
     async fn wait_for(&self, attempt: impl Fn() -> bool) {
         loop {
-            // Listens before it looks: what changes in between is heard of.
+            // Subscribe before checking, so that no change in between is missed.
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
@@ -88,7 +88,7 @@ impl Door {
     }
 }
 
-/// Work of a company is under way for as long as this lives.
+/// A piece of work of a company; it lasts until this is dropped.
 pub struct Presence(Arc<Door>);
 
 impl Drop for Presence {
@@ -97,10 +97,10 @@ impl Drop for Presence {
     }
 }
 
-/// A company for which nothing is under way and nothing begins. Dropping it opens the company again.
+/// A company with no work in progress, for which none can begin. Dropping it opens the company again.
 pub struct Closed(Closing);
 
-/// A door that is about to be closed, or is.
+/// A door that is closing or closed.
 struct Closing {
     ownership: Ownership,
     door: Arc<Door>,
@@ -115,30 +115,30 @@ impl Drop for Closing {
 }
 
 impl Ownership {
-    /// Whether this process serves a company now. Whatever comes by the clock, or finds companies by itself, asks before
-    /// it does anything for one.
+    /// Whether this process serves a company now. Timers and scans must check this before they do anything for a
+    /// company.
     pub fn owns(&self, company: CompanyId) -> bool {
         self.is_placed_here(company) && !self.has(company, CLOSING)
     }
 
-    /// Whether a company's slot is served by this process, be the company closed for a moment or not.
+    /// Whether this process serves the company's slot, even if the company is closed for the moment.
     pub fn is_placed_here(&self, company: CompanyId) -> bool {
         self.0.gates.get().is_none_or(|gates| gates.is_open(company))
     }
 
-    /// Whose companies are served here, for a statement that looks for some of them. What it finds is to be asked for again
-    /// ([`Ownership::owns`]): a slot may close meanwhile.
+    /// A filter for statements that search the companies served here. Check [`Ownership::owns`] again for each result:
+    /// a slot may close meanwhile.
     pub fn of_slots(&self) -> OfSlots {
         self.0.gates.get().map_or_else(OfSlots::all, |gates| OfSlots::these(gates.open_slots()))
     }
 
-    /// From here on only companies of slots that were opened are served. Once, before anything is served.
+    /// From now on only companies of opened slots are served. Call it once, before anything is served.
     pub fn use_gates(&self, gates: Gates) {
-        // The first ones stay.
+        // Only the first gates are stored.
         let _ = self.0.gates.set(gates);
     }
 
-    /// Serves the companies of a slot.
+    /// Starts serving the companies of a slot.
     pub fn open_slot(&self, slot: Slot) {
         let Some(gates) = self.0.gates.get() else { return };
         gates.open(slot);
@@ -147,23 +147,23 @@ impl Ownership {
         }
     }
 
-    /// Begins no work any more for the companies of a slot. What is under way goes on, until each of them is closed.
+    /// Stops new work for the companies of a slot. Work in progress continues until each company is closed.
     pub fn close_slot(&self, slot: Slot) {
         self.0.gates.get().into_iter().for_each(|gates| gates.close(slot));
     }
 
-    /// Has the log refuse entries of a slot whose companies were all closed.
+    /// Makes the log refuse entries of a slot whose companies were all closed.
     pub fn shut_slot(&self, slot: Slot) {
         self.0.gates.get().into_iter().for_each(|gates| gates.shut(slot));
     }
 
-    /// Begins work of a company, if it is served now: for what comes by the clock, which comes again.
+    /// Begins work of a company if it is served now: for periodic work, which simply runs again later.
     pub fn try_enter(&self, company: CompanyId) -> Option<Presence> {
         let door = self.door(company);
         self.enter_door(&door, company).then(|| Presence(door))
     }
 
-    /// Begins work at a door, unless the door or the gate before it is closed.
+    /// Begins work at a door, unless the door or its slot's gate is closed.
     fn enter_door(&self, door: &Door, company: CompanyId) -> bool {
         if !door.enter(CLOSING) {
             return false;
@@ -175,12 +175,12 @@ impl Ownership {
         is_open
     }
 
-    /// Begins work of a company, after whoever has closed it. To be held until the work has ended, and not to be taken
-    /// by work that is under way already ([`Ownership::follow`]): who closes waits for that.
+    /// Begins work of a company, waiting while it is closed. Hold the result until the work has ended. Work in progress
+    /// must use [`Ownership::follow`] instead: closing waits for that work, so entering again would deadlock.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the company stays closed for long; [`Error::Elsewhere`] at once, when another process
-    /// serves it.
+    /// [`Error::Unavailable`] when the company stays closed for too long; [`Error::Elsewhere`] at once when another
+    /// process serves it.
     pub async fn enter(&self, company: CompanyId) -> Result<Presence> {
         match self.try_enter(company) {
             Some(presence) => Ok(presence),
@@ -189,31 +189,32 @@ impl Ownership {
         }
     }
 
-    /// The same, for however long that takes: for work whose caller has been answered.
+    /// The same without a time limit, for work whose caller was already answered.
     pub async fn enter_in_time(&self, company: CompanyId) -> Presence {
         let door = self.door(company);
         door.wait_for(|| self.enter_door(&door, company)).await;
         Presence(door)
     }
 
-    /// Begins work that follows from work under way, and may outlast it: who closes waits for it as well. None: nothing
-    /// is under way any more.
+    /// Begins work that follows from work in progress and may outlast it; closing waits for it as well. `None`: no work
+    /// is in progress any more.
     pub fn follow(&self, company: CompanyId) -> Option<Presence> {
         let door = self.door(company);
         if !door.enter(CLOSED) {
             return None;
         }
         let presence = Presence(door);
-        // Beside this one.
+        // Besides this one.
         let is_under_way = presence.0.state.load(Ordering::Acquire) & !FLAGS > 1;
         (is_under_way || self.is_placed_here(company)).then_some(presence)
     }
 
-    /// Closes a company: no work of it begins any more, and what is under way has ended. The log still takes entries of
-    /// it, until [`Closed::shut`].
+    /// Closes a company: waits until no work is in progress, and lets none begin. The log still accepts its entries
+    /// until [`Closed::shut`].
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it is being closed already, or work does not end in time; it is then open as before.
+    /// [`Error::Unavailable`] when it is already being closed, or when work does not end in time; in the latter case it
+    /// is reopened.
     pub async fn close(&self, company: CompanyId) -> Result<Closed> {
         let door = self.door(company);
         if door.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
@@ -245,13 +246,13 @@ impl Ownership {
     }
 }
 
-/// Why work of a company does not begin.
+/// The error for work of a company that is not served.
 pub(crate) fn not_served() -> Error {
     Error::Unavailable("the company is not served at the moment".to_owned())
 }
 
 impl Closed {
-    /// From here on the log refuses entries of the company, whoever still has one.
+    /// From now on the log refuses entries of the company, including those from existing callers.
     pub fn shut(&self) {
         self.0.door.state.fetch_or(SHUT, Ordering::AcqRel);
     }

@@ -1,9 +1,9 @@
-//! Tables that only grow, in partitions by the time of their rows: what has expired is dropped as a whole, not deleted
-//! row by row.
+//! Append-only tables, partitioned by the time of their rows: expired rows are dropped as a whole partition instead of
+//! being deleted one by one.
 //!
-//! A table has a column `created_at`, is partitioned by its range, and has a default partition `<table>_default` from the
-//! migration that made it. That one takes what has no other place, so no row waits for its partition to be made: rows
-//! of a clock that was wrong, or of a journal that is replayed a month later.
+//! A table has a column `created_at`, is partitioned by its range, and has a default partition `<table>_default` from
+//! the migration that created it. The default partition takes rows that fit no other one, so no row waits for its
+//! partition to be created: rows with a wrong clock, or of a journal that is replayed a month later.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use sqlx::AssertSqlSafe;
 use crate::error::with_timeout;
 use crate::{Database, Result};
 
-/// Partitions that are there before they are needed, beside the present one: a day's sweeps may fail.
+/// Partitions created ahead of the current one: a day's sweeps may fail.
 const AHEAD: i32 = 2;
 
-/// How long a change of partitions waits for those who write. Whoever comes after it waits behind it.
+/// How long a change of partitions waits for its lock. Later writers queue behind it.
 const LOCK_TIME_MAX: Duration = Duration::from_millis(300);
 
-/// Expired rows of the default partition that are deleted at once.
+/// Expired rows of the default partition deleted per statement.
 const DELETED_MAX: i64 = 10_000;
 
-/// How a partition's begin is in its name: the hour, in UTC.
+/// Encoding of a partition's start in its name: the hour, in UTC.
 const NAMED: &str = "%Y%m%d_%H";
 
 /// The partitions of one table.
@@ -30,15 +30,15 @@ const NAMED: &str = "%Y%m%d_%H";
 pub struct Partitions {
     /// The table's name.
     pub table: &'static str,
-    /// How long a partition is: hours that divide a day, or whole days.
+    /// The length of a partition: hours that divide a day, or whole days.
     pub span: TimeDelta,
 }
 
 impl Partitions {
-    /// Makes the partition of `now` and those after it, as far as they are missing.
+    /// Creates the partition of `now` and the following ones if they are missing.
     ///
     /// # Errors
-    /// When the database cannot answer, or somebody has held the table for too long; the next sweep tries again.
+    /// When the database cannot answer, or the table is locked for too long; the next sweep retries.
     pub async fn make_ahead(&self, db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
         let Ok(first) = now.duration_trunc(self.span) else { return Ok(()) };
         for begin in (0..=AHEAD).map(|later| first + self.span * later) {
@@ -47,7 +47,7 @@ impl Partitions {
         Ok(())
     }
 
-    /// Drops the partitions that hold nothing from after `before`, and deletes what the default one holds of before.
+    /// Drops partitions that contain only rows from before `before`, and deletes such rows from the default one.
     ///
     /// # Errors
     /// As of [`Partitions::make_ahead`].
@@ -70,7 +70,7 @@ impl Partitions {
         }
     }
 
-    /// The partitions there are but for the default one, each with its begin.
+    /// The partitions except the default one, each with its start.
     async fn all(&self, db: impl Database<'_>) -> Result<Vec<(String, DateTime<Utc>)>> {
         let names: Vec<String> = with_timeout(
             sqlx::query_scalar(
@@ -90,7 +90,7 @@ impl Partitions {
 
     fn begin_of(&self, name: &str) -> Option<DateTime<Utc>> {
         let hour = name.strip_prefix(self.table)?.strip_prefix("_p")?;
-        // Minutes are no part of the name, and a time is none without them.
+        // The name contains no minutes, and a time cannot be parsed without them.
         let begin = chrono::NaiveDateTime::parse_from_str(&format!("{hour}00"), &format!("{NAMED}%M")).ok()?;
         Some(begin.and_utc())
     }
@@ -102,12 +102,12 @@ impl Partitions {
         if is_there {
             return Ok(());
         }
-        // Attached, not created in place: whoever writes into another partition goes on meanwhile.
+        // Attached, not created in place, so that writers of other partitions are not blocked.
         let (from, to) = (begin.to_rfc3339(), (begin + self.span).to_rfc3339());
         let made = [
             format!("create table {name} (like {table} including all)"),
             format!("alter table {name} alter column company_id set statistics 0"),
-            // What was written before anybody made it room.
+            // Rows written before this partition existed.
             format!(
                 "with moved as (delete from {table}_default where created_at >= '{from}' and created_at < '{to}'
                      returning *)

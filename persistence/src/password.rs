@@ -1,4 +1,4 @@
-//! Passwords of people: chosen or drawn, kept only as an Argon2id hash. Keys of machines are in [`crate::key`].
+//! Passwords of people: chosen or generated, stored only as an Argon2id hash. Machine keys are in [`crate::key`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,26 +9,26 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use rand::distr::{Alphanumeric, SampleString};
 
-/// Characters a chosen password must have.
+/// Minimum characters of a chosen password.
 pub const CHARACTERS_MIN: usize = 12;
 
-/// Bytes a password may have: hashing reads them all, and nobody types more.
+/// Maximum bytes of a password: hashing reads them all, and nobody types more.
 pub const BYTES_MAX: usize = 1024;
 
-/// Characters of a drawn password: 119 bits, more than anybody guesses.
+/// Characters of a generated password: 119 bits, which cannot be guessed.
 const DRAWN_CHARACTERS: usize = 20;
 
 /// Bytes of the salt, as RFC 9106 recommends.
 const SALT_BYTES: usize = 16;
 
-/// Those of the 20,000 passwords in most use that are long enough to be chosen, in lower case. From the list that Django 5.2
-/// ships (`django/contrib/auth/common-passwords.txt.gz`), which Royce Williams made of passwords that were leaked.
+/// The long enough ones among the 20,000 most common passwords, in lower case. From the list shipped with Django 5.2
+/// (`django/contrib/auth/common-passwords.txt.gz`), which Royce Williams compiled from leaked passwords.
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 
-/// A hash that no password fits, for who has none: to find that out takes as long as for one that has.
+/// A hash that no password matches, for accounts that do not exist: checking it takes as long as for a real account.
 static NOBODYS: LazyLock<Option<String>> = LazyLock::new(|| Password::random().hash().ok());
 
-/// A password good enough to be kept. It is shown only to the person it is for, never in a log.
+/// A password that meets the rules. It is shown only to its owner, never logged.
 #[derive(Clone)]
 pub struct Password(String);
 
@@ -39,10 +39,10 @@ impl fmt::Debug for Password {
 }
 
 impl Password {
-    /// A password somebody chose.
+    /// Validates a password somebody chose.
     ///
     /// # Errors
-    /// What is wrong with it, as a phrase that follows the field's name.
+    /// The violated rule, as a phrase that follows the field's name.
     pub fn chosen(text: String) -> Result<Self, String> {
         if text.chars().count() < CHARACTERS_MIN {
             return Err(format!("must have at least {CHARACTERS_MIN} characters"));
@@ -56,33 +56,33 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// A password from the operating system's random source.
+    /// Generates a password from the operating system's random source.
     pub fn random() -> Self {
         Self(Alphanumeric.sample_string(&mut rand::rng(), DRAWN_CHARACTERS))
     }
 
-    /// As its owner reads it.
+    /// The plain text, for its owner.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What is stored: a PHC string with the salt and the cost in it. Takes tens of milliseconds by intent.
+    /// The hash to store: a PHC string that contains salt and cost. Deliberately takes tens of milliseconds.
     ///
     /// # Errors
-    /// What the algorithm says.
+    /// The algorithm's error.
     pub fn hash(&self) -> Result<String, argon2::password_hash::Error> {
         let salt: [u8; SALT_BYTES] = rand::random();
         Ok(Argon2::default().hash_password_with_salt(self.0.as_bytes(), &salt)?.to_string())
     }
 }
 
-/// Whether the text is the password of this hash. What is no hash belongs to no password.
+/// Whether the text is the password of this hash. An invalid hash matches nothing.
 pub fn is_right(text: &str, hash: &str) -> bool {
     text.len() <= BYTES_MAX
         && PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(text.as_bytes(), &hash).is_ok())
 }
 
-/// Takes as long as [`is_right`] and says that it is not: for an account there is not.
+/// Takes as long as [`is_right`] and always returns false: for accounts that do not exist.
 pub fn is_nobodys(text: &str) -> bool {
     let _ = NOBODYS.as_deref().is_some_and(|hash| is_right(text, hash));
     false
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_short_password_is_refused_and_none_shows_in_a_log() {
         assert!(Password::chosen("elevenchars".to_owned()).is_err());
-        // Characters, not bytes.
+        // Counts characters, not bytes.
         assert!(Password::chosen("éééééééé".to_owned()).is_err());
         assert!(Password::chosen("a".repeat(BYTES_MAX + 1)).is_err());
         let drawn = Password::random();

@@ -1,12 +1,12 @@
-//! A stretch of time.
+//! A period of time.
 
 use chrono::{DateTime, Utc};
 
-/// From a moment, up to but without another.
+/// A half-open time range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// The first moment.
     pub from: DateTime<Utc>,
-    /// The first moment that does not belong to it.
+    /// The first moment after it.
     pub to: DateTime<Utc>,
 }

@@ -1,4 +1,4 @@
-//! Connections to PostgreSQL and the migrations every database gets at start.
+//! Connections to PostgreSQL, and the migrations that every database gets at startup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -13,40 +13,42 @@ use crate::cluster::LifeId;
 use crate::scheduler::Shares;
 use crate::{Error, Result};
 
-/// Connections for requests. More than the cores can use only queue inside PostgreSQL.
+/// Connections for requests and the service itself, readers included. More than the cores can use would only queue
+/// inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
 
-/// Those that are no [`crate::Readers`]'.
+/// Connections other than those of [`crate::Readers`].
 pub const POOL_MAX: u32 = REQUESTS_MAX + HOUSEKEEPING_MAX;
 
-/// Those of requests, shared out by company ([`request_shares`]).
+/// Connections for requests, shared among companies ([`request_shares`]).
 pub const REQUESTS_MAX: u32 = 9;
 
-/// Those of the service itself: one hears of changes, the others sweep, load the directory and reserve ids. No company
-/// can take them.
+/// Connections for the service itself: one listens for notifications, the others sweep, load the directory and reserve
+/// ids. No company's requests can use them up.
 pub const HOUSEKEEPING_MAX: u32 = 3;
 
-/// Connections of one company at a time. What it holds is short, and its line is not before anybody else's: a third is
-/// left so that mostly nobody waits at all.
+/// Maximum connections of one company at a time. It uses them briefly and has no priority over others; a third is left
+/// free so that others rarely wait.
 const COMPANY_MAX: usize = 6;
 
-/// Connections that transactions leave to single statements: who has one open may ask for something beside it.
+/// Connections that transactions leave for single statements: the holder of a transaction may need to run a statement
+/// outside it.
 const BESIDE_CHANGES: usize = 2;
 
-/// Statements that may be long, of all companies: the others' connections are left to what is short, on a machine of
-/// any size.
+/// Maximum number of heavy statements at a time, across companies: the other connections are left for short ones, on a
+/// machine of any size.
 const HEAVY_MAX: usize = 4;
 
-/// Requests of one company that wait for its turn, some 10 KiB each without their bodies.
+/// Maximum queued requests of one company, some 10 KiB each without their bodies.
 const COMPANY_WAITING_MAX: usize = 512;
 
-/// Those of them that may be long: an import among them holds up to 16 MiB.
+/// The heavy ones among them: an import holds up to 16 MiB.
 const COMPANY_HEAVY_WAITING_MAX: usize = 32;
 
-/// How the connections of requests are shared out.
+/// How the request connections are shared among companies.
 ///
-/// What may be long is bounded by the cores as well, and for one company by half of them: what it asks keeps one core
-/// busy, and on the other its neighbours are served.
+/// Heavy statements are also limited by the cores, and for one company by half of them: its statement keeps one core
+/// busy while its neighbours are served on the other.
 pub fn request_shares() -> Shares {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     Shares {
@@ -62,47 +64,46 @@ pub fn request_shares() -> Shares {
     }
 }
 
-/// Those of [`crate::Readers`]. Their statements are short: two for each of two cores keep PostgreSQL busy while a
-/// thread turns rows into JSON.
+/// Connections of [`crate::Readers`]. Their statements are short: two per core on two cores keep PostgreSQL busy while
+/// a thread serializes rows to JSON.
 pub const READERS_MAX: u32 = 4;
 
-/// How long a request waits for a connection before it is told the store is unavailable.
+/// How long a request waits for a connection before it fails as unavailable.
 pub(crate) const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Opens a pool that belongs to no service: the command line's. No connection is made yet, so it works while the
-/// database is down.
+/// Opens a pool for the command line, outside any service. It connects lazily, so it works while the database is down.
 pub fn connect(options: PgConnectOptions) -> PgPool {
     pool(POOL_MAX, named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]))
 }
 
-/// Opens the pool of the service's own work.
+/// Opens the pool for the service's own work.
 pub(crate) fn connect_housekeeping(options: PgConnectOptions, life: Option<LifeId>) -> PgPool {
     let options = named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]);
     pool(HOUSEKEEPING_MAX, of_life(options, life))
 }
 
-/// Opens the pool of requests. `events`: whether what they change is told in the log.
+/// Opens the pool for requests. `events`: whether their changes are written to the log of events.
 pub(crate) fn connect_requests(options: PgConnectOptions, events: bool, life: Option<LifeId>) -> PgPool {
     let events = ("hotline.events", if events { "on" } else { "off" });
     let options = named(options).options([PLAN_FOR_THE_VALUES, STATEMENT_TIMEOUT, events]);
     pool(REQUESTS_MAX, of_life(options, life))
 }
 
-/// Opens the pool of what a member of a cluster says of itself: no request and no sweep keeps a beat waiting.
+/// Opens a cluster member's own pool, so that neither requests nor sweeps delay its heartbeat.
 pub(crate) fn connect_member(options: PgConnectOptions, life: LifeId) -> PgPool {
     pool(MEMBER_MAX, named(options).application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT]))
 }
 
-/// Connections of a member of a cluster for itself: one beats, one hears of the placement, one changes it.
+/// Connections of a cluster member for itself: one sends heartbeats, one listens for the placement, one changes it.
 const MEMBER_MAX: u32 = 3;
 
-/// What the sessions of a life are called: who ends the life ends them by this name.
+/// The application name of a life's sessions; ending a life terminates sessions by this name.
 pub(crate) fn session_name(life: LifeId) -> String {
     format!("hotline {life}")
 }
 
-/// A session of one of many: found by its life's name, without locks that outlive a stopped process, and unable to write
-/// but in a transaction that begins with the fence.
+/// Options of a cluster member's session: found by its life's name, without locks that outlive a stopped process, and
+/// read-only except in transactions that begin with the fence.
 pub(crate) fn of_life(options: PgConnectOptions, life: Option<LifeId>) -> PgConnectOptions {
     match life {
         Some(life) => options.application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT, READ_ONLY]),
@@ -110,61 +111,61 @@ pub(crate) fn of_life(options: PgConnectOptions, life: Option<LifeId>) -> PgConn
     }
 }
 
-/// A transaction whose process was stopped does not keep its locks for longer.
+/// Releases the locks of a transaction whose process was stopped.
 const IDLE_IN_TRANSACTION_TIMEOUT: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
 
-/// What does not say that it writes cannot.
+/// Makes transactions read-only unless they are explicitly opened for writing.
 const READ_ONLY: (&str, &str) = ("default_transaction_read_only", "on");
 
 fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
     PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIME_MAX).connect_lazy_with(options)
 }
 
-/// What a request's statement may take in the server: a second longer than its caller waits
-/// ([`crate::error::STATEMENT_TIME_MAX`]). One whose caller has gone does not go on, nor does it keep its locks.
+/// Server-side limit for a request's statement: a second longer than its caller waits
+/// ([`crate::error::STATEMENT_TIME_MAX`]). It stops statements whose caller has gone, and releases their locks.
 pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 
-/// A list is planned for the values it is asked with. A plan for any value, which PostgreSQL takes up after five
-/// executions, cannot tell a fragment that finds one contact of a million from one that finds them all: the second then
-/// reads and sorts the whole company (seconds instead of milliseconds). Planning anew costs 0.1 ms for each table joined.
+/// Plans lists for their actual parameters. The generic plan, which PostgreSQL may choose after five executions, cannot
+/// distinguish a search fragment that matches one contact of a million from one that matches all of them; the latter
+/// would read and sort the whole company (seconds instead of milliseconds). Replanning costs 0.1 ms per joined table.
 const PLAN_FOR_THE_VALUES: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
 
-/// That a table of the migrations is there already is no news.
+/// Suppresses the notices that tables of the migrations exist already.
 const WITHOUT_NOTICES: (&str, &str) = ("client_min_messages", "warning");
 
-/// A statement that has one good plan for all values is planned once for a connection.
+/// For statements with one good plan for all values: planned once per connection.
 pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
 /// The advisory lock of a database's one writer: "hotline" in ASCII.
 const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
-/// What the persister's commit confirms is given up in the journal: the server must have it on disk, whatever its
-/// settings are for others.
+/// The journal releases what the persister has committed, so the server must have it on disk, whatever the database's
+/// default is.
 const COMMIT_MEANS_KEPT: &str = "select set_config('synchronous_commit', 'on', false) \
     where current_setting('synchronous_commit') = 'off'";
 
-/// This process's claim to be the database's one writer.
+/// This process's claim to be the database's single writer.
 #[derive(Debug, Default)]
 pub struct WriterClaim {
-    /// The epoch taken at the start; 0 before.
+    /// The epoch taken at startup; 0 before.
     epoch: AtomicI64,
     superseded: AtomicBool,
 }
 
 impl WriterClaim {
-    /// Notes the epoch this process has taken.
+    /// Records the epoch this process has taken.
     pub fn hold(&self, epoch: i64) {
         self.epoch.store(epoch, Ordering::Release);
     }
 
-    /// Whether another process was seen to have taken a later epoch.
+    /// Whether another process has taken a later epoch.
     pub fn is_superseded(&self) -> bool {
         self.superseded.load(Ordering::Acquire)
     }
 }
 
-/// A pool of one connection: the persister's own. It holds the writer's lock for as long as it lives, so that a
-/// second Hotline on the same database cannot connect one of its own.
+/// A pool of one connection for the persister. It holds the writer's lock as long as it is open, so a second Hotline on
+/// the same database cannot open its own.
 pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgPool {
     writer(named(options).options(BY_KEY), move |connection| {
         let claim = claim.clone();
@@ -172,7 +173,7 @@ pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgP
     })
 }
 
-/// The same of one of many, which share the lock.
+/// The same for cluster members, which share the lock.
 pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> PgPool {
     let options = named(options).options(BY_KEY).options([IDLE_IN_TRANSACTION_TIMEOUT]);
     writer(options.application_name(&session_name(life)), |connection| {
@@ -185,8 +186,8 @@ pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> 
     })
 }
 
-/// A pool of one connection beside the writer's, for the length of a replay. Its transactions begin with the epoch, as the
-/// writer's do, whose lock it does without.
+/// A second one-connection pool for the duration of a replay. Its transactions check the epoch like the writer's, but
+/// it does not take the writer's lock.
 pub(crate) fn connect_replay(options: PgConnectOptions) -> PgPool {
     writer(named(options).options(BY_KEY), |_| async { Ok(()) }.boxed())
 }
@@ -211,8 +212,8 @@ where
         .connect_lazy_with(options)
 }
 
-/// The persister writes rows by their keys, many in a statement. A join of another kind would read a table first, and
-/// whether that is large only the statistics say.
+/// The persister writes rows by key, many per statement. Other join methods would read a whole table first, and only
+/// the statistics know whether that is large.
 const BY_KEY: [(&str, &str); 3] = [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
 
 async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) -> std::result::Result<(), sqlx::Error> {
@@ -221,8 +222,8 @@ async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) ->
     if locked {
         return Ok(());
     }
-    // Either the server has not yet noticed that a connection of ours, or of a killed process, has gone; the pool
-    // tries again until its time is up. Or another process has taken over while we were cut off.
+    // Either the server has not yet noticed that our connection, or that of a killed process, is gone; then the pool
+    // retries until its timeout. Or another process took over while we were disconnected.
     let held = claim.epoch.load(Ordering::Acquire);
     if held != 0 {
         let epoch: i64 = sqlx::query_scalar("select epoch from ownership").fetch_one(connection).await?;
@@ -231,23 +232,23 @@ async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) ->
     Err(sqlx::Error::Protocol("another Hotline is the writer".to_owned()))
 }
 
-/// No statement of ours is long enough to be worth compiling. And where an index is all that is allowed ([`BY_KEY`]), a
-/// table of one row that has none counts as so dear that reading it is compiled each time, for 30 ms and more.
+/// Our statements are too short to benefit from JIT. And with only index scans allowed ([`BY_KEY`]), reading a one-row
+/// table without an index is estimated so expensive that it would be compiled each time, for 30 ms and more.
 const WITHOUT_JIT: (&str, &str) = ("jit", "off");
 
-/// A row here and there costs hardly more than those in a row: what is read often is in memory, and databases lie on flash.
-/// The default, 4, is of turning disks: with it a page of a company that is most of a table is found by reading and sorting
-/// all of it, where the key has its order already (1,000,000 deliveries: 510 ms, and 2 by the key).
+/// Random reads cost hardly more than sequential ones: hot data is cached and databases run on flash. The default, 4,
+/// is for spinning disks: with it, a page of a company that is most of a table is found by reading and sorting the
+/// whole table, although the key already has the order (1,000,000 deliveries: 510 ms, against 2 ms by the key).
 const RANDOM_READS: (&str, &str) = ("random_page_cost", "1.1");
 
 pub(crate) fn named(options: PgConnectOptions) -> PgConnectOptions {
     options.application_name("hotline").options([WITHOUT_JIT, RANDOM_READS]).disable_statement_logging()
 }
 
-/// Finds out whether there is a database to be had, and says in words why not. A pool only says that nobody came.
+/// Checks that the database can be reached, and explains why not. A pool would only report a timeout.
 ///
 /// # Errors
-/// [`Error::Unreachable`] when there is none.
+/// [`Error::Unreachable`] when it cannot be reached.
 pub async fn reach(options: &PgConnectOptions) -> Result<()> {
     let connected = async {
         loop {
@@ -268,11 +269,11 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
     failed.map_or(Ok(()), |reason| Err(Error::Unreachable { place: place(options), reason }))
 }
 
-/// Waits until nobody is the database's writer: a moment after a process was killed its connection may still be there.
-/// The claim itself is for [`connect_writer`]; who comes too late is told here, in one word and before anything is done.
+/// Waits until no process is the database's writer: the connection of a killed process may exist for a moment longer.
+/// The claim itself is made by [`connect_writer`]; this only fails early with a clear error.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when somebody goes on being it.
+/// [`Error::NotOwner`] when another process stays the writer.
 pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
     let attempt = match is_alone {
         true => "select pg_try_advisory_xact_lock($1)",
@@ -280,7 +281,7 @@ pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
     };
     let freed = async {
         loop {
-            // For the length of this statement's transaction only.
+            // Held only for the transaction of this statement.
             let is_free: bool = sqlx::query_scalar(attempt).bind(WRITER_LOCK).fetch_one(db).await?;
             if is_free {
                 return Ok::<_, sqlx::Error>(());
@@ -294,10 +295,10 @@ pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
     }
 }
 
-/// Between two tries to reach a server that is about to start.
+/// Pause between attempts to reach a server that is starting.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether a server is there and will let us in soon: it starts, or somebody has to leave first.
+/// Whether the server exists and will soon accept us: it is starting, or has too many connections.
 fn is_passing(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57P03" || code == "53300")
 }
@@ -310,7 +311,7 @@ fn reason(error: &sqlx::Error) -> String {
     }
 }
 
-/// Where a database is, and who asks for it; never with the password.
+/// The database's address and user, never the password.
 fn place(options: &PgConnectOptions) -> String {
     let port = options.get_port();
     let at = match options.get_socket() {
@@ -321,10 +322,10 @@ fn place(options: &PgConnectOptions) -> String {
     format!("{at} (database {}, user {user})", options.get_database().unwrap_or(user))
 }
 
-/// Brings the database to this release's schema.
+/// Migrates the database to this release's schema.
 ///
 /// # Errors
-/// When the database cannot be reached, a migration fails, or it is a newer release's.
+/// When the database cannot be reached, a migration fails, or the schema is of a newer release.
 pub async fn migrate(db: &PgPool) -> Result<()> {
     crate::schema::migrate(db).await
 }

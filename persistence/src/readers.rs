@@ -1,9 +1,9 @@
-//! Connections for the reads that are asked again and again, each kept by the thread that serves.
+//! Connections for frequent reads, each owned by the thread that serves.
 //!
-//! What goes through here has one good plan, whatever the values: PostgreSQL makes it once for a connection, where a list
-//! that is planned for its values spends most of its time on the plan. And it only reads, so it may be asked twice:
-//! no connection is tried out before it is used or given back, which are two of a pool's three ways to the server and
-//! back. One that has died meanwhile is noticed by the statement, which goes to a new one.
+//! These statements have a single good plan for all values. PostgreSQL plans them once per connection, whereas a list
+//! planned for its values spends most of its time on planning. They only read, so they can be retried. Therefore
+//! connections are not tested before use or on return, which saves two of a pool's three round trips. If a connection
+//! has died, the statement notices and is retried on a new one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,20 +19,20 @@ use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, named, of_life, req
 use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::{CompanyId, Result};
 
-/// A statement that can be asked again. What it returns has a name, unlike the future of an async closure, so whoever waits
-/// for it can change threads.
+/// A statement that can be retried. Its future is a named type, unlike that of an async closure, so awaiting tasks can
+/// move between threads.
 pub trait Statement<T>: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync {}
 
 impl<T, F: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync> Statement<T> for F {}
 
-/// The connections of this process for such reads; none is open before it is needed.
+/// The connections of this process for such reads, opened on demand.
 #[derive(Debug)]
 pub struct Readers {
     options: PgConnectOptions,
     shelves: Box<[Shelf]>,
 }
 
-/// Those of one thread, or of all where there are more threads than connections.
+/// The connections of one thread, or of all threads when there are more threads than connections.
 #[derive(Debug)]
 struct Shelf {
     scheduler: Arc<Scheduler>,
@@ -40,31 +40,31 @@ struct Shelf {
 }
 
 impl Readers {
-    /// Of this database.
+    /// Readers of this database.
     pub fn new(options: PgConnectOptions, life: Option<LifeId>) -> Self {
         let threads = available_parallelism().map_or(1, usize::from);
         let shelves = if threads > READERS_MAX as usize { 1 } else { threads };
         let all = READERS_MAX as usize / shelves;
-        // All of them to one company: who comes next is before all but what is under way.
+        // One company may use all of them; the next company only waits for running statements.
         let shares = Shares { all, company: all, ..request_shares() };
         let shelf = |_| Shelf { scheduler: Scheduler::new(shares), idle: Mutex::default() };
         let options = of_life(named(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]), life);
         Self { options, shelves: (0..shelves).map(shelf).collect() }
     }
 
-    /// Runs a company's statement, a second time on another connection if the first had died.
+    /// Runs a company's statement, and retries it on another connection if the first had died.
     ///
     /// # Errors
-    /// [`crate::Error::Unavailable`] when the database is away or slow, else what the statement says.
+    /// [`crate::Error::Unavailable`] when the database is down or slow, otherwise the statement's error.
     pub async fn read<T>(&self, company: CompanyId, statement: impl Statement<T>) -> Result<T> {
         with_timeout(self.attempt(company, statement)).await
     }
 
     async fn attempt<T>(&self, company: CompanyId, statement: impl Statement<T>) -> sqlx::Result<T> {
-        // A connection is driven by the thread that opened it: asked by another, each answer wakes both.
+        // A connection is driven by the thread that opened it: used from another, each answer wakes both.
         let shelf = &self.shelves[number_of_this_thread() % self.shelves.len()];
         let _permit = shelf.scheduler.permit(company, Weight::Light).await?;
-        // One that a statement has failed on, or was left in, is closed by being dropped.
+        // A connection on which a statement failed or was cancelled is closed by being dropped.
         while let Some(mut kept) = shelf.take() {
             match statement(&mut kept).await {
                 Ok(found) => {
@@ -81,7 +81,7 @@ impl Readers {
         Ok(found)
     }
 
-    /// Closes what is open; nothing is read any more.
+    /// Closes all connections; later reads fail.
     pub fn close(&self) {
         for shelf in &self.shelves {
             shelf.scheduler.close();
@@ -96,7 +96,7 @@ impl Shelf {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The one that was used last, which is the warmest.
+    /// The most recently used one, which is the warmest.
     fn take(&self) -> Option<PgConnection> {
         self.lock().pop()
     }
@@ -106,7 +106,7 @@ impl Shelf {
     }
 }
 
-/// Threads are numbered as they come to read, so that those that serve are spread evenly.
+/// Threads are numbered on first use, which spreads them evenly.
 fn number_of_this_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

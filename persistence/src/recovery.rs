@@ -1,4 +1,4 @@
-//! What happens before anything is served: the journal's entries above the watermark go into the tables.
+//! Recovery before anything is served: replays the journal's entries above the watermark into the tables.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::persister::{Batch, Claim, DIRECT, FencingToken, MessagesAhead, Writer
 use crate::pool::WriterClaim;
 use crate::{Error, EventNews, Result};
 
-/// What recovery found and did.
+/// The result of recovery.
 #[derive(Debug)]
 pub struct Report {
-    /// Entries up to here are in the tables.
+    /// Entries up to this one are in the tables.
     pub watermark: Seq,
-    /// Entries that were written again.
+    /// Number of replayed entries.
     pub replayed: u64,
 }
 
-/// Refuses a database that is older than what the journal knows to be in it. Before anything is changed: neither is
-/// migrated, nor taken for this process.
+/// Refuses a database that is older than the journal has confirmed. Called before the database is migrated or claimed.
 ///
 /// # Errors
-/// [`Error::Older`] when it is; else when one of them cannot be read.
+/// [`Error::Older`] when it is older; other errors when one of them cannot be read.
 pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
     let folder = dir.to_owned();
-    // IMPORTANT: the journal first. Should another process still feed the database from it, the watermark only grows.
+    // IMPORTANT: read the journal first. If another process still writes to the database from it, the watermark only
+    // grows.
     let looked = tokio::task::spawn_blocking(move || journal::look(&folder)).await;
     let known = looked.map_err(|error| Error::Unavailable(error.to_string()))??;
     let Some(Known { id, confirmed }) = known.filter(|known| known.confirmed > 0) else { return Ok(()) };
@@ -47,34 +47,34 @@ pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
     Err(Error::Older { dir: dir.to_owned(), journal: id, watermark, confirmed })
 }
 
-/// Takes the database for this process: every flush of an earlier owner fails from here on.
+/// Claims the database for this process: every later flush of an earlier owner fails.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when another process is the writer and alive; else when the database cannot answer.
+/// [`Error::NotOwner`] when another process is the writer and alive; other errors when the database cannot answer.
 pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
     let taken = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch").fetch_one(writes).await;
     taken.map_err(|error| match error {
-        // The database has just answered the migrations: what keeps us out is the other one's lock.
+        // The database has just answered the migrations, so only another process's lock can keep us out.
         sqlx::Error::PoolTimedOut => Error::NotOwner,
         error => error.into(),
     })
 }
 
-/// What a replay writes with.
+/// The connections of a replay.
 pub struct Connections<'a> {
-    /// The one writer's.
+    /// The single writer's connection.
     pub writes: &'a PgPool,
-    /// That of messages, which are written ahead.
+    /// The connection for messages, which are written ahead.
     pub messages: &'a PgPool,
-    /// The claim that the first is held under.
+    /// The claim under which the writer's connection is locked.
     pub claim: &'a Arc<WriterClaim>,
 }
 
 /// Replays the journal above the watermark.
 ///
 /// # Errors
-/// [`Error::ForeignJournal`] when the journal has fed another database, [`Error::Superseded`] when another process
-/// has written to this one since, [`Error::Entry`] when a record cannot be read, or whatever the database says.
+/// [`Error::ForeignJournal`] when the journal belongs to another database, [`Error::Superseded`] when another process
+/// has written to this one since, [`Error::Entry`] when a record cannot be decoded, or the database's error.
 pub async fn replay(
     Connections { writes, messages, claim }: Connections<'_>,
     journal: &mut Recovered,
@@ -102,7 +102,7 @@ pub async fn replay(
         }
         Ok::<_, Error>(())
     };
-    // On a thread of its own: what the other connection is given takes a processor as well.
+    // On its own thread: encoding for the second connection needs a core as well.
     let runtime = Handle::current();
     let ahead = tokio::task::spawn_blocking(move || runtime.block_on(ahead));
     let ahead = async { ahead.await.map_err(|error| Error::Unavailable(error.to_string()))? };
@@ -122,12 +122,12 @@ pub async fn replay(
     Ok(report)
 }
 
-/// Changes of a transaction of the replay. Nobody waits for a list yet, and of a ticket that changed a hundred times
-/// the last version is written once.
+/// Maximum changes per transaction of a replay. Nobody waits for a list yet, and larger batches coalesce more: of a
+/// ticket that changed a hundred times only the last version is written.
 const CHUNK_CHANGES_MAX: usize = 50_000;
 
-/// Bytes of the entries of such a transaction: five of them are in memory, one that is read, one that waits and one that is
-/// written on each of the two connections.
+/// Maximum bytes of entries per transaction. Up to five such chunks are in memory: one being read, and on each of the
+/// two connections one waiting and one being written.
 const CHUNK_BYTES_MAX: usize = 32 << 20;
 
 struct Chunk {
@@ -137,7 +137,7 @@ struct Chunk {
     records: u64,
 }
 
-/// Reads and decodes the next chunk while the one before is written.
+/// Reads and decodes the next chunk while the previous one is written.
 fn read_ahead(records: Records) -> mpsc::Receiver<Result<Chunk>> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::task::spawn_blocking(move || {
@@ -171,11 +171,11 @@ fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u
     Ok(chunk)
 }
 
-/// Refuses to go on while the journal of an earlier run alone holds what is not in the tables: a process that is one of
-/// many has no journal, and what was answered must not be left behind.
+/// Refuses to start while the journal of an earlier run contains entries that are not in the tables: a cluster member
+/// has no journal, and acknowledged changes must not be left behind.
 ///
 /// # Errors
-/// [`Error::LeftBehind`] when it does; else when one of them cannot be read.
+/// [`Error::LeftBehind`] when it does; other errors when one of them cannot be read.
 pub async fn refuse_left_behind(db: &PgPool, dir: &Path, journal: &Recovered) -> Result<()> {
     let seq = "select seq from journal_watermark where journal = $1";
     let watermark: Option<i64> = sqlx::query_scalar(seq).bind(journal.id()).fetch_optional(db).await?;
@@ -186,7 +186,7 @@ pub async fn refuse_left_behind(db: &PgPool, dir: &Path, journal: &Recovered) ->
     Ok(())
 }
 
-/// Begins to write without a journal.
+/// Starts writing without a journal.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -197,14 +197,14 @@ pub async fn begin_direct(db: &PgPool, epoch: i64) -> Result<FencingToken> {
     Ok(FencingToken { claim: Claim::Epoch(epoch), journal: DIRECT.to_owned() })
 }
 
-/// How far the tables are, for a journal.
+/// The tables' progress for a journal.
 struct Watermark {
     seq: Seq,
-    /// The epoch it last fed the database in.
+    /// The epoch in which the journal last fed the database.
     fed_in: i64,
 }
 
-/// How far the tables are, for this journal. `epoch` is the one this process has just taken.
+/// Finds the tables' progress for this journal. `epoch` is the one this process has just taken.
 async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<Watermark> {
     let known: Option<(i64, i64)> = sqlx::query_as("select seq, epoch from journal_watermark where journal = $1")
         .bind(journal.id())
@@ -223,7 +223,7 @@ async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<
     };
     let seq = u64::try_from(seq).unwrap_or(0);
     let has_more = journal.last().is_some_and(|last| last > seq);
-    // A start that fails after it took its epoch writes nothing live: only epochs that fed the database count.
+    // A start that fails after taking its epoch writes nothing live, so only epochs that fed the database count.
     let latest: i64 = sqlx::query_scalar("select coalesce(max(epoch), 0) from journal_watermark").fetch_one(db).await?;
     if has_more && latest != fed_in {
         return Err(Error::Superseded { journal: journal.id().to_owned() });

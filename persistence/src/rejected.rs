@@ -1,4 +1,5 @@
-//! What PostgreSQL refuses is kept whole, with the reason, in a table that takes anything: for a person to look at.
+//! Rows that PostgreSQL refused are stored completely, with the reason, in a table without constraints, so that a
+//! person can examine them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +9,7 @@ use sqlx::{Connection, PgConnection, PgExecutor};
 use crate::error::{is_outage, with_timeout, without_values};
 use crate::{CompanyId, Error, Result};
 
-/// Characters of a reason that are kept: PostgreSQL may quote what it refuses.
+/// Maximum characters of a stored reason: PostgreSQL may quote the refused value.
 const REASON_CHARACTERS_MAX: usize = 2000;
 
 static REJECTED: AtomicU64 = AtomicU64::new(0);
@@ -18,22 +19,22 @@ pub fn count() -> u64 {
     REJECTED.load(Ordering::Relaxed)
 }
 
-/// Something that was refused.
+/// A refused row.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub company: CompanyId,
-    /// Which rows it is one of.
+    /// The kind of row.
     pub kind: &'static str,
-    /// Its id, where it has one.
+    /// Its id, if it has one.
     pub id: Option<i64>,
-    /// All of it.
+    /// The complete row.
     pub row: Value,
 }
 
-/// Keeps what was refused, and says so in the log.
+/// Stores a refused row and logs it.
 ///
 /// # Errors
-/// When the database cannot answer, or does not take this either: then it is not able to keep anything.
+/// When the database cannot answer, or refuses this row too: then nothing can be stored.
 pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::Error) -> Result<()> {
     let kind = refused.kind;
     let row = storable(refused.row.clone());
@@ -56,7 +57,7 @@ pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::
     Err(Error::Unavailable("rejected_changes takes nothing".to_owned()))
 }
 
-/// Whose rows of a kind were refused, and their ids, as far as they have one.
+/// The company and id of refused rows of a kind, if they have an id.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -65,10 +66,10 @@ pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(Comp
     Ok(sqlx::query_as(ids).bind(kind).fetch_all(db).await?)
 }
 
-/// The same outside a transaction, in the form that is always taken.
+/// The same outside a transaction, in the form that is always accepted.
 ///
 /// # Errors
-/// When the database cannot answer, or does not take even this.
+/// When the database cannot answer, or refuses even this.
 pub(crate) async fn keep_as_text(db: impl PgExecutor<'_>, refused: Refused, error: &sqlx::Error) -> Result<()> {
     let change = text_of(&storable(refused.row.clone()));
     with_timeout(insert(db, &refused, change, error)).await?;
@@ -101,12 +102,12 @@ fn note(refused: &Refused, error: &sqlx::Error) {
     REJECTED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// As a text it has neither depth nor numbers, which are all that `jsonb` could still refuse.
+/// A text has neither nesting nor numbers, the only things `jsonb` could still refuse.
 fn text_of(row: &Value) -> Value {
     Value::String(row.to_string())
 }
 
-/// U+0000 has no place in `jsonb`.
+/// `jsonb` cannot store U+0000.
 fn storable(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(storable_text(&text)),

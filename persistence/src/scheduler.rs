@@ -1,8 +1,8 @@
-//! Who may use a connection next: fair shares by company, granted in memory before a connection is asked for.
+//! Schedules database connections fairly by company. Permits are granted in memory, before a connection is requested.
 //!
-//! A pool alone serves who comes first, so one company with enough requests takes all of it. Here each company has a
-//! share of the connections, and a smaller one for statements that may be long; who waits in line at the pool is at
-//! most one share of each company. A company that has used up its share waits for itself.
+//! A plain pool serves requests in arrival order, so one company with enough requests could take all connections. Here
+//! each company has a limited share, and a smaller one for heavy statements. So at most one share per company queues
+//! for the common connections; a company that has used up its share waits only for itself.
 
 use std::io;
 use std::sync::Arc;
@@ -15,41 +15,42 @@ use tokio::time::timeout;
 
 use crate::CompanyId;
 
-/// How much a piece of work may take.
+/// The cost class of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// It reads or writes a handful of rows: milliseconds.
+    /// Reads or writes a handful of rows: milliseconds.
     Light,
-    /// It may read many rows to show a few, or writes many.
+    /// May read many rows to show a few, or writes many.
     Heavy,
 }
 
-/// The shares, in pieces of work at a time, and how many may wait.
+/// Limits on concurrent and on waiting work.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
-    /// Of all companies together.
+    /// Total for all companies.
     pub all: usize,
-    /// Of one company.
+    /// For one company.
     pub company: usize,
-    /// Transactions of all companies together: fewer than `all`, so that a statement beside an open one finds a turn.
+    /// Transactions of all companies: fewer than `all`, so that a single statement next to an open transaction can
+    /// still get a permit.
     pub changes: usize,
     /// Transactions of one company: fewer than `company`, for the same reason.
     pub company_changes: usize,
-    /// Heavy ones of all companies together.
+    /// Heavy work of all companies.
     pub heavy: usize,
-    /// Heavy ones of one company.
+    /// Heavy work of one company.
     pub company_heavy: usize,
-    /// Those of one company that wait, light and heavy.
+    /// Waiting work of one company, light and heavy.
     pub company_waiting: usize,
-    /// Heavy ones of one company that wait: each may hold a large body.
+    /// Waiting heavy work of one company: each may hold a large body in memory.
     pub company_heavy_waiting: usize,
-    /// How long one waits.
+    /// Maximum waiting time.
     pub wait: Duration,
 }
 
 impl Shares {
-    /// Of work that is all of one kind, and opens no transactions: so much of all companies together, of one, and so
-    /// much of one that waits.
+    /// Shares for work of a single kind without transactions: limits for all companies, for one company, and for one
+    /// company's waiting work.
     pub fn of_one_kind(all: usize, company: usize, company_waiting: usize, wait: Duration) -> Self {
         Self {
             all,
@@ -72,7 +73,7 @@ pub struct Scheduler {
     all: Arc<Semaphore>,
     changes: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
-    /// Those companies that have or want a permit right now.
+    /// Companies that hold or wait for a permit.
     companies: DashMap<CompanyId, Arc<Company>>,
 }
 
@@ -85,26 +86,26 @@ struct Company {
     heavy_waiting: AtomicUsize,
 }
 
-/// A company's leave to do one piece of work; given back when dropped.
+/// A company's permit for one piece of work; returned when dropped.
 #[derive(Debug)]
 pub struct Permit {
     scheduler: Arc<Scheduler>,
     id: CompanyId,
     company: Option<Arc<Company>>,
-    /// In the reverse order of how they were had.
+    /// Released in the reverse order of acquisition.
     held: Vec<OwnedSemaphorePermit>,
 }
 
-/// Why there is no permit.
+/// Why a permit was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// More of this company's work waits than is kept in memory.
+    /// Too much work of this company is waiting already.
     #[error("too many requests of this company wait already")]
     TooMany,
-    /// None was free in time.
+    /// No permit was free in time.
     #[error("no turn was free in time")]
     TooLong,
-    /// The service stops.
+    /// The service is stopping.
     #[error("the service is stopping")]
     Closed,
 }
@@ -126,7 +127,7 @@ impl From<Denied> for crate::Error {
 }
 
 impl Scheduler {
-    /// Grants these shares.
+    /// Creates a scheduler with these shares.
     pub fn new(shares: Shares) -> Arc<Self> {
         Arc::new(Self {
             shares,
@@ -137,16 +138,16 @@ impl Scheduler {
         })
     }
 
-    /// Waits for a company's turn.
+    /// Waits for a permit.
     ///
     /// # Errors
-    /// [`Denied`] when too many of the company wait, or none was free in time.
+    /// [`Denied`] when too much work of the company is waiting, or no permit was free in time.
     pub async fn permit(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
         self.grant(id, weight, false).await
     }
 
-    /// Waits for a company's turn to open a transaction. Who holds one may wait for a turn of a statement elsewhere, so
-    /// transactions never have them all: else those who hold one could all wait for each other.
+    /// Waits for a permit for a transaction. The holder of a transaction may wait for another permit for a single
+    /// statement, so transactions can never take all permits: otherwise their holders could deadlock.
     ///
     /// # Errors
     /// As [`Scheduler::permit`].
@@ -158,8 +159,8 @@ impl Scheduler {
         let mut permit = self.apply(id);
         let company = permit.company.clone().ok_or(Denied::Closed)?;
         let _waits = Waits::begin(&company, weight, &self.shares)?;
-        // What is scarce for the company comes first: who waits at what is everybody's has all its company can give,
-        // and so a line there holds no more of a company than its share.
+        // Acquire the company's own permits first: a waiter for the common ones then holds all its company's permits,
+        // so that queue contains at most one share per company.
         let granted = async {
             let mut held = Vec::with_capacity(6);
             if is_change {
@@ -186,19 +187,19 @@ impl Scheduler {
         Permit { scheduler: self.clone(), id, company: Some(company), held: Vec::new() }
     }
 
-    /// Grants nothing any more.
+    /// Stops granting permits.
     pub fn close(&self) {
         self.all.close();
         self.changes.close();
         self.heavy.close();
     }
 
-    /// Companies that have or want a permit right now.
+    /// Number of companies that hold or wait for a permit.
     pub fn companies(&self) -> usize {
         self.companies.len()
     }
 
-    /// Pieces of work that wait, of all companies.
+    /// Number of waiting pieces of work of all companies.
     pub fn waiting(&self) -> usize {
         self.companies.iter().map(|company| company.waiting.load(Ordering::Relaxed)).sum()
     }
@@ -220,12 +221,12 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.held.clear();
         self.company = None;
-        // The map holds one reference; holders and waiters of a permit have others, and then the entry stays.
+        // The map holds one reference; holders and waiters of permits hold others, and then the entry stays.
         self.scheduler.companies.remove_if(&self.id, |_, company| Arc::strong_count(company) == 1);
     }
 }
 
-/// One that waits, for as long as it does.
+/// Counts a waiting piece of work while it lives.
 struct Waits<'a> {
     company: &'a Company,
     weight: Weight,
@@ -238,7 +239,7 @@ impl<'a> Waits<'a> {
         let heavy_before = waits.heavy().fetch_add(usize::from(weight == Weight::Heavy), Ordering::Relaxed);
         let is_full = before >= shares.company_waiting
             || (weight == Weight::Heavy && heavy_before >= shares.company_heavy_waiting);
-        // Dropped, it counts no more.
+        // Dropping `waits` uncounts it.
         if is_full { Err(Denied::TooMany) } else { Ok(waits) }
     }
 
@@ -279,7 +280,7 @@ mod tests {
         scheduler.permit(company, Weight::Light).await.expect("a permit")
     }
 
-    /// Whether one is had without waiting.
+    /// Whether a permit is granted without waiting.
     fn is_free(scheduler: &Arc<Scheduler>, company: CompanyId, weight: Weight) -> bool {
         scheduler.permit(company, weight).now_or_never().is_some_and(|permit| permit.is_ok())
     }
@@ -299,7 +300,7 @@ mod tests {
     async fn a_line_of_one_company_holds_no_more_than_its_share() {
         let scheduler = Scheduler::new(Shares { all: 1, ..SHARES });
         let taken = light(&scheduler, B).await;
-        // A's third waits for A, not for the connection.
+        // A's third request waits for A's share, not for the connection.
         let mut line: Vec<_> = (0..3).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();
         for waiting in &mut line {
             assert!(waiting.as_mut().now_or_never().is_none());

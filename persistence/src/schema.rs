@@ -1,8 +1,8 @@
-//! The schema: brought to this release's at every start, and left alone when a newer release has been there.
+//! The schema: migrated to this release's at every start, except that a newer release's schema is left unchanged.
 //!
-//! Migrations fit the release before, so that a node of it may start again while the first newer one runs. One that does
-//! not says so itself: it raises `schema_needs.least` to its own number, and releases that do not know it refuse the
-//! database in words ([decision 24](../../docs/decisions/0024-newer-schemas.md)).
+//! Migrations are compatible with the previous release, so that a node of it may restart while the first newer one
+//! runs. A migration that is not raises `schema_needs.least` to its own number, and releases that do not know it refuse
+//! the database with an explanation ([decision 24](../../docs/decisions/0024-newer-schemas.md)).
 
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
@@ -12,12 +12,12 @@ use crate::{Error, Result};
 
 fn migrations() -> Migrator {
     let mut migrations = sqlx::migrate!("./migrations");
-    // A node of the release before may start again while the first newer one runs.
+    // A node of the previous release may restart while the first newer one runs.
     migrations.set_ignore_missing(true);
     migrations
 }
 
-/// This release, as it is called.
+/// The version of this release.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 /// The number of the last migration of this release.
@@ -25,15 +25,15 @@ pub fn known() -> i64 {
     migrations().iter().map(|migration| migration.version).max().unwrap_or_default()
 }
 
-/// Brings the database to this release's schema. What a newer release has added is left as it is.
+/// Migrates the database to this release's schema. Additions of a newer release are left unchanged.
 ///
 /// # Errors
-/// [`Error::Newer`] when a newer release has made of it what this one cannot serve; when the database cannot be reached
-/// or a migration fails.
+/// [`Error::Newer`] when a newer release made changes this one cannot serve; other errors when the database cannot be
+/// reached or a migration fails.
 pub async fn migrate(db: &PgPool) -> Result<()> {
     refuse_newer(db).await?;
     migrations().run(db).await?;
-    // Nobody says they migrated it who is older than who did.
+    // An older release must not overwrite the release that migrated last.
     let newest = "update schema_needs set release = $1
          where release <> $1 and $2 >= (select max(version) from _sqlx_migrations)";
     with_timeout(sqlx::query(newest).bind(RELEASE).bind(known()).execute(db)).await?;

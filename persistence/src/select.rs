@@ -1,4 +1,5 @@
-//! Lists: one statement built from literals and bound values, one row more than asked to know whether there is more.
+//! Lists: one statement built from literals and bound values. It fetches one row more than requested, to find out
+//! whether there are more.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -9,37 +10,37 @@ use crate::document;
 use crate::error::{TooDeep, with_timeout};
 use crate::{CompanyId, Database, Result};
 
-/// Which rows of a list.
+/// The requested page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// From 1.
+    /// The page number, from 1.
     pub number: i64,
-    /// Rows on it.
+    /// Rows per page.
     pub size: i64,
     /// Newest first.
     pub descending: bool,
 }
 
 impl PageRequest {
-    /// Rows that lie before it.
+    /// Number of rows before the page.
     pub fn offset(&self) -> i64 {
         (self.number - 1).saturating_mul(self.size)
     }
 
-    /// Whether so many rows lie before it that they are what takes its time.
+    /// Whether skipping the rows before the page dominates its cost.
     pub fn is_deep(&self) -> bool {
         self.offset() > DEEP
     }
 }
 
-/// Rows that are passed over to find a page. A million take a second; what lies deeper is found by a filter.
+/// Maximum rows to skip. A million take a second; use a filter to find rows beyond that.
 pub const DEPTH_MAX: i64 = 1_000_000;
 
-/// Rows that are passed over in about the time a page takes to be shown.
+/// Rows that can be skipped in about the time it takes to return a page.
 const DEEP: i64 = 1_000;
 
-/// The words of a search, each once, with the other way it may be stored: numbers are kept as their digits, however they
-/// are written.
+/// The distinct words of a search, each with its alternative stored form: numbers are stored as their digits, whatever
+/// their notation.
 fn words(text: &str) -> Vec<Vec<String>> {
     let mut words: Vec<Vec<String>> = Vec::new();
     for word in text.split_whitespace() {
@@ -65,40 +66,41 @@ pub struct Page<T> {
     pub has_more: bool,
 }
 
-/// A list being built. Text that is pushed is always a literal; values are always bound.
+/// A list being built. Pushed text is always a literal; values are always bound.
 pub struct Select {
     query: QueryBuilder<Postgres>,
-    /// Whether it may read many rows to show a few.
+    /// Whether it may read many rows to return a few.
     is_heavy: bool,
-    /// Whether the rows come in the order of the list by the way they are found.
+    /// Whether the rows are found in the list's order.
     is_in_order: bool,
 }
 
 impl Select {
-    /// Begins with everything up to the company: `from` is a `select … from …`, `company` the column that holds it.
+    /// Starts the statement up to the company: `from` is a `select … from …`, `column` the column with the company's
+    /// id.
     pub fn new(from: &str, column: &str, company: CompanyId) -> Self {
         Self::begun(QueryBuilder::new(from), column, company)
     }
 
-    /// The same, for a `select` that binds values of its own.
+    /// The same for a `select` that binds its own values.
     pub fn begun(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
         query.push(" where ").push(column).push(" = ").push_bind(company);
         Self { query, is_heavy: false, is_in_order: false }
     }
 
-    /// The way to the tables for this page of it: what may be long has a smaller share.
+    /// The database access for this page: heavy statements have a smaller share.
     pub fn weigh<'c, D: Database<'c>>(&self, db: D, page: PageRequest) -> D {
         if self.is_heavy || page.is_deep() { db.heavy() } else { db }
     }
 
-    /// Notes that no index holds what is asked for in the order of the list.
+    /// Marks the list as heavy if no index provides the requested rows in the list's order.
     #[must_use]
     pub fn heavy_if(mut self, is_heavy: bool) -> Self {
         self.is_heavy |= is_heavy;
         self
     }
 
-    /// Adds `column = value`, or nothing when the filter was not given.
+    /// Adds `column = value` if the filter is set.
     #[must_use]
     pub fn equals<'a, V>(mut self, column: &str, value: Option<V>) -> Self
     where
@@ -108,7 +110,7 @@ impl Select {
         self
     }
 
-    /// Adds `column >= from and column <= to`, as far as they were given.
+    /// Adds `column >= from and column <= to`, as far as they are set.
     #[must_use]
     pub fn between(mut self, column: &str, (from, to): (Option<DateTime<Utc>>, Option<DateTime<Utc>>)) -> Self {
         self.is_heavy |= from.is_some() || to.is_some();
@@ -117,13 +119,13 @@ impl Select {
         self
     }
 
-    /// Makes what was built the first of two steps, a `select … from (select …` whose rows are gone through in the order
-    /// of `column`; `then` closes it and finds the list's rows for each, laterally, up to conditions that may follow until
-    /// [`Self::within`] orders them by the list's key, with which the order of `column` agrees.
+    /// Turns what was built into the first of two steps: a `select … from (select …` whose rows are scanned in the
+    /// order of `column`. `then` closes it and joins the list's rows laterally; conditions may follow until
+    /// [`Self::within`] orders them by the list's key, which agrees with the order of `column`.
     ///
-    /// The rows as a whole are not said to be ordered. What is joined laterally is found for one row of the first step after
-    /// the other, so they come in order. Told to order them, PostgreSQL sorts all there are before it shows a page, as soon
-    /// as it expects fewer than lie before the page; and it expects few, whatever a company has.
+    /// The whole result is not ordered explicitly. The lateral join visits the rows of the first step one after the
+    /// other, so its result is already in order. With an explicit order PostgreSQL would sort all rows before it
+    /// returns a page as soon as it expects fewer rows than precede the page; and it always expects few.
     #[must_use]
     pub fn for_each_by(mut self, column: &'static str, page: PageRequest, then: &str) -> Self {
         // `offset 0` keeps PostgreSQL from joining first.
@@ -132,7 +134,7 @@ impl Select {
         self
     }
 
-    /// Closes the second step: `key` orders its rows, and `then` closes it. What follows are conditions on what it found.
+    /// Closes the second step: `key` orders its rows, and `then` closes it. Conditions on the found rows follow.
     #[must_use]
     pub fn within(mut self, key: &str, page: PageRequest, then: &str) -> Self {
         self.order(key, page);
@@ -141,8 +143,8 @@ impl Select {
         self
     }
 
-    /// Takes the first rows of what was built, in the order of `key`, to be looked through: `then` closes it, and conditions
-    /// on those rows follow.
+    /// Limits what was built to its first rows in the order of `key`, which are then filtered: `then` closes it, and
+    /// conditions on those rows follow.
     #[must_use]
     pub fn first(mut self, most: i64, key: &str, page: PageRequest, then: &str) -> Self {
         if !self.is_in_order {
@@ -153,7 +155,7 @@ impl Select {
         self
     }
 
-    /// The one value of what was built as a `select count(*) …`.
+    /// The single value of a `select count(*) …`.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -175,7 +177,7 @@ impl Select {
         self
     }
 
-    /// Adds that the column has this bit.
+    /// Adds the condition that the column has this bit set.
     #[must_use]
     pub fn has_bit(mut self, column: &str, bit: Option<i64>) -> Self {
         if let Some(bit) = bit {
@@ -191,8 +193,8 @@ impl Select {
         self
     }
 
-    /// Adds that a row of another table exists: `query` is a `select from … where …` that ends with the column to
-    /// compare.
+    /// Adds the condition that a row of another table exists: `query` is a `select from … where …` that ends with the
+    /// column to compare.
     #[must_use]
     pub fn related<'a, V>(self, query: &str, value: Option<V>) -> Self
     where
@@ -201,7 +203,7 @@ impl Select {
         self.only_by(&format!("exists ({query} ="), value, ")")
     }
 
-    /// Adds a condition on other tables around a value.
+    /// Adds a condition on other tables that contains a value.
     #[must_use]
     pub fn only_by<'a, V>(mut self, before: &str, value: Option<V>, after: &str) -> Self
     where
@@ -214,7 +216,7 @@ impl Select {
         self
     }
 
-    /// Adds a condition that needs no value.
+    /// Adds a condition without a value.
     #[must_use]
     pub fn only(mut self, condition: Option<&str>) -> Self {
         if let Some(condition) = condition {
@@ -223,14 +225,14 @@ impl Select {
         self
     }
 
-    /// Adds a search without regard to case and accents, in a folded text whose fields are kept apart by line
-    /// breaks: it finds what holds every word, wherever.
+    /// Adds a search that ignores case and accents, in a folded text whose fields are separated by line breaks: it
+    /// finds rows that contain every word, in any place.
     #[must_use]
     pub fn contains(self, folded: &str, text: Option<&str>) -> Self {
         self.any_contains(&[folded], text)
     }
 
-    /// Adds the same search in several folded texts: each word must be in one of them.
+    /// Adds the same search in several folded texts: each word must occur in one of them.
     #[must_use]
     pub fn any_contains(mut self, folded: &[&str], text: Option<&str>) -> Self {
         self.is_heavy |= text.is_some();
@@ -270,7 +272,7 @@ impl Select {
         with_timeout(self.rows(db, page)).await
     }
 
-    /// The same in the order of several columns, which are unique together.
+    /// The same, ordered by several columns that are unique together.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -288,7 +290,7 @@ impl Select {
     }
 
     /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `then` closes it
-    /// and shows them.
+    /// and returns them.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -320,7 +322,7 @@ impl Select {
     }
 
     fn bound(&mut self, page: PageRequest) {
-        // Of a page too deep one row is looked for at the bound: where there is none, the list has ended before it.
+        // For a page that is too deep, look for one row at the limit: if there is none, the list ended before it.
         let rows = if page.offset() > DEPTH_MAX { 1 } else { page.size + 1 };
         self.query.push(" limit ").push_bind(rows);
         self.query.push(" offset ").push_bind(page.offset().min(DEPTH_MAX));

@@ -1,23 +1,23 @@
-//! Words by which contacts say that they want no campaigns.
+//! Words with which contacts opt out of campaigns.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Words of one company: each is compared with every short message that comes in.
+/// Maximum words of a company: each is compared with every short inbound message.
 pub const WORDS_MAX: usize = 50;
 
-/// Characters of one word, which is a whole message. A longer message says something else.
+/// Maximum characters of a word. A word must be the whole message, so longer messages cannot match.
 pub const CHARACTERS_MAX: usize = 60;
 
-/// Bytes of the longest message that may be a word: a character takes four at most, and its accents come on top.
+/// Maximum bytes of a message that can match: up to four bytes per character, and as much again for accents.
 const BYTES_MAX: usize = 2 * 4 * CHARACTERS_MAX;
 
-/// A word as it is kept and compared: trimmed, in lower case, without accents.
+/// The normalized form of a word: trimmed, lower case, without accents.
 pub fn folded(text: &str) -> String {
     let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);
     text.trim().nfkd().filter(|c| !is_accent(c)).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a message is one of these words, which are folded, and nothing else.
+/// Whether a message consists of one of these normalized words.
 pub fn is_one_of(words: &[String], message: &str) -> bool {
     let message = message.trim();
     !message.is_empty() && message.len() <= BYTES_MAX && words.contains(&folded(message))

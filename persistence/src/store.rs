@@ -1,4 +1,4 @@
-//! The durable half as one piece: opened once, used by every actor and handler, closed last.
+//! The store: everything durable in one object, opened first, shared by all actors and handlers, closed last.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -29,86 +29,85 @@ use crate::{
     recovery,
 };
 
-/// How the store is opened.
+/// Options for opening the store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Which database.
+    /// The database.
     pub database: PgConnectOptions,
-    /// Where the journal lies.
+    /// Directory of the journal.
     pub journal_dir: PathBuf,
-    /// The journal's bounds.
+    /// Limits of the journal.
     pub journal: journal::Options,
-    /// When a change counts as kept.
+    /// When a change counts as durable.
     pub durability: Durability,
-    /// What seals secrets; its file is made at the first start.
+    /// Encrypts secrets; its key file is created at the first start.
     pub keys: Keyring,
     /// Whether a log of events is kept.
     pub events: bool,
-    /// Whether others write to the database as well.
+    /// Whether this process is alone or one of many on the database.
     pub role: Role,
 }
 
-/// Everything below the actors.
+/// The layer below the actors.
 pub struct Store {
-    /// Connections of the service's own work, which belongs to no company: news, sweeps, what is loaded at the start.
-    /// Nothing a request does goes through here. Of one of many processes they only read: what writes goes through
-    /// [`Store::housekeeper`].
+    /// Connections for the service's own work that belongs to no company: notifications, sweeps, loading at startup. No
+    /// request uses them. In a cluster they are read-only: writes go through [`Store::housekeeper`].
     pub housekeeping: PgPool,
-    /// What seals secrets.
+    /// Encrypts secrets.
     pub keys: Keyring,
-    /// Connections for the reads that have one plan.
+    /// Connections for reads with a single good plan.
     pub readers: Readers,
-    /// Where live changes go.
+    /// The log of live changes.
     pub log: ChangeLog,
     /// Ids of live rows.
     pub ids: IdBlocks,
-    /// Who hears of events; none: no log of them is kept.
+    /// Listeners for events; `None`: no log of events is kept.
     pub events: Option<Arc<EventNews>>,
-    /// Who hears whose webhooks have changed.
+    /// Listeners for changed webhooks.
     pub webhooks: Arc<WebhookNews>,
-    /// What recovery did at the start.
+    /// The result of the recovery at startup.
     pub recovered: recovery::Report,
-    /// Connections of requests, which the scheduler shares out by company.
+    /// Connections for requests; the scheduler shares them among companies.
     requests: PgPool,
     scheduler: Arc<Scheduler>,
-    /// The persister's connection. Unlike those of requests it lives on the runtime the store was opened on, which is
-    /// there to the end.
+    /// The persister's connection. Unlike request connections it runs on the runtime that opened the store, which lives
+    /// to the end.
     writes: PgPool,
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
     membership: Option<Arc<Membership>>,
-    /// What this process's transactions begin with, when it is one of many.
+    /// What this process's transactions begin with, if it is one of a cluster.
     fence: Option<Fence>,
 }
 
-/// The connections that are no readers', at one moment.
+/// Connection counts at one moment, without those of [`Readers`].
 #[derive(Clone, Copy, Debug)]
 pub struct Connections {
-    /// Those that are open.
+    /// Open connections.
     pub open: u32,
-    /// Those of them that are free.
+    /// Idle ones among them.
     pub idle: usize,
-    /// Pieces of work that wait for their company's turn.
+    /// Requests that wait for their company's turn.
     pub waiting: usize,
 }
 
-/// How often the id blocks are looked at: far more often than a half block can be used up.
+/// How often the id blocks are checked: far more often than half a block can be used up.
 const REFILL_EVERY: Duration = Duration::from_secs(20);
 
 impl Store {
-    /// Migrates, recovers, and starts the journal and the persister.
+    /// Migrates and recovers, then starts the journal and the persister.
     ///
-    /// `on_failure` is called when nothing can be made durable any more: the journal's disk failed, or another
-    /// process has become the database's writer. Memory is ahead of disk then, and the process has to stop.
+    /// `on_failure` is called when nothing can be made durable any more: the journal's disk failed, or another process
+    /// took over as the database's writer. Memory is then ahead of the disk, so the process must stop.
     ///
     /// # Errors
-    /// When the database or the journal cannot be opened or do not belong together.
+    /// When the database or the journal cannot be opened, or they do not belong together.
     pub async fn open(
         options: StoreOptions,
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Result<Arc<Self>> {
         pool::reach(&options.database).await?;
-        // What begins here has no life yet that could be over.
+        // The process has no life yet, so there is nothing to fence.
         let housekeeping = pool::connect_housekeeping(options.database.clone(), None);
         let is_alone = matches!(options.role, Role::Alone);
         pool::wait_for_writer(&housekeeping, is_alone).await?;
@@ -174,37 +173,37 @@ impl Store {
         }))
     }
 
-    /// The tables, as a company asks them: the one way of a request to a statement, and of a plain change to its
-    /// transaction.
+    /// The tables as accessed for a company: the only way for a request to run a statement, and for a plain change to
+    /// get a transaction.
     pub fn db(&self, company: CompanyId) -> Db<'_> {
         Db::new(&self.requests, self.fence.as_ref(), &self.scheduler, company)
     }
 
-    /// The connections of the service's own work, for what it writes.
+    /// Connections for the service's own writes.
     pub fn housekeeper(&self) -> Housekeeper<'_> {
         Housekeeper::new(&self.housekeeping, self.fence.as_ref())
     }
 
-    /// Which companies this process serves.
+    /// The companies this process serves.
     pub fn ownership(&self) -> &Ownership {
         self.log.ownership()
     }
 
-    /// What is known of the cluster this process is a member of; none: it is alone.
+    /// This process's view of its cluster; `None`: it is alone.
     pub fn membership(&self) -> Option<&Arc<Membership>> {
         self.membership.as_ref()
     }
 
-    /// Whether this process may do now what others would do as well if it did not serve them any more: it is alone, or its
-    /// lease holds.
+    /// Returns whether this process may start an effect outside, such as a call of a provider: it is alone, or its lease
+    /// holds. Otherwise another process may have taken over, and would start the same.
     pub fn may_act(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
     }
 
-    /// Drops what is known of a company that is closed, and whose entries are all in the tables.
+    /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
-        // Turns are kept of companies that have or want one, and news of those that are listened to. The others are of
-        // no company.
+        // The scheduler keeps state only for companies with running or waiting work, the news only for companies with
+        // listeners. The other fields hold no state per company.
         let Self {
             housekeeping: _,
             keys: _,
@@ -226,7 +225,7 @@ impl Store {
         webhooks.forget(company);
     }
 
-    /// How busy the connections of requests are.
+    /// The load of the connections.
     pub fn connections(&self) -> Connections {
         let pools = [&self.requests, &self.housekeeping];
         Connections {
@@ -236,10 +235,10 @@ impl Store {
         }
     }
 
-    /// Writes everything out and ends: the journal first, then the persister. Nothing may be appended any more.
+    /// Flushes everything and ends: the journal first, then the persister. Nothing may be appended any more.
     ///
     /// # Errors
-    /// When the database cannot be reached; the journal keeps what is not flushed.
+    /// When the database cannot be reached; the journal retains what is not flushed.
     pub async fn close(&self) -> Result<()> {
         self.refiller.abort();
         if let Some(journal) = self.log.journal().cloned() {
@@ -261,7 +260,7 @@ impl Store {
         if let Some(membership) = &self.membership
             && let Some(db) = &membership.db
         {
-            // All of it is in the tables: nobody has to wait until it looks dead.
+            // Everything is in the tables, so other processes need not wait for this life to time out.
             self.fence.iter().for_each(Fence::leave);
             lives::leave(db, membership.life).await?;
             db.close().await;
@@ -269,7 +268,7 @@ impl Store {
         self.writes.close().await;
         self.readers.close();
         self.scheduler.close();
-        // What a request's thread has opened is closed with it.
+        // Connections opened on a request's thread are closed with that thread.
         let closed = async { tokio::join!(self.requests.close(), self.housekeeping.close()) };
         if tokio::time::timeout(POOL_CLOSE_TIME_MAX, closed).await.is_err() {
             tracing::debug!("some connections are left to the end of the process");
@@ -278,13 +277,13 @@ impl Store {
     }
 }
 
-/// How long a stop waits for idle connections to say good-bye.
+/// How long shutdown waits for idle connections to close.
 const POOL_CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How long a stop waits for the database. What is not flushed by then is in the journal.
+/// How long shutdown waits for the database. What is not flushed by then stays in the journal.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// What differs between a process alone and one of many.
+/// What differs between a process alone and a cluster member.
 struct Opened {
     writes: PgPool,
     log: ChangeLog,
@@ -294,7 +293,7 @@ struct Opened {
     membership: Option<Arc<Membership>>,
 }
 
-/// Takes the database for this process alone, and writes what an earlier run has left in the journal.
+/// Claims the database for this process alone, and replays what an earlier run left in the journal.
 async fn open_alone(
     options: &StoreOptions,
     housekeeping: &PgPool,
@@ -304,7 +303,7 @@ async fn open_alone(
 ) -> Result<Opened> {
     let writes = pool::connect_writer(options.database.clone(), claim.clone());
     let epoch = recovery::take_ownership(&writes).await?;
-    // Whatever the setting is now: what an earlier run left in the journal was answered.
+    // Regardless of the current setting: entries left in the journal were acknowledged.
     let mut journal = recover(&options.journal_dir, options.journal.clone()).await?;
     let messages = pool::connect_replay(options.database.clone());
     let connections = recovery::Connections { writes: &writes, messages: &messages, claim };
@@ -324,7 +323,7 @@ async fn open_alone(
     Ok(Opened { writes, log, mark, ids, recovered, membership: None })
 }
 
-/// Begins a life beside those of others. It serves nothing yet: its slots are given to it.
+/// Begins a life in a cluster. It serves nothing yet: slots are assigned to it later.
 async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPool) -> Result<Opened> {
     if options.journal_dir.exists() {
         let journal = recover(&options.journal_dir, options.journal.clone()).await?;
@@ -334,7 +333,7 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
     let peer_key = installation_keys::find_or_create(housekeeping, &options.keys, PEER_KEY).await?;
     let life = lives::begin(housekeeping, new).await?;
     let writes = pool::connect_shared_writer(options.database.clone(), life);
-    // Now, and not with the first change: a process that writes alone must not begin meanwhile.
+    // Take the shared lock now, not with the first change: a process that writes alone must not start meanwhile.
     with_timeout(async { writes.acquire().await.map(drop) }).await.map_err(|error| match error {
         Error::Unavailable(_) => Error::NotOwner,
         error => error,
@@ -350,13 +349,13 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
     Ok(Opened { writes, log, mark, ids: IdBlocks::of_member(), recovered, membership: Some(Arc::new(membership)) })
 }
 
-/// What the key is called that the members of a cluster sign with.
+/// Name of the key with which cluster members sign.
 const PEER_KEY: &str = "cluster_peers";
 
 async fn recover(dir: &Path, options: journal::Options) -> Result<Recovered> {
     let dir = dir.to_owned();
     let opened = move || {
-        // It holds what people say to each other: nobody else's to read.
+        // The journal contains conversations, so only its owner may read it.
         if !dir.exists() {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
             made.map_err(|error| Error::Unavailable(format!("create {}: {error}", dir.display())))?;

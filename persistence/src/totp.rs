@@ -1,21 +1,21 @@
-//! Codes of an authenticator app: RFC 6238 with SHA-1, six digits and 30 seconds, which is what every app makes.
+//! Authenticator app codes: RFC 6238 with SHA-1, six digits and 30 seconds, the parameters every app uses.
 
 use std::fmt::Write;
 
 use chrono::{DateTime, Utc};
 use ring::hmac;
 
-/// Bytes of a secret: RFC 4226 recommends the length of the hash.
+/// Bytes of a secret: RFC 4226 recommends the hash length.
 const SECRET_BYTES: usize = 20;
 
-/// Seconds for which a code is shown.
+/// Validity period of a code in seconds.
 const PERIOD_S: i64 = 30;
 
 /// A code is six digits.
 const DIGITS: usize = 6;
 const CODES: u32 = 1_000_000;
 
-/// Periods by which a phone's clock may be wrong.
+/// Tolerated clock error of a phone, in periods.
 const STEPS_WRONG_MAX: i64 = 1;
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -25,7 +25,7 @@ pub fn new_secret() -> [u8; SECRET_BYTES] {
     rand::random()
 }
 
-/// As an app takes it: base32 (RFC 4648), without padding.
+/// Encodes a secret for an app: base32 (RFC 4648), without padding.
 pub fn base32(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(5) * 8);
     for chunk in bytes.chunks(5) {
@@ -40,7 +40,7 @@ pub fn base32(bytes: &[u8]) -> String {
     text
 }
 
-/// The same as an address, which an app reads from a picture.
+/// The same as a URI, which apps scan as a QR code.
 pub fn uri(secret: &[u8], issuer: &str, account: &str) -> String {
     let mut uri = "otpauth://totp/".to_owned();
     escape(&mut uri, issuer);
@@ -64,7 +64,7 @@ fn escape(uri: &mut String, text: &str) {
     }
 }
 
-/// The period in which this code is right, if it is one near to now and later than `after`, the last that was taken.
+/// The period for which the code is valid, if it is close to now and later than `after`, the last one used.
 pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, after: i64) -> Option<i64> {
     let code = code.trim();
     let given =
@@ -89,7 +89,7 @@ pub fn code(secret: &[u8], now: DateTime<Utc>) -> Option<String> {
     code_at(secret, now.timestamp() / PERIOD_S).map(|code| format!("{code:0DIGITS$}"))
 }
 
-/// The secret of what [`base32`] wrote, or none.
+/// Decodes what [`base32`] wrote; `None` if invalid.
 pub fn from_base32(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
     for character in text.bytes() {
@@ -115,7 +115,7 @@ mod tests {
         DateTime::from_timestamp(seconds, 0).expect("time")
     }
 
-    /// RFC 6238, appendix B, of which the last six digits are shown.
+    /// RFC 6238, appendix B, shortened to the last six digits.
     const VECTORS: [(i64, &str); 6] = [
         (59, "287082"),
         (1_111_111_109, "081804"),

@@ -1,4 +1,4 @@
-//! Whose webhooks have changed: between who hears it from PostgreSQL and who delivers.
+//! Passes changes of webhooks from the PostgreSQL listener to the deliverer.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -8,36 +8,36 @@ use tokio::sync::Notify;
 
 use crate::CompanyId;
 
-/// What was told and not taken yet: no more than there are companies.
+/// Notifications not taken yet: at most one per company.
 #[derive(Debug, Default)]
 pub struct WebhookNews {
     told: Mutex<Told>,
     news: Notify,
 }
 
-/// Whose webhooks have changed.
+/// The companies whose webhooks have changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// These companies'.
+    /// These companies.
     pub companies: BTreeSet<CompanyId>,
-    /// Anybody's: news may have been missed.
+    /// All companies: notifications may have been missed.
     pub is_all: bool,
 }
 
 impl WebhookNews {
-    /// The webhooks of a company have changed.
+    /// Reports that a company's webhooks have changed.
     pub fn tell(&self, company: CompanyId) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).companies.insert(company);
         self.news.notify_one();
     }
 
-    /// Anybody's may have.
+    /// Reports that any company's webhooks may have changed.
     pub fn tell_all(&self) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).is_all = true;
         self.news.notify_one();
     }
 
-    /// Waits until something was told, and takes it. For one who listens.
+    /// Waits for notifications and takes them. For a single listener.
     pub async fn told(&self) -> Told {
         loop {
             let told = take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
@@ -48,7 +48,7 @@ impl WebhookNews {
         }
     }
 
-    /// Drops what was told of a company.
+    /// Drops the notification for a company.
     pub(crate) fn forget(&self, company: CompanyId) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).companies.remove(&company);
     }

@@ -1,4 +1,4 @@
-//! Origins: where cards come from. Plain: one that goes leaves its cards without one.
+//! Card origins: where cards come from. Plain; deleting one clears it on its cards.
 
 use hotline_persistence::tables::card_origins::CardOrigin;
 

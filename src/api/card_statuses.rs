@@ -1,4 +1,4 @@
-//! Statuses that cards are labelled with. Plain: one that goes leaves its cards without one.
+//! Statuses that cards are labelled with. Plain; deleting one clears it on its cards.
 
 use hotline_persistence::tables::card_statuses::CardStatus;
 

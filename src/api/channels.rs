@@ -1,4 +1,4 @@
-//! Channels: where contacts write. Plain; read-only over the API, made on the command line.
+//! Channels: where contacts write. Plain; read-only over the API, written at the panel and on the command line.
 
 use actix_web::web::Data;
 use hotline_actors::Organization;
@@ -51,7 +51,7 @@ impl Channel {
     }
 }
 
-/// Filters of the list: `search` looks into name and number.
+/// Filters of the list: `search` matches name and number.
 pub struct Filters(ChannelFilter);
 
 impl Filter for Filters {

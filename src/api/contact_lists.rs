@@ -1,4 +1,4 @@
-//! Contact lists: contacts that are written to at once. Plain.
+//! Contact lists: groups of contacts to send to. Plain.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,8 @@ impl Input for Addition {
     }
 }
 
-/// Filters of the contacts of a list: `search` looks where that of all contacts does; when they were created and changed last.
+/// Filters of the contacts of a list: `search` matches the same fields as for all contacts; `created` and `updated` are
+/// time spans.
 pub struct Filters {
     search: Option<Search>,
     created: Span,
@@ -60,7 +61,7 @@ impl Filter for Filters {
     }
 }
 
-/// `DELETE /contact-lists/{contactListId}`: its contacts stay. Refused while a campaign that is not over names it.
+/// `DELETE /contact-lists/{contactListId}`: the contacts remain. Refused while an unfinished campaign uses it.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactListId>) -> ApiResult<NoContent> {
     let mut removal = app.db(caller.company).begin().await?;
     let using = contact_lists::remove(removal.connection()?, caller.company, id.0).await?;
@@ -98,7 +99,7 @@ pub async fn add_contacts(
     once: Idempotency,
 ) -> ApiResult<Json<Added>> {
     let Addition { contacts, tag } = body.0;
-    // A tag may be on a hundred thousand contacts.
+    // A tag may have a hundred thousand contacts.
     let db = app.db(caller.company).heavy();
     once.transaction(db, async |db| {
         if let Some(tag) = tag
@@ -111,7 +112,8 @@ pub async fn add_contacts(
     .await
 }
 
-/// `DELETE /contact-lists/{contactListId}/contacts/{contactId}`. Taking out a contact that is not in it changes nothing.
+/// `DELETE /contact-lists/{contactListId}/contacts/{contactId}`. Removing a contact that is not in the list changes
+/// nothing.
 pub async fn remove_contact(
     caller: Caller,
     app: Data<App>,

@@ -1,4 +1,4 @@
-//! Custom fields: what a company notes of its contacts and cards besides the fields they all have. Plain.
+//! Custom fields: fields that a company adds to its contacts and cards. Plain.
 
 use std::borrow::Cow;
 
@@ -47,11 +47,11 @@ impl Input for NewField {
         let columns = BodyColumns::of_new::<CustomField>(fields);
         let application = columns.text("application").and_then(|word| word.parse().ok());
         let kind = columns.text("type").and_then(|word| word.parse().ok());
-        // A message would never take its value: what every message has comes first.
+        // A message could never use its value, because built-in variables take precedence.
         if application == Some(Application::Contact) && columns.text("name").is_some_and(is_named_as_built_in) {
             fields.refuse("name", "is a name every message has");
         }
-        // Options that are not accepted themselves have been refused already.
+        // Invalid options were already reported.
         if columns.has("options") || !fields.has("options") {
             let given = columns.texts("options");
             if let Some(reason) = kind.and_then(|kind| wrong_options(kind, given.as_deref())) {
@@ -62,7 +62,7 @@ impl Input for NewField {
     }
 }
 
-/// Why a field of this type cannot have these options.
+/// Why a field of this type cannot have these options; `None` if it can.
 fn wrong_options(kind: CustomFieldType, options: Option<&[String]>) -> Option<&'static str> {
     match (kind.has_options(), options) {
         (true, None) => Some("is required for select and multiselect"),
@@ -86,7 +86,7 @@ pub async fn create(
     .await
 }
 
-/// `PUT /custom-fields/{customFieldId}`. While there are values the type stays, and so do the options they hold.
+/// `PUT /custom-fields/{customFieldId}`. While values exist, the type and the options in use cannot change.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -108,7 +108,7 @@ pub async fn update(
     .await
 }
 
-/// The options a field gets; none when it keeps them. With a type that has none it loses them.
+/// The field's new options; `None` when they stay. A type without options clears them.
 fn next_options(
     field: &CustomField,
     kind: Option<CustomFieldType>,
@@ -122,7 +122,7 @@ fn next_options(
     Ok(if kind.has_options() { given } else { Some(Vec::new()) })
 }
 
-/// The values there are must be as good after the change as before.
+/// Checks that all existing values remain valid after the change.
 async fn check_values(
     db: &mut PgConnection,
     company: CompanyId,
@@ -165,7 +165,7 @@ impl Input for Order {
     }
 }
 
-/// `PUT /custom-fields/order`: answers all of them in the new order.
+/// `PUT /custom-fields/order`: returns all fields in the new order.
 pub async fn reorder(
     caller: Caller,
     app: Data<App>,

@@ -1,4 +1,4 @@
-//! Values of custom fields, as contacts and cards are given them: read, and checked against their fields.
+//! Values of custom fields of contacts and cards: parsed, and validated against their fields.
 
 use chrono::{DateTime, NaiveDate};
 use hotline_actors::{FieldError, Refusal};
@@ -10,13 +10,13 @@ use url::Url;
 use crate::web::values::{Email, FromField, Name, Number, Text};
 use crate::web::{ApiResult, Fields, Patch};
 
-/// Values written at once.
+/// Maximum number of values in a request.
 pub const VALUES_MAX: usize = 200;
 
-/// Characters of a number; more digits than anybody counts with.
+/// Maximum length of a number, in characters.
 const NUMBER_CHARACTERS_MAX: usize = 30;
 
-/// One value of a body: the field's key, and what it is set to; none clears it.
+/// One value of a body: the field's key, and the new value; `None` clears it.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct GivenValue {
@@ -43,10 +43,11 @@ pub fn read(fields: &mut Fields<'_>) -> Vec<GivenValue> {
     given.unwrap_or_default()
 }
 
-/// Values as they are stored, once they are found good by the fields there are, which stay until the transaction ends.
+/// Validates values against the existing fields, and returns them as they are stored. The fields are locked until the
+/// transaction ends.
 ///
 /// # Errors
-/// `422` with everything that is wrong.
+/// `422` with every error.
 pub async fn accepted(
     db: &mut PgConnection,
     company: CompanyId,
@@ -61,12 +62,12 @@ pub async fn accepted(
     check_all(&known, given, is_new).map_err(|errors| Refusal::Invalid(errors).into())
 }
 
-/// Checks values against the fields there are, all of one application. Answers what is to be written, each field once:
-/// the last value counts. With `is_new` every required field must be there; an existing record may lack it, but not
-/// lose it.
+/// Validates values against the existing fields of one application. Returns the values to write, one per field: the
+/// last one wins. With `is_new` every required field must be present; an existing record may lack it, but it cannot be
+/// cleared.
 ///
 /// # Errors
-/// Everything that is wrong, each with the field's key.
+/// Every error, with the field's key.
 pub fn check_all(
     known: &[CustomField],
     given: &[GivenValue],
@@ -105,10 +106,10 @@ pub fn check_all(
     if errors.is_empty() { Ok(checked) } else { Err(errors) }
 }
 
-/// Checks one value by its field's type and options. Answers it as it is stored.
+/// Validates one value by its field's type and options. Returns it as it is stored.
 ///
 /// # Errors
-/// What is wrong, as a phrase that follows the field's key.
+/// A phrase that follows the field's key.
 pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<String, String> {
     let value = value.trim();
     if value.is_empty() {
@@ -141,7 +142,7 @@ fn expected(kind: CustomFieldType, options: &[String]) -> String {
     }
 }
 
-/// As JSON writes it, but without an exponent.
+/// The number format of JSON, without an exponent.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -151,7 +152,7 @@ fn is_number(text: &str) -> bool {
 }
 
 fn is_date(text: &str) -> bool {
-    // chrono also reads signs, years of other lengths and days of one digit.
+    // chrono would also accept signs, years of other lengths and single-digit days.
     let has_form = text.len() == "2026-01-31".len()
         && text
             .bytes()
@@ -165,7 +166,7 @@ fn is_url(text: &str) -> bool {
         && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// Options as a JSON array, each once.
+/// Parses a JSON array of options; each may occur once.
 fn chosen(options: &[String], text: &str) -> Result<String, String> {
     let expected = || format!("must be a JSON array of {}", options.join(", "));
     let chosen: Vec<String> = serde_json::from_str(text).map_err(|_| expected())?;
@@ -188,7 +189,7 @@ mod tests {
     fn a_value_is_accepted_by_its_fields_type() {
         let options = ["Blue".to_owned(), "Dark red".to_owned()];
         let long = "9".repeat(31);
-        /// A type, what is accepted with how it is stored, and what is not.
+        /// A type, the accepted values with their stored form, and refused values.
         type Row<'a> = (CustomFieldType, &'a [(&'a str, &'a str)], &'a [&'a str]);
         let table: &[Row<'_>] = &[
             (CustomFieldType::Text, &[("  a b ", "a b"), ("12", "12")], &["a\nb", " ", ""]),

@@ -1,15 +1,15 @@
-//! Plain changes of what the actors decide by: queues and who works in them, users, wrap-up types, global variables.
+//! Changes of plain records that actors use in decisions: queues and their members, users, wrap-up types, global
+//! variables.
 
 use hotline_persistence::CompanyId;
 
 use crate::app::App;
 use crate::web::ApiResult;
 
-/// Makes such a change, and answers once every conversation is decided by it: what is asked next cannot meet the
-/// directory as it was before.
+/// Runs such a change, and returns once every conversation uses it: the next request cannot see the old directory.
 ///
 /// # Errors
-/// Whatever the change says.
+/// Any error of the change.
 pub async fn changed<T>(app: &App, company: CompanyId, change: impl Future<Output = ApiResult<T>>) -> ApiResult<T> {
     let outcome = change.await?;
     app.engine.refresh(company).await;

@@ -1,4 +1,4 @@
-//! Global variables: texts that messages take in by their keys. Plain; the directory holds them too.
+//! Global variables: texts that messages include by their keys. Plain; also in the directory.
 
 use hotline_persistence::tables::global_variables::GlobalVariable;
 

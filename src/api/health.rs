@@ -1,4 +1,4 @@
-//! Whether the process lives, and whether it can serve.
+//! Liveness and readiness.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -60,12 +60,12 @@ impl Describes for Readiness {
     }
 }
 
-/// `GET /health/live`: the process answers.
+/// `GET /health/live`: the process responds.
 pub async fn live() -> Written<Liveness> {
     HttpResponse::Ok().json(Liveness { status: "live" }).into()
 }
 
-/// `GET /health/ready`: `200` when every part can serve, else `503`; says which cannot.
+/// `GET /health/ready`: `200` when every part can serve, else `503` with the parts that cannot.
 pub async fn ready(app: Data<App>) -> Written<Readiness> {
     let store = app.engine.store();
     let database = hotline_persistence::error::with_timeout(async {
@@ -75,7 +75,7 @@ pub async fn ready(app: Data<App>) -> Written<Readiness> {
     .is_ok();
     let journal = store.log.has_room();
     let persister = store.log.queue().is_up();
-    // One of many without a lease answers nothing: whatever balances the load sends it nothing.
+    // A cluster member without a lease answers no requests, so load balancers must send none.
     let persister = persister && store.membership().is_none_or(|membership| membership.lease.holds());
     let accepting = !app.is_stopping() && store.membership().is_none_or(|membership| !membership.is_retiring());
     let is_ready = database && journal && persister && accepting;

@@ -1,6 +1,6 @@
-//! `GET /media/{company}/{id}`: a file of a message, for everybody who has its address. No token: the signature says what
-//! may be read, whose it is and until when. An address that was never made here is answered like a file that does not
-//! exist; one whose time is over is told so.
+//! `GET /media/{company}/{id}`: a file of a message, for everyone who has its signed URL. No token is needed: the
+//! signature covers the file, its company and the expiry. An invalid signature gets the same response as a missing
+//! file; an expired URL is reported as expired.
 
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
@@ -23,8 +23,8 @@ use crate::media::{Bad, Claim};
 use crate::web::head::is_asked_alone;
 use crate::web::{ApiError, ApiResult};
 
-/// Types a browser may show by itself: pictures, sound and films run nothing. Anything else is saved, above all what
-/// runs scripts (HTML, SVG, XML).
+/// Types that browsers may display: images, audio and video run no scripts. Anything else is downloaded, above all
+/// types that can run scripts (HTML, SVG, XML).
 const SHOWN: &[&str] = &[
     "image/png",
     "image/jpeg",
@@ -37,26 +37,26 @@ const SHOWN: &[&str] = &[
     "application/pdf",
 ];
 
-/// Whether a browser may show it by itself. What is XML is a document whatever stands before it, and may run scripts:
+/// Whether browsers may display the type. XML types are documents and may run scripts, whatever their main type:
 /// `image/svg+xml`, `application/xhtml+xml`, and `video/x+xml` too.
 fn is_shown(mime_type: &str) -> bool {
     let (kind, subtype) = mime_type.split_once('/').unwrap_or((mime_type, ""));
-    // Behind a semicolon stand parameters.
+    // Parameters follow after the semicolon.
     let subtype = subtype.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_document = subtype.is_empty() || subtype == "xml" || subtype.ends_with("+xml") || subtype.contains("html");
     SHOWN.contains(&mime_type) || (matches!(kind, "audio" | "video") && !is_document)
 }
 
-/// What is saved runs nothing even where it is opened all the same.
+/// Policy for downloads: nothing runs, even if the file is opened.
 const NOTHING: &str = "sandbox; default-src 'none'";
 
-/// What is shown loads itself, and nothing else.
+/// Policy for displayed files: they load only themselves.
 const ITSELF: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
 
-/// The viewers of browsers do not work in a sandbox, and are one themselves.
+/// Policy for PDF: the viewers of browsers do not work in a sandbox, and are sandboxed themselves.
 const VIEWER: &str = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'";
 
-/// What an address says, besides whose file it is and which.
+/// The query of the URL, besides the company and the file.
 #[derive(Deserialize)]
 pub struct Said {
     name: String,
@@ -87,7 +87,7 @@ pub async fn show(
     if !is_served {
         return Err(ApiError::not_found());
     }
-    // The id never means another content.
+    // The content of an id never changes.
     let tag = EntityTag::new_strong(id.to_string());
     if is_known(&request, &tag) {
         let mut response = HttpResponse::build(StatusCode::NOT_MODIFIED);
@@ -114,24 +114,24 @@ pub async fn show(
         return Ok(response.body(SizedStream::new(length, nothing)));
     }
     let found = app.media.read(company, &id, range).await?;
-    // Cut short, the client sees that the length is not right.
+    // If reading fails, the client notices that the length is wrong.
     let content =
         found.into_stream().inspect_err(|error| tracing::warn!(%error, "a file could not be read to its end"));
     Ok(response.body(SizedStream::new(length, content)))
 }
 
-/// What of the file is asked for.
+/// The requested part of the file.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Whole,
     Part(std::ops::Range<u64>),
-    /// What lies behind its end.
+    /// The range starts after the end.
     Nothing,
 }
 
-/// One range is served; several, or what is no range of bytes, are answered with the whole, as RFC 9110 has it.
+/// Parses the range. One range is served; several, or units other than bytes, get the whole file, as RFC 9110 allows.
 fn asked(request: &HttpRequest, tag: &EntityTag, size: u64) -> Asked {
-    // Of another version, which there never was, no part is of use.
+    // A part of another version is useless, and no other version exists.
     let is_of_this = match request.headers().contains_key(IF_RANGE).then(|| IfRange::parse(request)) {
         Some(Ok(IfRange::EntityTag(known))) => known.strong_eq(tag),
         Some(Ok(IfRange::Date(_)) | Err(_)) => false,
@@ -155,7 +155,7 @@ fn unsatisfiable(size: u64) -> HttpResponse {
     response
 }
 
-/// Whether the client has the file already.
+/// Whether the client already has the file.
 fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
     match request.headers().contains_key(IF_NONE_MATCH).then(|| IfNoneMatch::parse(request)) {
         Some(Ok(IfNoneMatch::Any)) => true,
@@ -164,7 +164,7 @@ fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
     }
 }
 
-/// What is said of the file whatever of it is served.
+/// Sets the headers that every response for the file has.
 fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, now_s: i64) {
     let is_shown = is_shown(&claim.mime_type);
     let policy = match is_shown {
@@ -177,15 +177,15 @@ fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, 
         .insert_header((CONTENT_DISPOSITION, text_of(&named(disposition, &claim.name))))
         .insert_header((CONTENT_SECURITY_POLICY, policy))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        // It is shown inside the pages that embed the widget, also those that isolate themselves. Who holds the address
-        // may read it anyway.
+        // Pages that embed the widget show the file, even pages with cross-origin isolation. Anyone who has the URL may
+        // read the file anyway.
         .insert_header((CROSS_ORIGIN_RESOURCE_POLICY, "cross-origin"))
-        // It never changes; but who finds the address in a browser's cache later must not find the file there.
+        // The file never changes, but a browser's cache must not serve it after the URL has expired.
         .insert_header((CACHE_CONTROL, format!("private, max-age={}, immutable", claim.expires - now_s)))
         .insert_header((ETAG, text_of(tag)));
 }
 
-/// The name in a form every client reads, and in the one that says it right.
+/// The file name in plain ASCII for every client, and in the extended form that preserves all characters.
 fn named(disposition: DispositionType, name: &str) -> ContentDisposition {
     let plain: String = name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
     let mut parameters = vec![DispositionParam::Filename(plain.clone())];
@@ -205,7 +205,7 @@ fn text_of(value: &impl ToString) -> HeaderValue {
     text(&value.to_string())
 }
 
-/// A value that was checked when the file came in, as a header.
+/// A header value that was validated when the file was received.
 fn text(value: &str) -> HeaderValue {
     HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"))
 }

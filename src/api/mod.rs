@@ -1,4 +1,4 @@
-//! One file per noun of the API. Each says at its top whether the resource is plain (changed by one SQL transaction)
+//! One file or folder per noun of the API. Its head says whether the resource is plain (changed by one SQL transaction)
 //! or live (changed only by its actor).
 
 pub mod boards;

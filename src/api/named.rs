@@ -1,4 +1,4 @@
-//! How records refer to one another: by id and name.
+//! References between records: id and name.
 
 use hotline_actors::Organization;
 use hotline_persistence::table::Named;
@@ -7,10 +7,10 @@ use hotline_persistence::{ChannelId, QueueId, TokenId, UserId, WrapupTypeId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Ids a body may link a record to at once.
+/// Maximum number of records that a request may link at once.
 pub const LINKS_MAX: usize = 1000;
 
-/// A record of the directory as others refer to it: written as [`Named`] is.
+/// A reference to a record of the directory; serialized like [`Named`].
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct NamedRef<'a, I> {
     id: I,
@@ -34,32 +34,32 @@ pub struct NamedChannel<'a> {
     pub kind: ChannelType,
 }
 
-/// A queue; none when it is gone.
+/// The reference to a queue; `None` when it was deleted.
 pub fn queue(organization: &Organization, id: Option<QueueId>) -> Option<NamedRef<'_, QueueId>> {
     let queue = organization.queues.get(&id?)?;
     Some(NamedRef { id: queue.row.id, name: &queue.row.name })
 }
 
-/// A user, also one who has left since.
+/// The reference to a user, including removed ones.
 pub fn user(organization: &Organization, id: Option<UserId>) -> Option<NamedRef<'_, UserId>> {
     let id = id?;
     Some(NamedRef { id, name: organization.user_name(id)? })
 }
 
-/// The integration a token was made for.
+/// The reference to an integration's token.
 pub fn integration(organization: &Organization, id: Option<TokenId>) -> Option<Named<TokenId>> {
     let id = id?;
     let token = organization.tokens.iter().find(|token| token.id == id)?;
     Some(Named { id, name: token.name.clone() })
 }
 
-/// A wrap-up type; none when it is gone.
+/// The reference to a wrap-up type; `None` when it was deleted.
 pub fn wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Option<NamedRef<'_, WrapupTypeId>> {
     let id = id?;
     Some(NamedRef { id, name: &organization.wrapup_types.get(&id)?.name })
 }
 
-/// A channel.
+/// The reference to a channel.
 pub fn channel(organization: &Organization, id: ChannelId) -> Option<NamedChannel<'_>> {
     let channel = organization.channels.get(&id)?;
     Some(NamedChannel { id, name: &channel.name, kind: channel.kind })

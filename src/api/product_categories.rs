@@ -1,4 +1,4 @@
-//! Categories of products. Plain: a category that goes leaves its products without one.
+//! Categories of products. Plain; deleting one clears it on its products.
 
 use hotline_persistence::tables::product_categories::ProductCategory;
 

@@ -1,4 +1,4 @@
-//! Products: what is sold. Plain: one that goes leaves what cards have of it.
+//! Products. Plain; deleting one does not change the lines of cards.
 
 use hotline_persistence::tables::product_categories::{ProductCategory, ProductCategoryId};
 use hotline_persistence::tables::products::Product;

@@ -1,4 +1,5 @@
-//! Permission profiles: what a user may do. Plain; to read. They are made on the command line.
+//! Permission profiles: what a user may do. Plain; read-only over the API, written at the panel and on the command
+//! line.
 
 use std::collections::{BTreeMap, BTreeSet};
 

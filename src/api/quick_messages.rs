@@ -1,4 +1,4 @@
-//! Quick messages: answers that agents call up by a shortcut. Plain.
+//! Quick messages: texts that agents insert by a shortcut. Plain.
 
 use hotline_persistence::tables::quick_messages::QuickMessage;
 

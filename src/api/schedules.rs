@@ -1,4 +1,4 @@
-//! Scheduled messages. Live: changed only by their company's dispatcher.
+//! Scheduled messages. Live: changed only by their company's `ScheduleDispatcher`.
 
 use std::borrow::Cow;
 
@@ -100,7 +100,7 @@ impl Schedule {
         Self::of(&scheduled.row, contact, organization)
     }
 
-    /// As a list shows it.
+    /// The entry of a list.
     pub fn listed(listed: ListedSchedule, organization: &Organization) -> Self {
         let ListedSchedule { schedule, contact_name, contact_number } = listed;
         let contact =

@@ -1,4 +1,4 @@
-//! Tags: coloured labels a company puts on its contacts. Plain.
+//! Tags: coloured labels for contacts. Plain.
 
 use hotline_persistence::tables::tags::Tag;
 

@@ -1,5 +1,5 @@
-//! Templates: what a phone channel's provider has approved for any time. Neither plain nor live: they are the
-//! provider's, fetched from there and kept for a while.
+//! Templates, which a phone channel's provider has approved. Neither plain nor live: they belong to the provider, are
+//! fetched from it and cached.
 
 use actix_web::web::Data;
 use hotline_persistence::ChannelId;
@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::templates::Template;
 use crate::web::{ApiResult, Caller, Page, PathId, Query};
 
-/// `GET /channels/{channelId}/templates`: those that may be sent, by name and language.
+/// `GET /channels/{channelId}/templates`: the templates that may be sent, by name and language.
 pub async fn list(
     caller: Caller,
     app: Data<App>,

@@ -1,4 +1,4 @@
-//! Wrap-up types: what a conversation came to. Plain; the directory holds them too.
+//! Wrap-up types: the result of a conversation. Plain; also in the directory.
 
 use std::borrow::Cow;
 
@@ -117,7 +117,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) ->
     if !table::exists::<WrapupType>(app.db(company), company, id.0).await? {
         return Err(ApiError::not_found());
     }
-    // Most refusals are found before anybody is kept from the type.
+    // Checked early, so that most refusals do not block the type for others.
     check_unused(app.engine.reads().tables(company).await?, company, id.0).await?;
     let remove = async |db: Db<'_>| {
         check_unused(db, company, id.0).await?;

@@ -1,4 +1,4 @@
-//! `hotline admin`: who administers the installation in the panel.
+//! `hotline admin`: the administrators of the installation.
 
 use std::io::{BufRead, Read};
 
@@ -59,12 +59,12 @@ pub struct Reset {
     output: OutputArgs,
 }
 
-/// An administrator as printed.
+/// The output of a created administrator.
 #[derive(Serialize)]
 struct Made {
     #[serde(flatten)]
     row: AdminRow,
-    /// The one time it is seen; nobody needs to be told a password they chose.
+    /// Shown only once; `None` for a password that the user chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<String>,
 }
@@ -104,7 +104,7 @@ impl Reset {
     }
 }
 
-/// The hash of a password, and the password itself if nobody has chosen it.
+/// The hash of a password, and the password itself if it was generated.
 fn password(is_chosen: bool) -> Result<(String, Option<String>), Failure> {
     let password = if is_chosen { chosen()? } else { Password::random() };
     let hash = password.hash().map_err(|error| format!("the password cannot be hashed: {error}"))?;
@@ -113,7 +113,7 @@ fn password(is_chosen: bool) -> Result<(String, Option<String>), Failure> {
 
 fn chosen() -> Result<Password, Failure> {
     let mut line = String::new();
-    // Enough to see that a password is too long.
+    // Just enough bytes to detect that a password is too long.
     let bytes_max = password::BYTES_MAX as u64 + 3;
     std::io::stdin().lock().take(bytes_max).read_line(&mut line)?;
     let text = line.trim_end_matches(['\n', '\r']);

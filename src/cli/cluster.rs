@@ -1,4 +1,4 @@
-//! `hotline cluster`: who serves what, of the processes on one database.
+//! `hotline cluster`: the processes on one database, and the slots they serve.
 
 use clap::Subcommand;
 use hotline_persistence::PgPool;
@@ -40,7 +40,7 @@ pub enum Command {
     },
 }
 
-/// One process.
+/// The output of a process.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -55,7 +55,7 @@ struct Shown {
     draining: bool,
 }
 
-/// One thing that was looked at.
+/// The result of a check.
 #[derive(Debug, PartialEq, Serialize)]
 struct Looked {
     what: &'static str,
@@ -63,7 +63,7 @@ struct Looked {
     found: String,
 }
 
-/// What the tables say.
+/// The state according to the tables.
 struct Cluster {
     lives: Vec<LifeRow>,
     slots: Vec<SlotRow>,

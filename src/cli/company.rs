@@ -1,4 +1,4 @@
-//! `hotline company`: the tenants.
+//! `hotline company`: manages companies.
 
 use clap::{Args, Subcommand};
 use hotline_persistence::CompanyId;

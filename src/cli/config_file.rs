@@ -1,5 +1,5 @@
-//! The configuration file: options of the service as TOML. What it says takes the place of the options' defaults, so
-//! there is one list of options, and the command line and the environment win over it.
+//! The configuration file: options of the service as TOML. Its values replace the options' defaults. So there is only
+//! one list of options, and the command line and the environment have precedence.
 
 use std::any::TypeId;
 use std::error::Error;
@@ -14,22 +14,22 @@ use toml::{Table, Value};
 use super::Failure;
 use crate::config::DatabaseArgs;
 
-/// Read when no other is named and it is there.
+/// The file that is read by default, if it exists.
 const DEFAULT: &str = "hotline.toml";
 
-/// The commands that take every key; the others take those of the database.
+/// The commands that accept every key; the others accept only those of the database.
 const SERVICE: &[&str] = &["serve", "demo"];
 
-/// An option and what the file says it is when nobody says otherwise.
+/// An option, with its value in the file.
 struct FileValue {
     long: String,
     values: Vec<String>,
 }
 
-/// Makes what the file says the options' defaults.
+/// Makes the file's values the options' defaults.
 ///
 /// # Errors
-/// When the file cannot be read, is no TOML, or has a key or a value that is not accepted.
+/// When the file cannot be read or is not TOML, or a key or a value is refused.
 pub fn apply(command: Command, named: Option<&Path>) -> Result<Command, Failure> {
     let path = named.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
     let text = match read(&path, named.is_none()) {
@@ -40,9 +40,9 @@ pub fn apply(command: Command, named: Option<&Path>) -> Result<Command, Failure>
     Ok(with_defaults(command, &defaults))
 }
 
-/// Reads the file. One that only lies about is read when it is ours or root's: in a folder such as `/tmp` it may be
-/// anybody's, who would then say which database and which provider this process speaks to. One that is named is the
-/// decision of whoever names it.
+/// Reads the file. A file found by default is read only if it belongs to this user or root: in a folder such as `/tmp`
+/// it may belong to anyone, who could then choose the database and the provider of this process. A file named
+/// explicitly is always read.
 fn read(path: &Path, lies_about: bool) -> io::Result<String> {
     let mut file = File::open(path)?;
     if lies_about {
@@ -60,7 +60,7 @@ fn refuse_others(link: &Metadata, file: &Metadata) -> Result<(), String> {
     if let Some(other) = [link, file].iter().map(|about| about.uid()).find(|owner| ![0, own].contains(owner)) {
         return Err(format!("it belongs to the user {other}, not to this one ({own}) or root"));
     }
-    // Most systems give each user a group of their own, and let it write.
+    // On most systems each user has their own group, with write permission.
     let others = if [0, group].contains(&file.gid()) { 0o002 } else { 0o022 };
     if file.mode() & others != 0 {
         return Err(format!("others may write it (mode {:04o})", file.mode() & 0o7777));
@@ -70,7 +70,7 @@ fn refuse_others(link: &Metadata, file: &Metadata) -> Result<(), String> {
 
 fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        // Its own display shows the line, which may hold a password.
+        // The error's own display shows the line, which may contain a password.
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         format!("line {line}: {}", error.message())
     })?;
@@ -92,7 +92,7 @@ fn option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
     command.find_subcommand(SERVICE[0])?.get_arguments().find(|option| option.get_long() == Some(long))
 }
 
-/// The value as the command line would write it, once for each of a list.
+/// The value as on the command line; a list has several.
 fn values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
     let values = match (value, option.get_action()) {
         (Value::Array(values), ArgAction::Append) => values.iter().map(|value| text(option, value)).collect(),
@@ -100,7 +100,7 @@ fn values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
         (value, _) => text(option, value).map(|text| vec![text]),
     }?;
     let long = option.get_long().unwrap_or_default();
-    // The option reads them itself, so that a mistake is told here and with the key's name.
+    // The option parses it itself, so that errors are reported here, with the key's name.
     Command::new("hotline")
         .no_binary_name(true)
         .arg(option.clone())
@@ -132,7 +132,7 @@ fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
     let of_database = |option: &Arg| database.get_arguments().any(|known| known.get_id() == option.get_id());
     command.mut_subcommands(|noun| {
         let is_service = SERVICE.contains(&noun.get_name());
-        // `company update` has options of its own with a service's names.
+        // `company update` has its own options with the same names.
         let noun = noun.mut_args(|option| if is_service { with_default(option, defaults) } else { option });
         noun.mut_subcommands(|verb| {
             verb.mut_args(|option| if of_database(&option) { with_default(option, defaults) } else { option })
@@ -256,12 +256,12 @@ mod tests {
         assert_eq!(times.map(|time| time.as_millis()), [11, 14, 15]);
         assert_eq!(sending.give_up_after.as_secs(), 16);
         assert!(settings.database.is_some());
-        // Instead of a bucket, which this one has.
+        // Instead of the bucket that this configuration has.
         let shared = serve("media_shared = \"/mnt/files\"", &[]).settings().expect("settings");
         assert_eq!(shared.media.folder, Path::new("/mnt/files"));
         let both = serve("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]).settings();
         assert!(both.is_err_and(|said| said.contains("--media-shared and --media-store")), "one place");
-        // None was forgotten above: a new option is a key by itself.
+        // Checks that every option was tested above.
         let command = Cli::command();
         for option in command.find_subcommand("serve").expect("serve").get_arguments() {
             let long = option.get_long().expect("options have names");

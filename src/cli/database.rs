@@ -1,4 +1,4 @@
-//! The database of a command that is soon over: the running service's, or one started for the purpose.
+//! Database access for short commands: the running service's database, or one started for the command.
 
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys::{self, NewFile};
@@ -8,16 +8,16 @@ use hotline_postgres::{Cluster, ClusterOptions};
 use super::Failure;
 use crate::config::DatabaseArgs;
 
-/// What a command does when there is no private PostgreSQL in the data folder yet.
+/// What to do when the data folder has no private PostgreSQL yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewFolder {
-    /// It makes one: the command is one an installation begins with.
+    /// Create one: the command can be the first of an installation.
     Made,
-    /// It refuses: there is nothing in it for this command, so the folder is mistyped.
+    /// Refuse: the command needs existing data, so the folder is probably mistyped.
     Refused,
 }
 
-/// Does something with the database of an installation, on a stopped service and on a running one alike.
+/// Runs `work` on the database of an installation, whether the service is running or not.
 pub(super) async fn with_database<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
@@ -25,7 +25,7 @@ pub(super) async fn with_database<T>(
     open(args, NewFolder::Refused, work).await
 }
 
-/// As [`with_database`], for a command an installation may begin with.
+/// Like [`with_database`], for commands that can be the first of an installation.
 pub(super) async fn with_new_database<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
@@ -33,14 +33,14 @@ pub(super) async fn with_new_database<T>(
     open(args, NewFolder::Made, work).await
 }
 
-/// As [`with_database`], with the keys that seal its secrets.
+/// Like [`with_database`], with the keys that seal its secrets.
 pub(super) async fn with_secrets<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool, &Keyring) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     open(args, NewFolder::Refused, async |db| {
         let keys = Keyring::at(args.key_file());
-        // A database elsewhere is a service's elsewhere, whose key this command must not make anew.
+        // A remote database may belong to a service elsewhere, whose key must not be created again here.
         let is_here = args.database_url.is_none() || args.key_file.is_some() || args.data_dir.is_dir();
         secret_keys::begin(db, &keys, if is_here { NewFile::Made } else { NewFile::Refused }).await?;
         work(db, &keys).await

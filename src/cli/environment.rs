@@ -1,16 +1,16 @@
-//! `HOTLINE_…` variables that no option reads: somebody set them for a purpose and spelled them wrong.
+//! Warns about `HOTLINE_…` variables that no option reads, because they are probably misspelled.
 
 use std::collections::BTreeSet;
 
 use clap::Command;
 
-/// What every variable of Hotline begins with.
+/// The prefix of all variables.
 const PREFIX: &str = "HOTLINE_";
 
-/// How alike two names have to be for one to be offered in place of the other; 1 is the same.
+/// Minimum similarity for suggesting a name; 1 means equal.
 const ALIKE_MIN: f64 = 0.85;
 
-/// Says of each variable that means nothing so, with the name that is nearest to it.
+/// Warns about each unknown variable, and suggests the most similar name.
 pub fn warn(command: &Command) {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for warning in warnings(command, names) {
@@ -43,7 +43,7 @@ fn collect(command: &Command, known: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|command| collect(command, known));
 }
 
-/// Kubernetes names the address of a service called `hotline` like this to everybody, the service itself included.
+/// Kubernetes sets these variables in every container for a service called `hotline`, also in the service's own.
 fn is_of_kubernetes(name: &str) -> bool {
     let name = &name[PREFIX.len()..];
     name == "SERVICE_HOST" || name == "PORT" || name.starts_with("SERVICE_PORT") || name.starts_with("PORT_")

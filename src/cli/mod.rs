@@ -88,7 +88,7 @@ enum Command {
 /// Why a command failed, as the terminal shows it.
 pub type Failure = Box<dyn std::error::Error>;
 
-/// Reads the command line and does as it says.
+/// Parses the command line and runs the command.
 pub async fn run() -> ExitCode {
     let cli = match Cli::read() {
         Ok(cli) => cli,
@@ -114,7 +114,7 @@ pub async fn run() -> ExitCode {
     }
 }
 
-/// What went wrong, and why: many errors name what was tried and leave the reason to their source.
+/// The error and its causes: many errors name only the attempt, and leave the reason to their source.
 fn told(failure: &dyn std::error::Error) -> String {
     let mut told = failure.to_string();
     let mut source = failure.source();
@@ -133,7 +133,7 @@ fn failed(failure: &dyn std::error::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Says what went wrong: to people, or with `--json` as one object.
+/// Prints an error: as text, or with `--json` as an object.
 fn tell(message: &str) {
     if is_json() {
         eprintln!("{}", serde_json::json!({"error": {"message": message}}));
@@ -142,15 +142,15 @@ fn tell(message: &str) {
     }
 }
 
-/// Whether the command line asks for JSON, whatever else may be wrong with it.
+/// Whether the command line asks for JSON, even if it is otherwise invalid.
 fn is_json() -> bool {
     std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Ends the process over a mistake in the command line, or after `--help` and `--version`.
+/// Exits because of an invalid command line, or after `--help` and `--version`.
 fn misused(error: &clap::Error) -> ! {
     if error.use_stderr() && is_json() {
-        // Without the name of the stream and what follows the first paragraph, which is for people.
+        // Removes the `error:` prefix and everything after the first paragraph, which is for people.
         let message = error.render().to_string();
         let message = message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ");
         tell(message);
@@ -160,8 +160,8 @@ fn misused(error: &clap::Error) -> ! {
 }
 
 impl Cli {
-    /// Reads the command line, then the file, then the command line again with what the file says as its defaults. A
-    /// mistake in the command line, `--help` and `--version` end the process.
+    /// Parses the command line, then the file, then the command line again with the file's values as defaults. An
+    /// invalid command line, `--help` and `--version` end the process.
     fn read() -> Result<Self, Failure> {
         let matches = |command: clap::Command| {
             let read = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
@@ -180,7 +180,7 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// A name as the API would take it.
+/// Validates a name as the API does.
 fn named(name: &str) -> Result<String, Failure> {
     use crate::web::values::{FromField, Name};
     Ok(Name::from_text(name).map_err(|reason| format!("the name {reason}"))?.0)

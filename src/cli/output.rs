@@ -1,4 +1,4 @@
-//! What a command prints: for people, or one JSON object.
+//! The output of commands: text for people, or one JSON object.
 
 use clap::Args;
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Prints one record: its fields a line each, or as they are.
+    /// Prints one record: one line per field, or as JSON.
     pub fn one(self, record: impl Serialize) -> Result<(), super::Failure> {
         let record = serde_json::to_value(record)?;
         if self.json {
@@ -26,7 +26,7 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Prints a list: the fields' names, then a line each, or `{"<noun>": […]}`.
+    /// Prints a list: a header and one line per record, or `{"<noun>": […]}`.
     pub fn many(self, noun: &str, shown: &[&str], records: impl Serialize) -> Result<(), super::Failure> {
         let records = serde_json::to_value(records)?;
         if self.json {

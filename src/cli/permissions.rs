@@ -1,4 +1,4 @@
-//! Permissions as the command line writes them, for tokens and profiles.
+//! Permissions in the notation of the command line, for tokens and profiles.
 
 use hotline_persistence::tables::tokens::Permissions;
 
@@ -6,7 +6,7 @@ use super::Failure;
 use crate::web::modules::MODULES;
 use crate::web::permissions::{METHODS, everything};
 
-/// Everything, or what `MODULE:METHODS` name.
+/// All permissions, or those of the `MODULE:METHODS` arguments.
 pub(super) fn permissions(all: bool, named: &[String]) -> Result<Permissions, Failure> {
     if all {
         return Ok(everything());

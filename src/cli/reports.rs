@@ -1,4 +1,4 @@
-//! `hotline reports`: the figures that reports are made of.
+//! `hotline reports`: the figures that reports are computed from.
 
 use clap::Subcommand;
 use hotline_persistence::CompanyId;
@@ -25,7 +25,7 @@ pub enum Command {
     },
 }
 
-/// How many figures of a company were not what its rows say.
+/// The number of a company's figures that differed from its rows.
 #[derive(Serialize)]
 struct Rebuilt {
     company: CompanyId,

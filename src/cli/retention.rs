@@ -1,4 +1,4 @@
-//! `hotline retention`: how long companies keep what was said.
+//! `hotline retention`: how long companies keep closed conversations.
 
 use clap::Subcommand;
 use hotline_persistence::CompanyId;

@@ -16,7 +16,7 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
     until_stopped(service, signals).await
 }
 
-/// Starts the service and says what it found.
+/// Starts the service and logs what it found.
 pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     match &args.otlp_endpoint {
         Some(endpoint) => telemetry::start_exporting(args.log, endpoint)?,
@@ -32,9 +32,9 @@ pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     Ok(service)
 }
 
-/// Takes as many file descriptors as the system lets the process have. Each connection needs one, and most systems
-/// begin a process with 1024 of far more: with them used up nobody new is heard, and neither journal nor PostgreSQL is
-/// reached.
+/// Raises the limit of file descriptors to the maximum. Each connection needs one, and most systems start a process
+/// with a limit of 1024, far below the maximum. When they are used up, no connection is accepted, and neither the
+/// journal nor PostgreSQL can be opened.
 fn raise_file_limit() {
     let files = Resource::RLIMIT_NOFILE;
     let raised = getrlimit(files).and_then(|(_, hard)| setrlimit(files, hard, hard));
@@ -43,15 +43,15 @@ fn raise_file_limit() {
     }
 }
 
-/// What asks the service to stop. Heeded before anybody hears that it is ready: whoever stops it right then would otherwise
-/// end it as it stands.
+/// The signals that stop the service. They are handled before the service reports that it is ready: a signal at that
+/// moment would otherwise kill it without a clean shutdown.
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    /// From here on they no longer end the process.
+    /// From here on they no longer kill the process.
     pub(super) fn heeded() -> Result<Self, Failure> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }

@@ -1,4 +1,4 @@
-//! `hotline token`: what speaks for a company.
+//! `hotline token`: manages API tokens.
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
@@ -76,7 +76,7 @@ pub struct One {
     output: OutputArgs,
 }
 
-/// A token as listed.
+/// A token in a list.
 #[derive(Serialize)]
 struct PrintedToken {
     #[serde(flatten)]
@@ -141,7 +141,7 @@ impl One {
     }
 }
 
-/// The one time the key is seen.
+/// Prints the key, which is shown only once.
 fn print_key(output: OutputArgs, row: &TokenRow, key: &str) -> Result<(), Failure> {
     output.one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
 }

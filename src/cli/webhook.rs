@@ -1,4 +1,4 @@
-//! `hotline webhook`: where companies are told of their events.
+//! `hotline webhook`: manages webhooks.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -90,7 +90,7 @@ impl Reach {
         Ok(Webhooks::new(&config::webhooks(&self.webhook_allow_network))?)
     }
 
-    /// An address, if the service would send there.
+    /// Validates a URL: the service must be able to send there.
     fn check(&self, url: String) -> Result<String, Failure> {
         self.webhooks()?.check(&url).map_err(|reason| format!("--url {reason}"))?;
         Ok(url)
@@ -143,7 +143,7 @@ pub struct Changes {
     active: Option<bool>,
 }
 
-/// What a webhook is for; none: nothing that is said.
+/// The description of a webhook; `None`: it has none.
 #[derive(Clone)]
 struct Description(Option<String>);
 
@@ -172,7 +172,7 @@ pub struct What {
     failed_since: Option<DateTime<Utc>>,
 }
 
-/// A webhook as listed.
+/// A webhook in a list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PrintedWebhook {
@@ -313,7 +313,7 @@ async fn replay(db: &PgPool, id: WebhookId, what: What) -> Result<Replayed, Fail
     Ok(Replayed { deliveries })
 }
 
-/// An address as the API would take it.
+/// Validates a URL as the API does.
 fn address(text: &str) -> Result<String, String> {
     Ok(WebAddress::from_text(text)?.0)
 }

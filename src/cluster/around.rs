@@ -12,14 +12,14 @@ use futures_util::{FutureExt, TryFutureExt};
 use super::edge::{Edge, Local};
 use crate::web::wire::Side;
 
-/// Everything that is served, behind the edge if there is one.
+/// All routes, behind the edge if there is one.
 pub struct Around<F> {
     served: F,
     edge: Option<(Edge, Side)>,
 }
 
 impl<F: ServiceFactory<Request>> Around<F> {
-    /// Of a thread that serves.
+    /// The service of a serving thread.
     pub fn new<I: IntoServiceFactory<F, Request>>(served: I, edge: Option<Edge>, side: Side) -> Self {
         Self { served: served.into_factory(), edge: edge.map(|edge| (edge, side)) }
     }
@@ -52,7 +52,7 @@ where
     }
 }
 
-/// What a thread serves.
+/// The service of a thread.
 pub struct Served<S> {
     served: Rc<S>,
     edge: Option<(Rc<Local>, Side)>,

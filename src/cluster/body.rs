@@ -1,4 +1,5 @@
-//! The body of a request at the edge: small ones are kept, so that they can be sent again; larger ones go through once.
+//! The body of a request at the edge: small bodies are retained so that they can be resent; larger ones are streamed
+//! once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,32 +12,31 @@ use futures_util::StreamExt;
 
 use crate::web::wire::Paced;
 
-/// Bytes of a body that is kept until its request is answered: every JSON body that people and programs write, but for
-/// imports.
+/// Maximum size of a retained body: it covers every JSON body that people and programs write, except imports.
 pub(super) const KEPT_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of all bodies that a process keeps. Beyond it bodies go through once, however small they are.
+/// Maximum size of all retained bodies of a process. Beyond this, even small bodies are streamed once.
 const KEPT_TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A body.
 pub(super) enum Body {
-    /// There is none.
+    /// There is no body.
     None,
-    /// It was not looked at yet.
+    /// Not read yet.
     Unread(Payload),
-    /// All of it.
+    /// Read completely.
     Kept(Bytes, #[allow(dead_code, reason = "its part of the room is given back with it")] Share),
-    /// It is sent while it comes: what was read of it, and the rest.
+    /// Streamed: the part that was read already, and the rest.
     Passing(Bytes, Payload),
-    /// Some of it was sent, and cannot be sent again.
+    /// Partly sent, so it cannot be resent.
     Spent,
 }
 
-/// What the bodies of all requests may take together. Cheap to clone.
+/// The memory budget of all retained bodies. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Room(Arc<AtomicUsize>);
 
-/// A part of it.
+/// A share of this budget.
 pub(super) struct Share {
     room: Room,
     bytes: usize,
@@ -57,7 +57,7 @@ impl Drop for Share {
 }
 
 impl Body {
-    /// Of a request that has come just now.
+    /// The body of a new request.
     pub(super) fn of(payload: Payload) -> Self {
         match payload {
             Payload::None => Self::None,
@@ -65,21 +65,21 @@ impl Body {
         }
     }
 
-    /// Reads it as far as it is kept. A socket's stream is none that ends, and passes.
+    /// Reads the body if it is to be retained. The stream of a socket does not end, so it is streamed.
     ///
     /// # Errors
-    /// When it does not come, or not as HTTP has it.
+    /// When the body does not arrive or is not valid HTTP.
     pub(super) async fn read(&mut self, head: &RequestHead, room: &Room) -> Result<(), PayloadError> {
         let payload = match std::mem::replace(self, Self::Spent) {
             Self::Unread(payload) => payload,
-            // It was read before.
+            // It was already read.
             read => {
                 *self = read;
                 return Ok(());
             }
         };
         let length = length(head);
-        // A body without a length is one that comes in chunks, or a socket's.
+        // A body without a length is chunked, or the stream of a socket.
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
         let is_small = length.map_or(is_chunked, |length| length <= KEPT_BYTES_MAX as u64);
         let wanted = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(KEPT_BYTES_MAX);
@@ -101,7 +101,7 @@ impl Body {
         Ok(())
     }
 
-    /// As a handler of this process reads it. None: it was sent elsewhere, and is gone.
+    /// The payload for a handler of this process. `None`: it was already sent elsewhere.
     pub(super) fn into_payload(self) -> Option<Payload> {
         match self {
             Self::None => Some(Payload::None),
@@ -116,13 +116,13 @@ impl Body {
         }
     }
 
-    /// Whether it can be sent as often as one likes.
+    /// Whether the body can still be sent in full.
     pub(super) fn is_whole(&self) -> bool {
         !matches!(self, Self::Spent)
     }
 }
 
-/// Bytes of the body, as the head says.
+/// The length of the body according to the head.
 pub(super) fn length(head: &RequestHead) -> Option<u64> {
     head.headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }

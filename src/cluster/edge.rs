@@ -1,4 +1,4 @@
-//! What becomes of a request at the edge.
+//! Routes requests at the edge of a cluster.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,13 +32,13 @@ use crate::web::modules::API;
 use crate::web::request_id::{self, X_REQUEST_ID};
 use crate::web::wire::{Cut, body_error};
 
-/// How long a request waits for somebody to serve its company: longer than a company takes to move, and shorter than a
-/// caller waits for an answer.
+/// How long a request waits until its company has an owner: longer than a company takes to move, and shorter than
+/// callers wait for a response.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// When it is looked again meanwhile, should nobody tell: a gate that opens is no news. Each pause is twice the one before, up
-/// to the longest, and after news it begins anew: thousands may wait for the same company, and who is to serve it has better to
-/// do than to refuse each of them twenty times a second.
+/// Pauses between retries in case no notification arrives: an opened gate sends none. Each pause is twice the previous
+/// one, up to the maximum, and a notification resets it. Thousands of requests may wait for the same company, and its
+/// new owner must not have to refuse each of them twenty times a second.
 const LOOK_AFTER_MIN: Duration = Duration::from_millis(25);
 const LOOK_AFTER_MAX: Duration = Duration::from_millis(400);
 
@@ -54,12 +54,12 @@ struct Inner {
     stopping: watch::Receiver<bool>,
     signer: Signer,
     room: Room,
-    /// How long a request waits for somebody to serve its company.
+    /// How long a request waits until its company has an owner.
     wait: Duration,
 }
 
 impl Edge {
-    /// Of a process that is a member.
+    /// The edge of a cluster member.
     pub fn new(
         membership: Arc<Membership>,
         directory: Directory,
@@ -72,24 +72,24 @@ impl Edge {
         Self(Arc::new(Inner { membership, directory, ownership, figures, stopping, signer, room, wait }))
     }
 
-    /// The same, with less patience.
+    /// The same edge with a shorter wait.
     #[cfg(test)]
     pub(super) fn waiting(self, wait: Duration) -> Self {
         Self(Arc::new(Inner { wait, ..Arc::into_inner(self.0).expect("nobody else has it") }))
     }
 }
 
-/// The edge of a thread.
+/// The edge of one serving thread.
 pub(super) struct Local {
     edge: Edge,
     forwarding: Forwarding,
 }
 
-/// Where a company's request is answered now.
+/// Where a company's requests are currently served.
 enum Place {
     Here(Presence),
     There(Arc<Peer>),
-    /// Nowhere: it moves, or its gate is closed.
+    /// Nowhere: the company is moving, or its gate is closed.
     Nowhere,
 }
 
@@ -105,7 +105,7 @@ impl Local {
     fn place(&self, company: CompanyId, slot: Slot) -> Place {
         let Inner { membership, ownership, .. } = self.inner();
         match membership.placement.owner(slot) {
-            // Taken before the handler begins: from here on the company does not move before this request is through.
+            // Acquired before the handler starts: the company cannot move until this request has ended.
             Owner::Here => ownership.try_enter(company).map_or(Place::Nowhere, Place::Here),
             Owner::There(peer) => Place::There(peer),
             Owner::Nobody => Place::Nowhere,
@@ -116,21 +116,21 @@ impl Local {
         match whose(head, &self.inner().directory) {
             Whose::Company(company) => match self.inner().directory.slot(company) {
                 Some(slot) => (Whose::Company(company), Some(slot)),
-                // There is no such company, as far as is known here.
+                // This process knows no such company.
                 None => (Whose::Anybody, None),
             },
             other => (other, None),
         }
     }
 
-    /// Answers anybody.
+    /// Answers a request from any client.
     pub(super) async fn answer<S>(&self, served: &S, request: Request) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,
     {
         let mut response = self.answer_of(served, request).await?;
-        // The connection ends with an answer, and not later while the next request is on its way.
+        // The connection is closed with this response, and not later while the next request is being sent.
         if self.inner().membership.is_retiring() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
             response.head_mut().set_connection_type(ConnectionType::Close);
         }
@@ -152,7 +152,8 @@ impl Local {
         let placement = &self.inner().membership.placement;
         let deadline = Instant::now() + self.inner().wait;
         let mut has_waited = false;
-        // Whether a change may have been made by an owner before. What a later one refuses is no answer to it then.
+        // Whether an earlier owner may have made the change. Then a refusal by a later owner does not answer the
+        // request.
         let mut may_be_done = false;
         let mut pause = LOOK_AFTER_MIN;
         loop {
@@ -187,14 +188,14 @@ impl Local {
             if now >= deadline || !body.is_whole() {
                 break;
             }
-            // Whether there was news or not, it is looked again.
+            // Retry in any case, whether notified or not.
             let is_news = timeout_at(deadline.min(now + pause), placement.changed(seen)).await.is_ok();
             pause = if is_news { LOOK_AFTER_MIN } else { LOOK_AFTER_MAX.min(pause * 2) };
         }
         if may_be_done { self.cut(cut).await } else { Ok(self.unavailable(request.head())) }
     }
 
-    /// Ends the connection: nobody knows what to answer.
+    /// Closes the connection without a response: the outcome is unknown.
     async fn cut<T>(&self, cut: Cut) -> T {
         self.inner().figures.cluster.cut();
         match cut.now().await {}
@@ -213,7 +214,7 @@ impl Local {
         Ok(answer)
     }
 
-    /// Answers another process, for the companies that are served here; the others it is told to look for again.
+    /// Answers another process for the companies that are served here; for others it answers that it is not the owner.
     pub(super) async fn answer_peer<S>(&self, served: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
@@ -233,12 +234,12 @@ impl Local {
                 Place::Here(presence) => self.serve(served, request, Some((company, presence))).await,
                 Place::There(_) | Place::Nowhere => not_mine(),
             },
-            // What the other knows of is not known here yet, or not any more.
+            // This process does not know the other's company yet, or no longer.
             _ => self.serve(served, request, None).await,
         }
     }
 
-    /// Answers a request by this process's own handlers. What they say is shown while the lease holds.
+    /// Serves a request with this process's own handlers. The response is sent only while the lease holds.
     async fn serve<S>(
         &self,
         served: &S,
@@ -263,7 +264,7 @@ impl Local {
             return self.cut(cut).await;
         }
         if !lease.holds() {
-            // A change that was made is no refusal: `503` says that nothing was changed.
+            // A change that was made must not be answered `503`, which means that nothing was changed.
             let is_change = !is_read && response.status().as_u16() < 400;
             if is_change {
                 return self.cut(cut).await;
@@ -301,18 +302,18 @@ fn is_read(head: &RequestHead) -> bool {
     [Method::GET, Method::HEAD, Method::OPTIONS].contains(&head.method)
 }
 
-/// Whether an answer says "later", and nothing of what became of the same request before.
+/// Whether the response asks to retry later, and so does not reveal the outcome of an earlier attempt.
 fn is_put_off(response: &Response<BoxBody>) -> bool {
     [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS].contains(&response.status())
 }
 
-/// Whether the same request may be sent twice: it changes nothing, or its key makes it one. Calls of people at the panel may
-/// be answered a secret, and such are not repeated by their keys.
+/// Whether the request may be sent twice: it changes nothing, or its idempotency key prevents a second execution. Calls
+/// of the panel may return a secret, so their keys do not allow it.
 fn may_be_repeated(head: &RequestHead) -> bool {
     let is_keyed = applies_to(&head.method)
         && head.headers.contains_key(IDEMPOTENCY_KEY)
         && head.uri.path().starts_with(API)
-        // Its owner is not shown one that is said to be of the connection.
+        // The owner does not receive a header that `Connection` lists.
         && !connection_options(&head.headers).iter().any(|named| named.eq_ignore_ascii_case(IDEMPOTENCY_KEY.as_str()));
     is_read(head) || is_keyed
 }

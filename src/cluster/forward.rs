@@ -1,4 +1,4 @@
-//! One request at another process: sent as it came, and answered as it was answered there.
+//! Forwards one request to another process, unchanged, and returns that process's response.
 
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -25,42 +25,43 @@ use super::relay::{Ends, Relayed, splice};
 use super::signed::FORWARDED;
 use crate::web::wire::Paced;
 
-/// How long an answer may take once its request is sent. Whatever a handler waits for has a limit of its own, of seconds.
+/// How long a response may take once its request is sent. Everything a handler waits for has its own limit of seconds.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// How long an answer is waited for by who could not send all of the request: the other side refused it, or is gone.
+/// How long to wait for a response when the request could not be sent completely: the other side refused it, or is
+/// gone.
 const EARLY_ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Bytes of an answer that is read whole before it is handed on: so its connection is free at once.
+/// Responses up to this size are read completely before they are passed on, which frees the connection at once.
 const WHOLE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Headers that are of a connection and not of a request: each side has its own.
+/// Hop-by-hop headers: each connection has its own.
 const OF_A_CONNECTION: [HeaderName; 7] =
     [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHENTICATE, HeaderName::from_static("keep-alive")];
 
-/// The type of a stream of events, which has no end.
+/// The content type of an event stream, which does not end.
 const EVENT_STREAM: &[u8] = b"text/event-stream";
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// The other process was not reached: it knows nothing of the request.
+    /// The other process was not reached, so it has not received the request.
     Unreached,
-    /// It is not the owner, and has not begun.
+    /// The other process is not the owner, and has not started the request.
     NotMine,
-    /// Nobody knows whether it has begun.
+    /// It is unknown whether the request was started.
     Unknown,
-    /// The caller's own body does not come.
+    /// The caller's body could not be read.
     Body(PayloadError),
 }
 
-/// Hands requests to other processes; of one thread.
+/// Forwards requests to other processes; one per thread.
 pub(super) struct Forwarding {
     pub(super) links: Rc<Links>,
 }
 
 impl Forwarding {
-    /// Sends a request, and answers what it was answered. `ends` says when nothing is to be expected any more.
+    /// Sends a request and returns the response. `ends` tells when to stop waiting.
     pub(super) async fn send(
         &self,
         peer: &Peer,
@@ -129,7 +130,7 @@ impl Forwarding {
         self.take(answer, head.method == Method::HEAD, ends).await
     }
 
-    /// Makes the answer of what came: whole when it is small, and as it comes when it is not.
+    /// Builds the response: a small body is read completely, a larger one is streamed.
     async fn take(&self, answer: Answer<'_>, is_head: bool, ends: Ends) -> Result<Response<BoxBody>, Failed> {
         let Answer { peer, mut link, codec, head, is_reusable } = answer;
         let is_reusable = is_reusable && head.keep_alive();
@@ -181,8 +182,8 @@ fn begun(is_begun: bool) -> Failed {
     if is_begun { Failed::Unknown } else { Failed::Unreached }
 }
 
-/// Waits for so much of an answer, as for its head. Its handler was through: what does not come was done, and its answer is
-/// lost.
+/// Reads so many bytes of a response, with the same limits as for its head. The handler has finished, so its effect is
+/// final; if the bytes do not come, only its response is lost.
 async fn read_whole(link: &mut Link, bytes: usize, ends: Ends) -> Result<(), Failed> {
     let read = timeout(ANSWER_TIME_MAX, async {
         while link.read.len() < bytes {
@@ -197,13 +198,13 @@ async fn read_whole(link: &mut Link, bytes: usize, ends: Ends) -> Result<(), Fai
     }
 }
 
-/// Waits for the head of an answer to what was sent.
+/// Waits for the head of the response.
 async fn answered(link: &mut Link, codec: &mut ClientCodec) -> Result<ResponseHead, Failed> {
     let read = timeout(ANSWER_TIME_MAX, link.read_head(codec)).await;
     read.ok().and_then(Result::ok).ok_or(Failed::Unknown)
 }
 
-/// Sends a body while it comes. Who refuses it says so before its end, and then the rest is not sent.
+/// Streams a body. A refusal may arrive before the end of the body; then the rest is not sent.
 async fn pass(
     link: &mut Link,
     codec: &mut ClientCodec,
@@ -223,7 +224,7 @@ async fn pass(
             let chunk = chunk.map_err(Failed::Body)?;
             let sent = if is_chunked {
                 let mut framed = BytesMut::with_capacity(chunk.len() + 16);
-                // Writing to memory does not fail.
+                // Writing to memory cannot fail.
                 let _ = write!((&mut framed).writer(), "{:x}\r\n", chunk.len());
                 framed.extend_from_slice(&chunk);
                 framed.extend_from_slice(b"\r\n");
@@ -268,12 +269,12 @@ async fn pass(
     }
 }
 
-/// How the body is told of in the head.
+/// How the head declares the body's length.
 enum Length {
     None,
     Bytes(u64),
     Chunked,
-    /// What follows is another protocol's.
+    /// The connection switches to another protocol.
     Socket,
 }
 
@@ -292,18 +293,18 @@ impl Length {
     }
 }
 
-/// Whether the request asks for a WebSocket.
+/// Whether the request is a WebSocket upgrade.
 pub(super) fn is_socket(head: &RequestHead) -> bool {
     head.upgrade() && head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// The head of a request, as another process is to read it.
+/// Writes the head of a request for another process.
 fn write_head(out: &mut BytesMut, head: &RequestHead, signed: &str, length: &Length) {
     out.extend_from_slice(head.method.as_str().as_bytes());
     out.extend_from_slice(b" ");
     out.extend_from_slice(head.uri.path_and_query().map_or("/", |target| target.as_str()).as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    // HTTP/1.0 may do without; HTTP/1.1 may not.
+    // `Host` is optional in HTTP/1.0 and required in HTTP/1.1.
     if !head.headers.contains_key(HOST) {
         line(out, HOST.as_str(), b"");
     }
@@ -336,9 +337,9 @@ fn line(out: &mut BytesMut, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Headers that are of the connection because it says so.
+/// Further hop-by-hop headers, which `Connection` lists.
 pub(super) fn connection_options(headers: &HeaderMap) -> Vec<&str> {
-    // What names one that a request must have is no option, and would take it away.
+    // A required header must not be listed there; if it is, it is still forwarded.
     const NEEDED: [HeaderName; 2] = [HOST, CONTENT_LENGTH];
     let lines = headers.get_all(CONNECTION).filter_map(|line| line.to_str().ok());
     let names = lines.flat_map(|line| line.split(',')).map(str::trim);
@@ -348,7 +349,7 @@ pub(super) fn connection_options(headers: &HeaderMap) -> Vec<&str> {
         .collect()
 }
 
-/// An answer with the head of another.
+/// A response with the head of another process's response.
 fn headed(head: ResponseHead, body: BoxBody) -> Response<BoxBody> {
     let is_socket = head.status == StatusCode::SWITCHING_PROTOCOLS;
     let mut response = Response::with_body(head.status, body);
@@ -356,7 +357,7 @@ fn headed(head: ResponseHead, body: BoxBody) -> Response<BoxBody> {
     for name in OF_A_CONNECTION.iter().filter(|name| !(is_socket && **name == UPGRADE)) {
         headers.remove(name);
     }
-    // It is told with the body.
+    // The framework writes the length with the body.
     if !matches!(actix_http::body::MessageBody::size(response.body()), BodySize::None) {
         headers.remove(CONTENT_LENGTH);
     }

@@ -1,4 +1,4 @@
-//! An answer that goes on after its handler: each piece of it asks for the lease.
+//! A streamed response body that checks the lease before each piece.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use hotline_persistence::cluster::Lease;
 
-/// A body that breaks off when the lease is over.
+/// A body that breaks off when the lease has expired.
 pub(super) struct Leased {
     pub(super) body: BoxBody,
     pub(super) lease: Lease,

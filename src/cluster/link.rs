@@ -1,4 +1,4 @@
-//! Connections to the other processes: kept alive, each used by one request at a time, held by the thread that opened them.
+//! Connections to other processes: kept alive, used by one request at a time, and owned by the thread that opened them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,32 +15,33 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-/// How long a connection may take. Processes of one cluster are near each other, and a request waits for its owner 5 s in all.
+/// Timeout for connecting. Processes of one cluster are near each other, and a request waits for its owner 5 s in
+/// total.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How long a process is left alone that could not be reached, so that not every request finds that out by itself.
+/// How long to treat a process as unreachable after a failure, so that not every request has to detect it.
 const UNREACHED_FOR: Duration = Duration::from_millis(100);
 
-/// How long a connection is kept that nothing goes over: less than the 75 s after which the other side closes it.
+/// How long to retain an idle connection: less than the 75 s after which the other side closes it.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Connections to one process that a thread keeps while nothing goes over them: as many as requests are usually under way.
+/// Maximum number of idle connections that a thread retains per process: the usual number of concurrent requests.
 const IDLE_MAX: usize = 256;
 
-/// How long what was sent may stay unacknowledged by the other machine: it is gone, or the network is.
+/// How long sent data may stay unacknowledged by the other machine: then the machine or the network is down.
 const UNACKNOWLEDGED_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Bytes of room for what is read at a time.
+/// Size of the read buffer.
 const READ_BYTES: usize = 16 * 1024;
 
 /// A connection.
 pub(super) struct Link {
     pub(super) stream: TcpStream,
-    /// What was read and not understood yet.
+    /// Received, and not parsed yet.
     pub(super) read: BytesMut,
 }
 
-/// The connections of a thread.
+/// The connections of one thread.
 #[derive(Default)]
 pub(super) struct Links {
     peers: RefCell<HashMap<LifeId, Known>>,
@@ -53,12 +54,12 @@ struct Known {
     unreached: Option<Instant>,
 }
 
-/// The other process is not there to be asked.
+/// The other process cannot be reached.
 #[derive(Debug)]
 pub(super) struct Unreachable;
 
 impl Links {
-    /// A connection over which nothing goes: one that is there, or a new one. Those to lives that are over are dropped.
+    /// An idle connection, reused or new. Connections to lives that are over are dropped.
     ///
     /// # Errors
     /// When the other side cannot be reached.
@@ -88,7 +89,7 @@ impl Links {
         Err(Unreachable)
     }
 
-    /// Keeps a connection for the next request.
+    /// Retains a connection for the next request.
     pub(super) fn keep(&self, life: LifeId, link: Link) {
         let mut peers = self.peers.borrow_mut();
         let known = peers.entry(life).or_default();
@@ -97,7 +98,7 @@ impl Links {
         }
     }
 
-    /// What understands an answer.
+    /// A parser for responses.
     pub(super) fn codec(&self) -> ClientCodec {
         ClientCodec::new(self.codec.clone())
     }
@@ -106,7 +107,7 @@ impl Links {
 impl Link {
     async fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
-        // A request is written whole; nothing follows that would be worth waiting for.
+        // A request is written in one piece; there is nothing to wait for.
         stream.set_nodelay(true)?;
         let unacknowledged_ms = u32::try_from(UNACKNOWLEDGED_TIME_MAX.as_millis()).unwrap_or(u32::MAX);
         #[cfg(target_os = "linux")]
@@ -114,13 +115,13 @@ impl Link {
         Ok(Self { stream, read: BytesMut::new() })
     }
 
-    /// Whether the other side has neither closed it nor said anything that nobody has asked for.
+    /// Whether the other side has neither closed the connection nor sent unexpected data.
     fn is_open(&self) -> bool {
         let mut byte = [0];
         matches!(self.stream.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Writes all of it. What went wrong is told with whether anything was taken.
+    /// Writes all bytes. The error tells whether any of them were sent.
     pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Unwritten> {
         let mut is_begun = false;
         while !bytes.is_empty() {
@@ -135,7 +136,7 @@ impl Link {
         Ok(())
     }
 
-    /// Reads the head of an answer. The codec goes on with its body.
+    /// Reads the head of a response. The codec continues with its body.
     pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, Unread> {
         loop {
             if let Some(head) = codec.decode(&mut self.read).map_err(|_| Unread)? {
@@ -155,13 +156,13 @@ impl Link {
     }
 }
 
-/// Not all was written.
+/// Not all bytes were written.
 #[derive(Debug)]
 pub(super) struct Unwritten {
-    /// Whether the other side may have some of it.
+    /// Whether the other side may have received some of them.
     pub(super) is_begun: bool,
 }
 
-/// The connection ended before the answer did, or what came is none.
+/// The connection ended before the response did, or the response is invalid.
 #[derive(Debug)]
 pub(super) struct Unread;

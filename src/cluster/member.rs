@@ -1,5 +1,5 @@
-//! A member of a cluster at work: it beats, learns who serves what, opens and closes slots, ends who looks dead and looks
-//! after what they have left.
+//! The work of a cluster member: it sends heartbeats, learns which process serves which slot, opens and closes slots,
+//! ends lives that look dead and takes care of what they have left.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,37 +21,37 @@ use super::planner::{self, MOVES_MAX};
 use crate::metrics::{ClusterFigures, Metrics};
 use crate::web::idempotency::Keys;
 
-/// How often the tables are read, should news have been lost; and how often somebody plans.
+/// How often the tables are read, in case notifications were lost, and how often a plan is made.
 const LOOK_EVERY: Duration = Duration::from_millis(1000);
 
-/// Companies that are closed at once: each asks the actors' threads and maybe the database.
+/// Companies that are closed at the same time: each needs the actors' threads and possibly the database.
 const CLOSING_AT_ONCE: usize = 16;
 
-/// How long a stop gives slots away. What it still has then is taken over as after a stop without others.
+/// How long a shutdown may hand over slots. The remaining ones are taken over as if this process had died.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(25);
 
-/// Pause before what the database did not answer is asked again.
+/// Pause before a failed database call is retried.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The channel the tables' triggers notify on (`0060_cluster.sql`).
+/// The channel that the tables' triggers notify (`0060_cluster.sql`).
 const CHANNEL: &str = "hotline_placement";
 
-/// Drops all that this process holds of a company, which is not served here any more.
+/// Drops everything this process holds of a company that it no longer serves.
 pub type Leave = Arc<dyn Fn(CompanyId) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
 
-/// What a member opens and closes slots with.
+/// What a member needs to open and close slots.
 pub struct Parts {
     /// The live half.
     pub engine: Engine,
-    /// Which idempotency keys were used.
+    /// The used idempotency keys.
     pub keys: Keys,
-    /// What drops a company.
+    /// Drops a company.
     pub leave: Leave,
-    /// What looks for work of companies by itself, and looks soon: there are more of them.
+    /// Called after slots are opened: background tasks that look for the companies' work then look soon.
     pub opened: Arc<dyn Fn() + Send + Sync>,
-    /// What has happened is counted there.
+    /// Counts the cluster's events.
     pub figures: Data<Metrics>,
-    /// What ends the process, when this life is over: memory may be behind what others write.
+    /// Ends the process when this life is over: its memory may be behind what others have written.
     pub fail: fn(String),
 }
 
@@ -63,18 +63,19 @@ struct Inner {
     membership: Arc<Membership>,
     db: PgPool,
     parts: Parts,
-    /// Slots that are opened or closed right now.
+    /// Slots that are being opened or closed.
     busy: Mutex<HashSet<Slot>>,
-    /// Slots whose last move was called off. They come after the others, which would wait for them again.
+    /// Slots whose last move was called off. They move after all others, which would otherwise wait for them again.
     called_off: Mutex<HashSet<Slot>>,
-    /// Held by whoever does what the tables say: one after the other, or what one has just given away another opens again.
+    /// Serializes the work of applying the tables: otherwise one task could reopen slots that another has just handed
+    /// over.
     looking: tokio::sync::Mutex<()>,
     is_leaving: AtomicBool,
     work: Mutex<JoinSet<()>>,
 }
 
 impl Member {
-    /// Begins to take part; none, when the process is alone. What is served begins with the slots that are given to it.
+    /// Joins the cluster; `None` when the process is alone. Serving starts with the slots that are assigned to it.
     pub fn start(parts: Parts) -> Option<Self> {
         let membership = parts.engine.store().membership()?.clone();
         let db = membership.db.clone()?;
@@ -101,13 +102,13 @@ impl Member {
         Some(member)
     }
 
-    /// What is known of the cluster.
+    /// The state of the cluster.
     pub fn membership(&self) -> &Arc<Membership> {
         &self.0.membership
     }
 
-    /// Gives every slot to others, as long as there are any and for as long as a stop has time; requests meanwhile wait at
-    /// their edges.
+    /// Hands over every slot, as long as there are other processes and the shutdown has time; requests wait at their
+    /// edges meanwhile.
     pub async fn drain(&self) {
         let given = tokio::time::timeout(DRAIN_TIME_MAX, async {
             while let Err(error) = lives::drain(&self.0.db, self.life()).await {
@@ -128,17 +129,17 @@ impl Member {
         }
     }
 
-    /// Whether nobody is there who takes slots.
+    /// Whether no other process can take slots.
     pub async fn is_last(&self) -> bool {
         lives::all(&self.0.db).await.is_ok_and(|lives| lives.iter().all(|life| life.draining))
     }
 
-    /// The life is about to be ended by the process itself: that its row goes is no failure any more.
+    /// The process is about to end its own life: the disappearance of its row is no longer an error.
     pub fn begin_leaving(&self) {
         self.0.is_leaving.store(true, Ordering::Release);
     }
 
-    /// Ends the work of a member, after its life.
+    /// Stops the member's work, after its life.
     pub async fn stop(&self) {
         let mut work = std::mem::take(&mut *self.lock_work());
         work.shutdown().await;
@@ -164,14 +165,14 @@ impl Member {
         self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on beside the beats until the member stops.
+    /// Runs a task beside the heartbeats until the member stops.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut all = self.lock_work();
         while all.try_join_next().is_some() {}
         all.spawn(work);
     }
 
-    /// Ends the process when this life is over; else the error is one of those that pass.
+    /// Ends the process when this life is over; otherwise the error is transient.
     fn is_passing(&self, error: &Error) -> bool {
         if matches!(error, Error::NotOwner) && !self.0.is_leaving.load(Ordering::Acquire) {
             (self.0.parts.fail)("another process of the cluster has ended this life".to_owned());
@@ -207,7 +208,7 @@ impl Member {
             };
             let suspected = observer.saw(&lives, self.life(), Instant::now());
             sealing.retain(|dead| lives.iter().any(|life| life.life == *dead));
-            // Whoever stops would not be there to give away what it inherits: the others see the same.
+            // A process that stops would not be there to release the slots it inherits. The others suspect the same life.
             let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
             for dead in suspected {
                 if sealing.insert(dead) {
@@ -218,7 +219,7 @@ impl Member {
         }
     }
 
-    /// Ends a life that looks dead, and looks after what it has left.
+    /// Ends a life that looks dead, and takes care of what it has left.
     async fn end(&self, dead: LifeId) {
         let suspected = Instant::now();
         loop {
@@ -236,8 +237,8 @@ impl Member {
         self.figures().took_over(suspected.elapsed());
     }
 
-    /// Gives away what a life has left, once it cannot have answered any more. Waits from now on, which is after it was
-    /// ended.
+    /// Reassigns what a life has left, once it can no longer have answered. The wait starts now, which is after the
+    /// life was ended.
     async fn inherit(&self, dead: LifeId) {
         sleep(SEALED_FOR).await;
         loop {
@@ -288,7 +289,7 @@ impl Member {
         }
     }
 
-    /// Takes up what a heir that is over itself has not finished, be it that others ended it or that it went by itself.
+    /// Takes over the work of an heir whose own life is over, whether it was sealed or has left.
     async fn look_after_left(&self, known: &mut HashMap<LifeId, ()>) {
         if !self.0.membership.is_retiring()
             && let Err(error) = lives::adopt(&self.0.db, self.life()).await
@@ -304,7 +305,7 @@ impl Member {
         for seal in mine {
             if known.insert(seal.life, ()).is_none() {
                 let (member, dead) = (self.clone(), seal.life);
-                // Whoever ended it itself does this already; the second finds it done.
+                // The one that ended the life does this already; the second task then finds it done.
                 self.spawn(async move { member.inherit(dead).await });
             }
         }
@@ -315,7 +316,7 @@ impl Member {
         }
     }
 
-    /// Plans, if nobody else does; then opens, closes and learns what the tables say.
+    /// Makes a plan, unless another member does; then applies the tables: opens, closes and learns slots.
     async fn look(&self) {
         let _turn = self.0.looking.lock().await;
         if !self.0.is_leaving.load(Ordering::Acquire)
@@ -333,7 +334,7 @@ impl Member {
     }
 
     async fn learn(&self) -> Result<(), Error> {
-        // Before the tables are read: of slots whose move ends meanwhile they may still say what was before it.
+        // Copied before the tables are read: for slots whose move ends meanwhile, the rows may be outdated.
         let busy = self.busy().clone();
         let lives = lives::all(&self.0.db).await?;
         let slots = lives::slots(&self.0.db).await?;
@@ -341,7 +342,7 @@ impl Member {
         let others = lives.into_iter().filter(|life| life.life != here);
         let peers = others.map(|life| Peer { life: life.life, node: life.node, address: life.address });
         let placement = &self.0.membership.placement;
-        // What is opened or closed right now says itself what becomes of it.
+        // Slots that are being opened or closed report their own outcome.
         let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
         placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
         let is_here = |row: &&SlotRow| row.life == Some(here) && !busy.contains(&row.slot);
@@ -353,7 +354,7 @@ impl Member {
         let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
         let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
         moving.sort_by_key(|slot| self.called_off().contains(slot));
-        // One group at a time: the others are served meanwhile.
+        // One group at a time, so that the other slots are served meanwhile.
         if !moving.is_empty() && busy.is_empty() {
             let group: Vec<Slot> = moving.into_iter().take(MOVES_MAX).collect();
             self.busy().extend(group.iter().copied());
@@ -367,24 +368,24 @@ impl Member {
         Ok(())
     }
 
-    /// Serves slots that nobody else serves any more.
+    /// Opens slots that no other process serves any more.
     async fn open(&self, slots: Vec<Slot>) {
         let Parts { engine, keys, .. } = &self.0.parts;
         let companies = match engine.learn(&slots).await {
             Ok(companies) => companies,
-            // They are not open, so they are tried again with the next look.
+            // They are not open, so the next look retries.
             Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "slots cannot be read now"),
         };
-        // Others have used some since they were loaded.
+        // Other processes have used keys since these were loaded.
         companies.iter().for_each(|company| keys.forget(*company));
         self.serve(&slots).await;
     }
 
-    /// Serves slots of which all is known that others did.
+    /// Opens slots whose directory entries and keys are current.
     async fn serve(&self, slots: &[Slot]) {
         let Parts { engine, keys, .. } = &self.0.parts;
         if let Err(refusal) = engine.open(slots).await {
-            // They are not open, so they are tried again with the next look.
+            // They are not open, so the next look retries.
             tracing::warn!(%refusal, slots = slots.len(), "slots cannot be opened now");
             return;
         }
@@ -396,8 +397,7 @@ impl Member {
         self.spawn(async move { keys.load_missing(&db).await });
     }
 
-    /// Closes slots and hands them over, or serves them again: each by itself, so that a company whose work does not end keeps
-    /// no other one.
+    /// Closes slots and hands them over. A slot that cannot be closed is reopened and does not keep the others.
     async fn give(&self, slots: &[Slot]) {
         let begun = Instant::now();
         let (ownership, placement) = (self.0.parts.engine.store().ownership(), &self.0.membership.placement);
@@ -408,7 +408,7 @@ impl Member {
         futures_util::future::join(self.call_off(&kept), self.hand_over(&closed, begun)).await;
     }
 
-    /// Serves slots again that were to move. Nobody else has served them, so what is known of them is all there is.
+    /// Reopens slots that were to move. No other process has served them, so the keys and the directory are still current.
     async fn call_off(&self, slots: &[Slot]) {
         if slots.is_empty() {
             return;
@@ -421,7 +421,7 @@ impl Member {
         self.serve(slots).await;
     }
 
-    /// Hands slots over that are closed.
+    /// Hands closed slots over.
     async fn hand_over(&self, slots: &[Slot], begun: Instant) {
         if slots.is_empty() {
             return;
@@ -429,7 +429,7 @@ impl Member {
         let ownership = self.0.parts.engine.store().ownership();
         slots.iter().for_each(|slot| ownership.shut_slot(*slot));
         self.called_off().retain(|slot| !slots.contains(slot));
-        // Until the database has answered nobody knows whose they are, and nobody here serves them.
+        // Until the database has answered, the owner is unknown, and these slots are not served here.
         loop {
             match lives::hand_over(&self.0.db, self.life(), slots).await {
                 Ok(_) => break,
@@ -438,12 +438,12 @@ impl Member {
             }
             sleep(RETRY_PAUSE).await;
         }
-        // Those that stay, because who was to have them is over, the next look opens again.
+        // Slots whose receiver is over stay here, and the next look reopens them.
         self.figures().handed_over(slots.len());
         tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "slots are handed over");
     }
 
-    /// Ends all that goes on in these slots, and has all of it in the tables. Answers which of them cannot be closed.
+    /// Ends all work in these slots, and writes all of it to the tables. Returns the slots that cannot be closed.
     async fn close(&self, slots: &[Slot]) -> HashSet<Slot> {
         let engine = &self.0.parts.engine;
         let directory = engine.directory();
@@ -459,7 +459,8 @@ impl Member {
                 kept.extend(directory.slot(company));
             }
         }
-        // Of everybody: until the slots are shut, the log may still have taken something of a company that was dropped first.
+        // The whole log, not only these companies: until the slots are shut, it may have taken entries of a company
+        // that was dropped first.
         let log = &engine.store().log;
         if let Err(error) = log.reached(log.appended()).await {
             tracing::info!(%error, "a move is called off");

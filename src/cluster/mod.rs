@@ -1,19 +1,20 @@
-//! This process as one of many, in two halves.
+//! This process as a member of a cluster, in two halves.
 //!
-//! **The member** joins, shows that it is there, takes over from those that are not, and gives and takes slots. What decides
-//! is in PostgreSQL ([`hotline_persistence::cluster`]).
+//! **The member** joins, sends heartbeats, takes over from dead processes, and gives and takes slots. The authority is
+//! PostgreSQL ([`hotline_persistence::cluster`]).
 //!
-//! **The edge** answers a request that may come to any process: it finds whose the request is (`whose`), looks up who serves
-//! that company, and hands the request on as it came (`forward`), over a listener that only members are believed at
-//! (`signed`). It decides nothing: an owner that is none says so before it has begun, and then the edge looks again. What the
-//! edge promises:
+//! **The edge** answers a request that may arrive at any process: it determines the request's company (`whose`), looks
+//! up which process serves that company, and forwards the request unchanged (`forward`) to a listener that trusts only
+//! members (`signed`). The edge decides nothing: a process that is not the owner says so before it starts the request,
+//! and then the edge looks again. The edge guarantees:
 //!
-//! - a request that may have begun is sent once, unless its repetition is safe: a read, or a call with an idempotency key;
-//! - `503` is answered only when nothing was changed. Where nobody knows, the connection ends without an answer, as it does
-//!   when a process is killed;
-//! - nothing that memory holds is shown without the lease.
+//! - a request that may have been started is sent only once, unless repeating it is safe: a read, or a call with an
+//!   idempotency key;
+//! - `503` is answered only when nothing was changed. If the outcome is unknown, the connection ends without a
+//!   response, as it does when a process is killed;
+//! - nothing from memory is sent without the lease.
 //!
-//! A process alone has neither: each request asks one `Option`, and goes on.
+//! A single process has neither half: each request checks one `Option`.
 
 mod around;
 mod body;

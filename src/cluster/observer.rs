@@ -1,4 +1,5 @@
-//! Who looks dead: whose beat has not changed for a while, during all of which one's own succeeded.
+//! Failure detection: a life is suspected when its heartbeat has not changed for a while, during which our own
+//! succeeded.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -6,20 +7,20 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use hotline_persistence::cluster::{LifeId, LifeRow};
 
-/// How long a beat may stay the same: six that did not come. A wrong suspicion costs a restart, never a change.
+/// How long a heartbeat may stay unchanged: six missed beats. A wrong suspicion costs a restart, never a change.
 pub(super) const SUSPECTED_AFTER: Duration = Duration::from_secs(3);
 
-/// What one has seen of the others' beats. Their times are only compared with each other.
+/// The observed heartbeats of the other lives. Their times are only compared with each other.
 #[derive(Default)]
 pub(super) struct Observer(HashMap<LifeId, (DateTime<Utc>, Instant)>);
 
 impl Observer {
-    /// The database could not be reached: while nobody could beat, nobody looks dead.
+    /// The database could not be reached: then nobody could send a heartbeat, so nobody is suspected.
     pub(super) fn saw_nothing(&mut self) {
         self.0.clear();
     }
 
-    /// These beats are in the table now. Answers who is suspected.
+    /// Records the heartbeats in the table, and returns the suspected lives.
     pub(super) fn saw(&mut self, lives: &[LifeRow], here: LifeId, now: Instant) -> Vec<LifeId> {
         self.0.retain(|known, _| lives.iter().any(|life| life.life == *known));
         let others = lives.iter().filter(|life| life.life != here);

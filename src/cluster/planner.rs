@@ -1,23 +1,23 @@
-//! Who is to serve which slot: plain arithmetic, of whatever member comes to do it.
+//! The assignment of slots to lives: pure computation, run by any member.
 
 use std::collections::BTreeMap;
 
 use hotline_persistence::cluster::{LifeId, LifeRow, SealRow, Slot, SlotRow};
 
-/// Slots that move at a time, all members together: some fifth of a second of their companies.
+/// Maximum number of slots that move at a time, of all members together: about a fifth of a second for their companies.
 pub const MOVES_MAX: usize = 64;
 
-/// How many hundredths more or less than its share a life may have before slots move.
+/// Percentage by which a life may deviate from its share before slots move.
 const IMBALANCE_PERCENT: usize = 10;
 
-/// Which slots are given to whom: those nobody serves, those of lives that give theirs away, and, when nothing else is
-/// going on, some of those whose owners have more than their share by processors.
+/// The slots to reassign: those that nobody serves, those of draining lives, and, when nothing else is in progress,
+/// some of those whose owners have more than their share by processors.
 pub fn plan(lives: &[LifeRow], slots: &[SlotRow], seals: &[SealRow]) -> Vec<(Slot, LifeId)> {
     let mut shares = Shares::of(lives, slots.len());
     if shares.0.is_empty() {
         return Vec::new();
     }
-    // Who has a slot when all that is under way has ended; none: it has to be given to somebody.
+    // The owner of a slot once all moves in progress have ended; `None`: the slot must be assigned.
     let is_taker = |life: LifeId, shares: &Shares| shares.0.contains_key(&life);
     let is_there = |life: LifeId| lives.iter().any(|known| known.life == life);
     let holder = |row: &SlotRow, shares: &Shares| match (row.life, row.next) {
@@ -32,7 +32,7 @@ pub fn plan(lives: &[LifeRow], slots: &[SlotRow], seals: &[SealRow]) -> Vec<(Slo
     }
     let mut given = Vec::new();
     for row in slots {
-        // What a life that is over has left is for its heir to say.
+        // The heir decides about the slots of a life that is over.
         let is_left = row.life.is_some_and(|life| !is_there(life));
         if holder(row, &shares).is_none() && !is_left {
             let life = shares.neediest();
@@ -56,7 +56,7 @@ pub fn plan(lives: &[LifeRow], slots: &[SlotRow], seals: &[SealRow]) -> Vec<(Slo
     given
 }
 
-/// Of each life that takes slots: how many it is to have, and how many it has.
+/// For each life that takes slots: how many it is due, and how many it has.
 struct Shares(BTreeMap<LifeId, Share>);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,9 +66,9 @@ struct Share {
 }
 
 impl Shares {
-    /// By processors, as seats are given to parties by their votes (Webster, Sainte-Laguë): one after the other, each to
-    /// whoever has most processors for one seat and two for each it has. Of the ways to round, this is one by which nobody
-    /// is due more because somebody joins.
+    /// Shares in proportion to processors, by the Webster/Sainte-Laguë method: slots are assigned one by one, each to
+    /// the life with the highest ratio of processors to twice its slots plus one. With this rounding, no life's share
+    /// grows when another joins.
     fn of(lives: &[LifeRow], slots: usize) -> Self {
         let cores = |life: &LifeRow| u64::try_from(life.cores).unwrap_or(1).max(1);
         let mut takers: Vec<_> =
@@ -89,7 +89,7 @@ impl Shares {
         self.0.entry(life).or_default().has += 1;
     }
 
-    /// Who lacks most.
+    /// The life with the greatest deficit.
     fn neediest(&self) -> LifeId {
         let lacks = |share: &Share| (share.due as i64 - share.has as i64, share.due);
         let most = self.0.iter().max_by_key(|(life, share)| (lacks(share), std::cmp::Reverse(**life)));
@@ -100,7 +100,7 @@ impl Shares {
         self.0.values().any(|share| share.has.abs_diff(share.due) * 100 > share.due * IMBALANCE_PERCENT)
     }
 
-    /// One slot goes from a life that has more than its share to whoever lacks most, if there are such.
+    /// Moves one slot from a life above its share to the one with the greatest deficit, if there are such lives.
     fn move_from(&mut self, life: LifeId) -> Option<LifeId> {
         let from = self.0.get(&life).filter(|share| share.has > share.due).copied();
         let to = self.neediest();
@@ -148,7 +148,7 @@ mod tests {
         (0..SLOTS).map(row).collect()
     }
 
-    /// What the tables hold once a plan is written, and carried out if `moved`.
+    /// The rows once a plan is written, and carried out if `moved`.
     fn after(slots: &[SlotRow], plan: &[(Slot, LifeId)], moved: bool) -> Vec<SlotRow> {
         let mut slots = slots.to_vec();
         for (slot, to) in plan {

@@ -1,4 +1,4 @@
-//! What is handed on while it comes: large answers, streams of events, sockets.
+//! Streams from another process: large responses, event streams, sockets.
 
 use std::future::Future;
 use std::io;
@@ -21,25 +21,25 @@ use tokio::time::timeout;
 
 use super::link::{Link, Links};
 
-/// How long the other side of a socket may take nothing of what its client says.
+/// How long the other side of a socket may read nothing of what its client sends.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Bytes that are read at a time.
+/// Bytes per read.
 const READ_BYTES: usize = 16 * 1024;
 
-/// When nothing is to be expected of another process any more.
+/// When to stop waiting for another process.
 #[derive(Clone)]
 pub(super) struct Ends {
-    /// Who serves what, and so who is there.
+    /// Which lives exist, and which one serves which slot.
     pub(super) placement: Placement,
-    /// Whom the request was sent to.
+    /// The life that the request was sent to.
     pub(super) life: LifeId,
-    /// Whether this process stops.
+    /// Whether this process is stopping.
     pub(super) stopping: watch::Receiver<bool>,
 }
 
 impl Ends {
-    /// Waits until the other process is known to be over: what it has not answered by then it never will.
+    /// Waits until the other life is known to be over: it will not respond any more.
     pub(super) fn life_is_over(&self) -> impl Future<Output = ()> + use<> {
         let Self { placement, life, .. } = self.clone();
         async move {
@@ -53,29 +53,29 @@ impl Ends {
         }
     }
 
-    /// The same, or until this process stops.
+    /// Waits for that, or until this process stops.
     fn over(self) -> Pin<Box<dyn Future<Output = ()>>> {
         let over = self.life_is_over();
         let mut stopping = self.stopping;
         Box::pin(async move {
             tokio::select! {
                 () = over => {}
-                // Its sender is gone only with the process.
+                // The sender is dropped only when the process ends.
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
             }
         })
     }
 }
 
-/// The body of an answer, as it comes.
+/// The body of a response, as a stream.
 pub(super) struct Relayed {
-    /// None once all of it came.
+    /// `None` once all of it was received.
     link: Option<Link>,
     codec: ClientPayloadCodec,
-    /// Where the connection goes then.
+    /// Where the connection is returned to then.
     kept: Option<(Rc<Links>, LifeId)>,
     over: Pin<Box<dyn Future<Output = ()>>>,
-    /// Whether it ends when nothing more is to be expected; else it has broken off then.
+    /// Whether the body has no fixed end; otherwise it has broken off when `over` fires.
     is_endless: bool,
 }
 
@@ -118,7 +118,7 @@ impl Stream for Relayed {
             if read.is_pending() {
                 ready!(this.over.as_mut().poll(cx));
                 this.link = None;
-                // A stream of events has no last one: its reader comes again, and goes on where it was.
+                // An event stream has no end: its reader reconnects, and continues where it was.
                 let broken = (!this.is_endless).then(|| Err(io::ErrorKind::ConnectionReset.into()));
                 return Poll::Ready(broken);
             }
@@ -130,14 +130,14 @@ impl Stream for Relayed {
     }
 }
 
-/// Reads what is there. False: the other side has nothing more to say.
+/// Reads the available bytes. `false`: the other side has finished.
 fn read_some<R: AsyncRead>(reader: Pin<&mut R>, bytes: &mut BytesMut, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
     bytes.reserve(READ_BYTES);
     poll_read_buf(reader, cx, bytes).map_ok(|read| read > 0)
 }
 
-/// A socket: what the client says goes to the other process, and what that says is the body of the answer. Frames are not
-/// looked at; whoever closes it closes both halves.
+/// A socket: bytes of the client go to the other process, and bytes of that process are the body of the response.
+/// Frames are not parsed; closing either half closes both.
 pub(super) fn splice(link: Link, said: Payload, ends: Ends) -> Spliced {
     let Link { stream, read } = link;
     let (reader, writer) = stream.into_split();
@@ -152,14 +152,14 @@ async fn pump(mut said: Payload, mut writer: OwnedWriteHalf) {
             return;
         }
     }
-    // The client has gone, and the other side hears of it.
+    // The client has disconnected; this tells the other side.
     let _ = writer.shutdown().await;
 }
 
-/// What the other process says over a socket.
+/// The bytes that the other process sends over a socket.
 pub(super) struct Spliced {
     reader: OwnedReadHalf,
-    /// What came with its head.
+    /// The bytes received together with the head.
     read: BytesMut,
     over: Pin<Box<dyn Future<Output = ()>>>,
 }

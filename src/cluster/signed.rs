@@ -1,8 +1,8 @@
-//! What one process of a cluster says of a request that it hands to another: for which life it is, and from which address it
-//! came. Signed with a key of the installation, so that the listener for peers believes nobody else.
+//! The signed header of a request that one process of a cluster forwards to another: the target life and the client's
+//! address. It is signed with a key of the installation, so that the listener for peers trusts only its members.
 //!
-//! The signature covers the method and the target as well. It does not cover the body, and nothing is encrypted: the network
-//! between the processes is private.
+//! The signature also covers the method and the target. It does not cover the body, and nothing is encrypted: the
+//! network between the processes must be private.
 
 use std::net::SocketAddr;
 
@@ -16,19 +16,19 @@ use sha2::Sha256;
 /// The header.
 pub(super) const FORWARDED: HeaderName = HeaderName::from_static("hotline-forwarded");
 
-/// What stands for an address that is not known.
+/// Stands for an unknown address.
 const UNKNOWN: &str = "-";
 
-/// Signs, and checks what others have signed. Cheap to clone.
+/// Creates and verifies signatures. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Signer(Hmac<Sha256>);
 
-/// What was said of a request.
+/// The content of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Forwarded {
-    /// For whom it is.
+    /// The life that the request is for.
     pub(super) life: LifeId,
-    /// Whose connection it came over.
+    /// The address of the client's connection.
     pub(super) peer: Option<SocketAddr>,
 }
 
@@ -44,7 +44,7 @@ impl Signer {
         format!("{text} {signature}")
     }
 
-    /// What a request says, if a process of this installation has said it.
+    /// The content of the header, if its signature is valid.
     pub(super) fn read(&self, head: &RequestHead) -> Option<Forwarded> {
         let mut lines = head.headers.get_all(FORWARDED);
         let (Some(line), None) = (lines.next(), lines.next()) else { return None };
@@ -59,7 +59,7 @@ impl Signer {
     fn mac(&self, head: &RequestHead, text: &str) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
         let target = head.uri.path_and_query().map_or("", |target| target.as_str());
-        // Each with its length, so that nothing can move from one to the next.
+        // Each part is prefixed with its length, so that no byte can move from one part to the next.
         for part in [head.method.as_str(), target, text] {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());

@@ -1,4 +1,5 @@
-//! Processes of a cluster in one, with a fixed map: what is behind them are handlers that tell what they were asked.
+//! The processes of a cluster within one process, with a fixed placement; their handlers report the requests they
+//! received.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,10 +35,10 @@ const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
 const SECRET: [u8; 64] = [7; 64];
 
-/// Less patience than a service has, and enough for a change of the map.
+/// A shorter wait than a service has, and long enough for a change of the placement.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// A process.
+/// One process of the cluster.
 struct Node {
     membership: Arc<Membership>,
     ownership: Ownership,
@@ -48,7 +49,7 @@ struct Node {
     peers: SocketAddr,
 }
 
-/// What its handlers share.
+/// The shared state of its handlers.
 #[derive(Default)]
 struct World {
     begun: AtomicUsize,
@@ -104,7 +105,7 @@ fn directory() -> Directory {
 impl Node {
     fn start(life: i64) -> Self {
         let membership = Arc::new(Membership::new(LifeId::new(life), format!("node-{life}"), SECRET));
-        // For longer than any test takes.
+        // Longer than any test takes.
         membership.lease.extend(Moment::now() + Duration::from_secs(3600));
         let ownership = Ownership::default();
         let figures = Data::new(Metrics::new(Vec::new()));
@@ -140,7 +141,7 @@ impl Node {
         self.membership.placement.open([slot()]);
     }
 
-    /// As far as it knows, this one does.
+    /// It believes that `owner` serves the company.
     fn knows(&self, owner: &Peer) {
         self.membership.placement.replace([owner.clone()], |_| Some(owner.life));
     }
@@ -215,7 +216,7 @@ async fn hang(path: web::Path<u16>, world: Data<World>) -> HttpResponse {
     HttpResponse::build(StatusCode::from_u16(*path).expect("a status")).body("done")
 }
 
-/// More than is handed on whole, with a length or without.
+/// A body too large to be passed on at once, with or without a length.
 async fn large(request: HttpRequest) -> HttpResponse {
     if request.query_string() == "sized" {
         return HttpResponse::Ok().body(vec![b'a'; 300_000]);
@@ -228,7 +229,7 @@ async fn refuse() -> HttpResponse {
     HttpResponse::PayloadTooLarge().body("too large")
 }
 
-/// An event, and another when it is told to.
+/// Sends an event, and another one when notified.
 async fn events(world: Data<World>) -> HttpResponse {
     let events = stream::unfold(0, move |number| {
         let world = world.clone();
@@ -334,7 +335,7 @@ async fn bodies_of_any_size_go_through_and_a_refusal_comes_before_their_end() {
         assert_eq!(answer.expect("an answer").bytes().await.expect("a body").len(), 300_000, "{query}");
     }
     assert_eq!(owner.begun(), 10);
-    // By hand: no client goes on to send once it was refused.
+    // Written by hand: no client continues to send after a refusal.
     let mut stream = TcpStream::connect(edge.public).await.expect("connected");
     let head = format!("POST /api/v1/refuse HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {TOKEN}\r\n");
     stream.write_all(format!("{head}content-length: 10000000\r\n\r\n").as_bytes()).await.expect("written");
@@ -402,7 +403,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     let seen: Value = asked.await.expect("asked").expect("an answer").json().await.expect("JSON");
     assert_eq!((seen["body"].as_u64(), second.begun(), first.begun()), (Some(3), 1, 0));
 
-    // It moves to the edge itself, whose gate is closed for a while.
+    // The company moves to the edge itself, whose gate is closed for a while.
     let company = edge.ownership.close(COMPANY).await.expect("closed");
     second.membership.placement.close([slot()]);
     edge.owns();
@@ -413,7 +414,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     let seen: Value = asked.await.expect("asked").expect("an answer").json().await.expect("JSON");
     assert_eq!((seen["body"].as_u64(), edge.begun()), (Some(4), 1));
 
-    // Nobody comes, or nobody can be reached: it is told to come again.
+    // There is no owner, or it cannot be reached: the client is told to retry.
     edge.membership.placement.close([slot()]);
     let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = gone.local_addr().expect("an address").to_string();
@@ -430,7 +431,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     }
 }
 
-/// A process that reads a request and goes without an answer.
+/// A process that reads a request and disconnects without a response.
 async fn mortal() -> (Peer, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -473,7 +474,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     }
     assert_eq!(heir.begun(), 2);
 
-    // What the next owner puts off may have been done by the one before.
+    // A request that the next owner refuses for now may have been executed by the previous one.
     edge.knows(&mortal);
     let before = asked.load(Ordering::SeqCst);
     let request = ask(&client, Method::POST, edge.url(path)).header("idempotency-key", "other").body("abc");
@@ -485,7 +486,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     assert_eq!(heir.begun(), 2);
     heir.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
 
-    // One that hangs is over when the others say so.
+    // A process that hangs is over once the others say so.
     let hanging = Node::start(5);
     hanging.owns();
     edge.knows(&hanging.peer());

@@ -1,6 +1,6 @@
-//! Whose a request is, as far as its head says.
+//! Determines the company of a request from its head.
 //!
-//! A wrong answer costs a detour and nothing else: who serves a request lets it in by its company, whoever sent it there.
+//! A wrong result only costs a detour: the process that serves the request checks the company anyway.
 
 use actix_http::RequestHead;
 use actix_web::dev::Url;
@@ -11,22 +11,22 @@ use crate::web::auth;
 use crate::web::modules::{API, PANEL_API};
 use crate::{hooks, panel, visitors};
 
-/// Whose a request is.
+/// Who may answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// A company's: its owner answers it.
+    /// The owner of this company.
     Company(CompanyId),
-    /// Nobody's that is known: a wrong token, who signs in, an administrator of the installation. Every process answers it, by
-    /// what it knows.
+    /// Every process, from what it knows: no known company (a wrong token, a sign-in, an administrator of the
+    /// installation).
     Anybody,
-    /// Nothing of it depends on what memory holds: pages, the document, files, whether the process is well.
+    /// Every process, without looking at memory: pages, the document, files, health checks.
     Nobody,
 }
 
-/// Finds it.
+/// Determines it.
 pub(super) fn whose(head: &RequestHead, directory: &Directory) -> Whose {
     let raw = head.uri.path();
-    // As the router reads it: another spelling is the same path.
+    // Uses the path as the router decodes it: another spelling is the same path.
     let decoded = raw.contains('%').then(|| Url::new(head.uri.clone()));
     let path = decoded.as_ref().map_or(raw, Url::path);
     let found = if below(path, API).is_some() {
@@ -41,12 +41,12 @@ pub(super) fn whose(head: &RequestHead, directory: &Directory) -> Whose {
     found.map_or(Whose::Anybody, Whose::Company)
 }
 
-/// What follows after the parts of `top`, if the path is below it.
+/// The rest of the path below `top`, if it is below it.
 fn below<'a>(path: &'a str, top: &str) -> Option<&'a str> {
     path.strip_prefix(top).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The public key in a path of this pattern, which ends with it or goes on after a slash.
+/// The public key in a path of this pattern; the path ends with it, or continues after a slash.
 fn public_key<'a>(path: &'a str, pattern: &str) -> Option<&'a str> {
     let (before, _) = pattern.split_once('{')?;
     path.strip_prefix(before)?.split('/').next()

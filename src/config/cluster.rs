@@ -1,4 +1,4 @@
-//! How a process is one of many on its database.
+//! The options of a cluster member.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::{DatabaseArgs, address};
 use crate::media::{self, StoreUrl};
 use crate::service::ClusterSettings;
 
-/// Most seconds a stop may be put off for who balances the load. Balancers ask every few seconds.
+/// Maximum delay of a shutdown for load balancers, in seconds. They check every few seconds.
 const NOTICE_S_MAX: u64 = 600;
 
 /// One of many processes on one database. Without `--cluster-listen` a process is alone.
@@ -39,17 +39,17 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// How this process is one of many; none: it is alone.
+    /// The settings of a cluster member; `None`: the process is alone.
     ///
     /// # Errors
-    /// What a process of a cluster cannot be without, all at once.
+    /// Every requirement of a cluster that is missing.
     pub(super) fn settings(
         &self,
         database: &DatabaseArgs,
         durability: Durability,
         media_store: Option<&StoreUrl>,
     ) -> Result<Option<ClusterSettings>, String> {
-        // Said here, as a key of the configuration file may be the other one.
+        // Checked here, because one of them may come from the configuration file.
         if self.media_shared.is_some() && media_store.is_some() {
             return Err("--media-shared and --media-store exclude each other: files are kept in one place".to_owned());
         }
@@ -81,17 +81,17 @@ impl ClusterArgs {
         Ok(Some(ClusterSettings { listen, address, node, notice }))
     }
 
-    /// Where files are kept when they are kept in a folder.
+    /// Where files are stored if they are stored in a folder.
     pub(super) fn media(&self, database: &DatabaseArgs) -> media::Options {
         let folder = self.media_shared.clone().unwrap_or_else(|| database.data_dir.join("media"));
         media::Options::in_folder(folder)
     }
 }
 
-/// Characters of a machine's name: what a host name may have.
+/// Maximum length of a machine's name, the same as of a host name.
 const NODE_CHARACTERS_MAX: usize = 253;
 
-/// What people call a machine: a word.
+/// Parses a machine's name: one word.
 fn node(text: &str) -> Result<String, String> {
     let is_word = !text.is_empty()
         && text.len() <= NODE_CHARACTERS_MAX
@@ -101,7 +101,7 @@ fn node(text: &str) -> Result<String, String> {
     })
 }
 
-/// `host:port`, which may be a name that only the others know.
+/// Parses `host:port`; the host may be a name that only the other processes can resolve.
 fn reached_at(text: &str) -> Result<String, String> {
     let refused = || format!("`{text}` is no host with a port, such as node-1.internal:7400 or [fd00::1]:7400");
     let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;

@@ -1,4 +1,4 @@
-//! Which database, and where its secrets are.
+//! The options of the database and of its secrets.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use sqlx::postgres::PgConnectOptions;
 
-/// What the key file is called in a data folder.
+/// The name of the key file in a data folder.
 const KEY_FILE: &str = "secrets.key";
 
 /// Which database, for every command.
@@ -32,16 +32,16 @@ impl DatabaseArgs {
         self.key_file.clone().unwrap_or_else(|| self.data_dir.join(KEY_FILE))
     }
 
-    /// The database named by the URL, if one is.
+    /// The database of the URL, if there is one.
     ///
     /// # Errors
-    /// When the URL is none.
+    /// When the URL is invalid.
     pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
         self.database_url.as_deref().map(database).transpose()
     }
 }
 
-/// The database of a URL. Nothing of it is told but its scheme: it may hold a password.
+/// Parses a database URL. Errors contain only its scheme, because it may include a password.
 fn database(url: &str) -> Result<PgConnectOptions, String> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     match scheme {

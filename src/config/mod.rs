@@ -1,4 +1,4 @@
-//! Options of the command line; each is an environment variable as well.
+//! Options of the command line; each can also be set by an environment variable.
 
 mod cluster;
 mod database;
@@ -29,7 +29,7 @@ use crate::visitors::{UploadOptions, VisitorOptions};
 use crate::web::wire::{CONNECTIONS_PER_ADDRESS, Limits};
 use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
 
-/// What visitors may do unless it is said otherwise.
+/// The default limits of visitors.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
 
 /// How the service is run.
@@ -182,34 +182,34 @@ pub struct ServeArgs {
     pub otlp_endpoint: Option<Url>,
 }
 
-/// MiB of a journal nobody means: 16 TiB.
+/// Upper bound of the journal in MiB: 16 TiB. A larger value is an error.
 const JOURNAL_MAX_MIB_MAX: u64 = 16 * 1024 * 1024;
 
-/// KiB of a segment nobody means: 4 GiB.
+/// Upper bound of a segment in KiB: 4 GiB. A larger value is an error.
 const JOURNAL_SEGMENT_KIB_MAX: u64 = 4 * 1024 * 1024;
 
-/// Hours of a year: a longer window is none.
+/// Upper bound of the conversation window: the hours of a leap year.
 const CONVERSATION_WINDOW_HOURS_MAX: i64 = 366 * 24;
 
-/// Days of events nobody means: each is a partition, which every reading looks at.
+/// Upper bound of the days that events are kept: each day is a partition that every read must check.
 const EVENTS_KEPT_FOR_DAYS_MAX: i64 = 366;
 
 impl ServeArgs {
-    /// How mail is sent, if it is.
+    /// The settings of mail, if it is configured.
     fn mail(&self) -> Result<Option<MailOptions>, String> {
         let Some(relay) = &self.smtp_url else { return Ok(None) };
         let from = self.mail_from.as_ref().ok_or("--smtp-url needs --mail-from: somebody has to be the sender")?;
-        // What a request calls the service is anybody's word: a letter must not carry a link to somewhere else.
+        // The `Host` of a request can be forged, and a letter must not contain a link to another host.
         if self.public_url.is_none() {
             return Err("--smtp-url needs --public-url: the links in letters begin with it".to_owned());
         }
         Ok(Some(MailOptions::new(relay.clone(), from.clone())))
     }
 
-    /// As the service takes them.
+    /// Converts the options to settings.
     ///
     /// # Errors
-    /// When the database URL is none, the journal could not make room with these bounds, or mail lacks something.
+    /// When the database URL is invalid, the journal's limits leave no room, or an option of mail is missing.
     pub fn settings(&self) -> Result<Settings, String> {
         let (max_mib, segment_kib) = (self.journal_max_mib, self.journal_segment_kib);
         if max_mib * 1024 < 2 * segment_kib {
@@ -281,14 +281,14 @@ impl ServeArgs {
     }
 }
 
-/// MiB an hour nobody counts any more: 4 TiB, counted in KiB.
+/// Upper bound of a rate in MiB per hour: 4 TiB, counted in KiB.
 const UPLOAD_MIB_MAX: i64 = (u32::MAX / 1024) as i64;
 
-/// MiB nobody has: an exbibyte.
+/// Upper bound in MiB: an exbibyte.
 const FREE_MIB_MAX: u64 = 1 << 40;
 
-/// Bytes nobody means for a file of a conversation: a gibibyte times four.
+/// Upper bound of a file's size: 4 GiB.
 const MEDIA_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Seconds after which an address had better be asked for anew: a year.
+/// Upper bound of a URL's validity: a year.
 const MEDIA_LINK_VALID_FOR_S_MAX: u64 = 365 * 24 * 3600;

@@ -1,4 +1,4 @@
-//! How messages are handed over to providers.
+//! The options for sending messages to providers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
 
-/// Seconds and milliseconds nobody means: more than a week.
+/// Upper bounds of times: more than a week is an error.
 const SECONDS_MAX: u64 = 8 * 24 * 3600;
 const MILLISECONDS_MAX: u64 = SECONDS_MAX * 1000;
 
@@ -65,7 +65,7 @@ pub struct SendingArgs {
 }
 
 impl SendingArgs {
-    /// As the couriers take them.
+    /// The settings of the senders.
     pub fn sending(&self) -> SendingOptions {
         SendingOptions {
             per_second: self.sends_per_second,
@@ -79,7 +79,7 @@ impl SendingArgs {
         }
     }
 
-    /// As the providers are called.
+    /// The settings for calling providers.
     pub fn provider(&self) -> ProviderOptions {
         ProviderOptions {
             url: self.provider_url.clone(),
@@ -88,7 +88,7 @@ impl SendingArgs {
         }
     }
 
-    /// As addresses are called that are not the operator's own.
+    /// The settings for calling URLs that the operator does not control.
     pub fn outbound(&self) -> OutboundOptions {
         OutboundOptions {
             allowed_networks: self.fetch_allow_network.clone(),
@@ -97,7 +97,7 @@ impl SendingArgs {
     }
 }
 
-/// Paths are added to it, so it ends without a slash.
+/// Paths are appended to the URL, so it must end without a slash.
 fn provider_url(text: &str) -> Result<String, String> {
     let url = url::Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
     let is_plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();
@@ -108,7 +108,7 @@ fn provider_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// One part of a path.
+/// A single path segment.
 fn version(text: &str) -> Result<String, String> {
     let is_one = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
     if is_one { Ok(text.to_owned()) } else { Err(format!("`{text}` is no version")) }

@@ -1,4 +1,4 @@
-//! What options hold, as people write it: addresses, networks, URLs.
+//! Parsers of option values: addresses, networks, URLs.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::webhooks::WebhookOptions;
 
-/// The address of a collector.
+/// Parses the URL of a collector.
 pub(super) fn collector(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     let is_bare = url.query().is_none() && url.fragment().is_none();
@@ -16,7 +16,7 @@ pub(super) fn collector(text: &str) -> Result<Url, String> {
     is_one.then_some(url).ok_or_else(|| "must be an address, as http://localhost:4318".to_owned())
 }
 
-/// `https://support.example`, or `http://host:port`.
+/// Parses `https://support.example`, or `http://host:port`.
 pub fn public_url(text: &str) -> Result<String, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
     let is_plain = matches!(url.scheme(), "http" | "https")
@@ -33,8 +33,8 @@ pub fn public_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// An address with its port, as it is said elsewhere too: `:8080` is every address, `localhost:8080` this machine's own,
-/// and a name what the system makes of it.
+/// Parses an address with a port in the common notations: `:8080` means all IPv4 addresses, `localhost:8080` this
+/// machine's own, and a host name is resolved by the system.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let refused = || format!("`{text}` is no address with a port, such as 127.0.0.1:8080, localhost:8080 or :8080");
     if let Ok(address) = text.parse() {
@@ -44,7 +44,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let port: u16 = port.parse().map_err(|_| refused())?;
     match host {
         "" | "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
-        // Whatever else the system says it is: the address that is tried first everywhere.
+        // Fixed to IPv4, whatever the system resolves it to: clients try this address first everywhere.
         "localhost" => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         host if host.contains(':') => Err(refused()),
         host => {
@@ -54,17 +54,17 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// `desk@acme.example`, or `Acme <desk@acme.example>`.
+/// Parses `desk@acme.example`, or `Acme <desk@acme.example>`.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox, String> {
     text.parse().map_err(|_| format!("`{text}` is no address, as Acme <desk@acme.example>"))
 }
 
-/// How webhooks are delivered to, with these networks opened.
+/// The settings of deliveries to webhooks, with these networks allowed.
 pub fn webhooks(networks: &[IpNet]) -> WebhookOptions {
     WebhookOptions { allowed_networks: networks.to_vec(), ..WebhookOptions::default() }
 }
 
-/// A single address is a range of one.
+/// Parses a network; a single address is a range of one.
 pub fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     text.parse::<IpNet>()

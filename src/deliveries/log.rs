@@ -1,4 +1,4 @@
-//! The log of events, as it is delivered: each event as the API shows it.
+//! The log of events, serialized for delivery as the API returns them.
 
 use std::collections::HashSet;
 
@@ -13,20 +13,20 @@ use crate::api::events::show_all;
 use crate::api::messages::Showing;
 use crate::app::App;
 
-/// What is next in the log.
+/// The next events of the log.
 pub(super) struct Page {
     pub(super) letters: Vec<Letter>,
-    /// Where it is read on.
+    /// The position for the next read.
     pub(super) next: After,
     pub(super) has_more: bool,
-    /// The records of these of which the table has a delivery that waits.
+    /// The records among these that have a waiting delivery in the table.
     pub(super) busy: HashSet<String>,
 }
 
-/// Why something cannot be read now.
+/// Why the log cannot be read now.
 pub(super) type Unread = String;
 
-/// The next events for an endpoint, `limit` at most. `may_wait`: its table may have deliveries that wait.
+/// The next events for an endpoint, at most `limit`. `may_wait`: its table may contain waiting deliveries.
 pub(super) async fn page(
     app: &App,
     endpoint: &Endpoint,
@@ -37,7 +37,7 @@ pub(super) async fn page(
     let company = endpoint.company;
     let kinds: Vec<EventKind> = endpoint.types.iter().filter_map(|kind| kind.parse().ok()).collect();
     if kinds.is_empty() && !endpoint.types.is_empty() {
-        // A newer release's types only: nothing this one tells.
+        // Only types of a newer release: this one knows none of them.
         return Err("the webhook is for types of events that this release does not know".to_owned());
     }
     let read = events::read(app.db(company), company, after, &kinds, limit).await.map_err(in_words)?;
@@ -51,7 +51,7 @@ pub(super) async fn page(
     Ok(Page { letters, next: read.next, has_more: read.has_more, busy })
 }
 
-/// The events of deliveries that are due; none of one that is no longer kept.
+/// The events of due deliveries; `None` for those that are no longer kept.
 pub(super) async fn of_due(app: &App, company: CompanyId, due: Vec<Due>) -> Result<Vec<(Due, Option<Letter>)>, Unread> {
     let mut found = Vec::with_capacity(due.len());
     for delivery in &due {
@@ -82,7 +82,7 @@ async fn shown(app: &App, company: CompanyId, events: Vec<StoredEvent>) -> Resul
     heads.into_iter().zip(shown).map(letter).collect()
 }
 
-/// Events of one of these arrive in order.
+/// The lane of an event: events of a lane are delivered in order.
 fn lane(subject: &Subject) -> String {
     match subject {
         Subject::Ticket(id) => format!("ticket:{id}"),

@@ -1,12 +1,12 @@
-//! The dispatcher: has every event delivered to the webhooks that want it, at least once, of each record in order.
+//! The dispatcher: delivers every event to the webhooks that want it, at least once, and in order per record.
 //!
-//! It has a thread and an HTTP client of its own. Each active webhook has a courier (`courier/`), which is woken by what
-//! happens in its company and by what is due, and sleeps else. What an endpoint fails at holds up that endpoint alone: a
-//! courier asks one that fails by one event at a time, what waits lies in the table, and places for attempts are shared out
-//! by company (`places.rs`).
+//! It has its own thread; only tests of webhooks share its HTTP client. Each active webhook has a courier (`courier/`),
+//! which sleeps until something happens in its company or is due. A failing endpoint delays only itself: its courier
+//! sends one event at a time, waiting deliveries are in the table, and places for attempts are shared between companies
+//! (`places.rs`).
 //!
-//! Where a webhook stands is in its row: up to which event everything is delivered or noted in `webhook_deliveries`. What
-//! was under way when the process was killed is sent again from there.
+//! The position of a webhook is in its row: every event up to it is delivered or noted in `webhook_deliveries`.
+//! Attempts that were running when the process was killed are repeated from there.
 
 mod courier;
 mod line;
@@ -31,28 +31,28 @@ use self::courier::Courier;
 use self::places::Places;
 use crate::app::App;
 
-/// How often deliveries of events that are no longer kept are removed: a day's events go at once.
+/// How often deliveries of events that are no longer kept are removed: a day's events are dropped at once.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// Pause after the tables could not be read.
+/// Pause after a failed read of the tables.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// What couriers share.
+/// The shared state of the couriers.
 struct Shared {
     app: Data<App>,
     places: Places,
     stopping: watch::Receiver<bool>,
 }
 
-/// What is asked of the dispatcher.
+/// A request to the dispatcher.
 enum Order {
-    /// Nothing is to be under way for a company; answered once that is so.
+    /// Stops all deliveries of a company; answered once none is running.
     Rest(CompanyId, oneshot::Sender<()>),
-    /// A company's webhooks are delivered to again.
+    /// Resumes the deliveries of a company.
     GoOn(CompanyId),
 }
 
-/// The dispatcher, while it runs.
+/// The running dispatcher.
 pub struct Deliveries {
     thread: JoinHandle<()>,
     stop: watch::Sender<bool>,
@@ -60,10 +60,10 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Begins to deliver.
+    /// Starts the dispatcher.
     ///
     /// # Errors
-    /// When there can be no thread or no runtime for it.
+    /// When its thread or runtime cannot be created.
     pub fn start(app: Data<App>) -> io::Result<Self> {
         let (stop, stopping) = watch::channel(false);
         let (orders, ordered) = mpsc::unbounded_channel();
@@ -74,7 +74,7 @@ impl Deliveries {
         Ok(Self { thread, stop, orders: Orders(orders) })
     }
 
-    /// Stops: what is under way is not waited for, and sent again after the next start.
+    /// Stops the dispatcher. Running attempts are cancelled, and repeated after the next start.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let thread = self.thread;
@@ -83,33 +83,33 @@ impl Deliveries {
         }
     }
 
-    /// What has it rest and go on.
+    /// A handle to pause and resume deliveries.
     pub fn orders(&self) -> Orders {
         self.orders.clone()
     }
 }
 
-/// Has deliveries of a company rest and go on. Cheap to clone.
+/// Pauses and resumes the deliveries of companies. Cheap to clone.
 #[derive(Clone)]
 pub struct Orders(mpsc::UnboundedSender<Order>);
 
 impl Orders {
-    /// Drops all that is held of a company; nothing of it is under way then.
+    /// Drops everything in memory of a company; none of its deliveries is running afterwards.
     pub async fn rest(&self, company: CompanyId) {
         let (done, rests) = oneshot::channel();
         if self.0.send(Order::Rest(company, done)).is_ok() {
-            // It is gone only when the service stops.
+            // The sender is dropped only when the service stops.
             drop(rests.await);
         }
     }
 
-    /// Delivers for a company again.
+    /// Resumes the deliveries of a company.
     pub fn go_on(&self, company: CompanyId) {
         drop(self.0.send(Order::GoOn(company)));
     }
 }
 
-/// A courier, from outside.
+/// The dispatcher's handle of a courier.
 struct Running {
     news: watch::Sender<Arc<Endpoint>>,
     task: AbortHandle,
@@ -122,11 +122,11 @@ struct Dispatcher {
     ordered: mpsc::UnboundedReceiver<Order>,
     running: HashMap<Key, Running>,
     couriers: JoinSet<Key>,
-    /// Companies that have webhooks, or had.
+    /// Companies that have or had webhooks.
     known: BTreeSet<CompanyId>,
-    /// Companies whose webhooks are to be looked at.
+    /// Companies whose webhooks must be read again.
     changed: BTreeSet<CompanyId>,
-    /// Companies for which nothing is done now.
+    /// Companies whose deliveries are paused.
     resting: BTreeSet<CompanyId>,
 }
 
@@ -163,7 +163,7 @@ impl Dispatcher {
                 }
                 Some(order) = self.ordered.recv() => self.obey(order),
                 Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
-                    // One that was stopped is not there any more.
+                    // Stopped couriers were already removed.
                     if let Ok(key) = ended && self.running.get(&key).is_some_and(|running| running.task.is_finished()) {
                         self.running.remove(&key);
                         self.changed.insert(key.0);
@@ -174,7 +174,7 @@ impl Dispatcher {
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
             }
         }
-        // They see it themselves, and write what they know.
+        // The couriers notice this themselves, and write their outcomes.
         self.running.clear();
         while self.couriers.join_next().await.is_some() {}
     }
@@ -201,7 +201,7 @@ impl Dispatcher {
         }
     }
 
-    /// Every company with webhooks is looked at: at the start, and when news were missed.
+    /// Reads all companies with webhooks: at the start, and when notifications were missed.
     async fn find_companies(&mut self) -> Result<()> {
         let shared = self.shared.clone();
         let found = self
@@ -223,7 +223,7 @@ impl Dispatcher {
         }
     }
 
-    /// Looks at the webhooks of companies that may have others than before.
+    /// Reads the webhooks of companies that may have changed.
     async fn look(&mut self) {
         let changed: Vec<CompanyId> =
             self.changed.iter().filter(|company| !self.resting.contains(company)).copied().collect();
@@ -249,7 +249,7 @@ impl Dispatcher {
         }
     }
 
-    /// Each active webhook has a courier, who knows it as it is now; the others have none.
+    /// Ensures that each active webhook has a courier with its current settings, and no other webhook has one.
     fn appoint(&mut self, company: CompanyId, endpoints: Vec<Endpoint>) {
         let is_active = |key: &Key| endpoints.iter().any(|endpoint| endpoint.id == key.1);
         self.running.retain(|key, _| key.0 != company || is_active(key));
@@ -276,7 +276,7 @@ impl Dispatcher {
         }
     }
 
-    /// Removes what is known of deliveries whose event is gone.
+    /// Removes deliveries whose event no longer exists.
     fn sweep(&self, company: CompanyId) {
         let shared = self.shared.clone();
         drop(self.shared.app.engine.background().spawn(async move {
@@ -290,7 +290,7 @@ impl Dispatcher {
 async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
     let store = shared.app.engine.store();
     let db = || store.db(company);
-    // Asked for first: what is told meanwhile is behind it.
+    // Read first: events added meanwhile have higher ids.
     let last = events::last_id(db(), company).await?;
     let first = events::first_id(db(), company).await?.map_or(last.0 + 1, |first| first.0);
     for webhook in webhooks::ids(db(), company).await? {

@@ -1,5 +1,5 @@
-//! How many attempts are under way at once. A company whose endpoints hang takes its share and no more: the last quarter
-//! of all places is for companies that have none.
+//! Limits concurrent attempts. A company whose endpoints hang uses up only its share: the last quarter of all places is
+//! reserved for companies that have none.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hotline_persistence::CompanyId;
 use tokio::sync::Notify;
 
-/// Attempts under way at once, of all companies: each has a connection, and its event in memory.
+/// Concurrent attempts of all companies: each has a connection, and its event in memory.
 const ALL_MAX: usize = 512;
 
-/// Those of one company: three times those of an endpoint that answers.
+/// Concurrent attempts per company: three times the maximum of one endpoint.
 const COMPANY_MAX: usize = 96;
 
-/// The places. A clone has the same ones.
+/// The places. Clones share the same state.
 #[derive(Clone, Default)]
 pub(super) struct Places(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Of companies that have any.
+    /// The places taken, by company.
     taken: Mutex<Taken>,
     freed: Notify,
 }
@@ -30,7 +30,7 @@ struct Taken {
     by_company: HashMap<CompanyId, usize>,
 }
 
-/// A place, for as long as it is held.
+/// A place; released when dropped.
 pub(super) struct Place {
     places: Places,
     company: CompanyId,
@@ -56,7 +56,7 @@ impl Places {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for an attempt of a company, if there is one.
+    /// Takes a place for an attempt of a company, if one is available.
     pub(super) fn take(&self, company: CompanyId) -> Option<Place> {
         let mut taken = self.taken();
         let own = taken.by_company.get(&company).copied().unwrap_or_default();
@@ -69,12 +69,12 @@ impl Places {
         Some(Place { places: self.clone(), company })
     }
 
-    /// When a place was freed. To be begun to wait for before [`Places::take`] is tried.
+    /// Notified when a place is released. It must be enabled before [`Places::take`] is called.
     pub(super) fn freed(&self) -> tokio::sync::futures::Notified<'_> {
         self.0.freed.notified()
     }
 
-    /// How many are taken.
+    /// The number of places taken.
     pub(super) fn count(&self) -> usize {
         self.taken().all
     }

@@ -1,5 +1,5 @@
-//! What a call of a provider says, in the words of no provider; and how its JSON is read: one part that nobody can
-//! read never spoils the others.
+//! The provider-independent content of a call, and lenient readers for its JSON: one unreadable part never spoils the
+//! others.
 
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
@@ -9,86 +9,86 @@ use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Bytes of what is said, as everywhere.
+/// Maximum size of a message's body, as everywhere.
 const BODY_BYTES_MAX: usize = 65_536;
 
-/// Characters of a name, as everywhere.
+/// Maximum length of a name, as everywhere.
 const NAME_CHARACTERS_MAX: usize = 255;
 
-/// Characters of an address of the web, or of another free text.
+/// Maximum length of a URL or another free text, in characters.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
 
-/// Bytes of an id, the same as of those it answers with.
+/// Maximum size of an id, the same as for the ids of sent messages.
 const ID_BYTES_MAX: usize = PROVIDER_ID_BYTES_MAX;
 
-/// Milliseconds of a time that is told in seconds are never that many: they would be in the year 5138.
+/// A number above this is a time in milliseconds: in seconds it would be after the year 5138.
 const SECONDS_MAX: i64 = 100_000_000_000;
 
-/// Everything one call says.
+/// The content of a call.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// In its order.
+    /// The events, in the order of the call.
     pub events: Vec<Event>,
-    /// Parts that say nothing a conversation has a place for: echoes of our own messages, reactions taken back, other
-    /// news of the account.
+    /// Parts without a meaning for a conversation: echoes of our own messages, withdrawn reactions, other news of the
+    /// account.
     pub ignored: usize,
-    /// Parts nobody can read.
+    /// Unreadable parts.
     pub unreadable: usize,
 }
 
 /// One thing that happened.
 #[derive(Debug)]
 pub(super) struct Event {
-    /// The number or page it happened to, as the provider names it.
+    /// The number or page that the event belongs to, as the provider names it.
     pub account: Option<String>,
-    /// What happened.
+    /// The event itself.
     pub what: What,
 }
 
 #[derive(Debug)]
 pub(super) enum What {
-    /// A contact has written.
+    /// A contact has sent a message.
     Said(Box<InboundMessage>),
-    /// One of our messages has come further.
+    /// The status of one of our messages has changed.
     Status { message_id: String, milestone: DeliveryStatus, at: Option<DateTime<Utc>> },
-    /// All of our messages to a contact up to a time have.
+    /// The status of all our messages to a contact up to a time has changed.
     Until { address: String, milestone: DeliveryStatus, until: DateTime<Utc> },
     /// A contact came by a link, and has not written yet.
     Came { address: String, referral: Referral },
 }
 
-/// A file the provider holds, as its message keeps it until it is fetched: in the column `media`, under `wanted`.
+/// A file at the provider. Until it is downloaded, its message stores this in the column `media`, under `wanted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Wanted {
-    /// The provider's id of the file: its address is to be asked for.
+    /// The provider's id of the file; its URL must be requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Or its address.
+    /// Or the URL itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What it is said to be.
+    /// The declared content type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// What it is called.
+    /// The declared file name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
 }
 
 impl Wanted {
-    /// As a message keeps it.
+    /// The value for the column `media`.
     pub(super) fn into_media(self) -> Value {
         serde_json::json!({"wanted": self})
     }
 
-    /// What a message still wants.
+    /// The file that a message still waits for.
     pub(super) fn of(media: &Value) -> Option<Self> {
         Self::deserialize(media.get("wanted")?).ok()
     }
 }
 
-/// The JSON of a body. Half a character, as a name that was cut may end with, is replaced, not refused: it would be
-/// repeated for days.
+/// Parses the JSON of a body. Unpaired surrogates, as in a truncated name, are replaced and not refused: otherwise the
+/// provider would repeat the call for days.
 pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Some(value);
@@ -96,7 +96,7 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
     serde_json::from_str(&with_whole_characters(&String::from_utf8_lossy(bytes))).ok()
 }
 
-/// Replaces escapes of half characters.
+/// Replaces escapes of unpaired surrogates.
 fn with_whole_characters(json: &str) -> String {
     let mut whole = String::with_capacity(json.len());
     let mut rest = json;
@@ -121,7 +121,7 @@ fn with_whole_characters(json: &str) -> String {
     whole
 }
 
-/// The number of an escape `\uXXXX` at the beginning of a text.
+/// The code unit of a `\uXXXX` escape at the beginning of a text.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
@@ -132,7 +132,7 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A field that is a text, or a number in place of one; none when it is empty.
+/// A text field, or a number converted to text; `None` when it is empty.
 pub(super) fn text(value: &Value, field: &str) -> Option<String> {
     scalar(value.get(field)?).map(|text| cut(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
 }
@@ -142,7 +142,7 @@ pub(super) fn text_at(value: &Value, pointer: &str) -> Option<String> {
     scalar(value.pointer(pointer)?).map(|text| cut(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
 }
 
-/// An id: never cut, since a part of it would name something else.
+/// An id. It is never truncated, since a part of it would identify something else.
 pub(super) fn id(value: &Value, field: &str) -> Option<String> {
     scalar(value.get(field)?).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
 }
@@ -166,7 +166,7 @@ pub(super) fn time(value: &Value, field: &str) -> Option<DateTime<Utc>> {
         .filter(|at| *at > DateTime::UNIX_EPOCH)
 }
 
-/// What is said, as far as a message holds it; none when it is blank.
+/// The body of a message, truncated to the maximum; `None` when it is blank.
 pub(super) fn body(text: impl Into<String>) -> Option<String> {
     let mut text = text.into().replace('\0', "");
     if text.len() > BODY_BYTES_MAX {
@@ -175,18 +175,18 @@ pub(super) fn body(text: impl Into<String>) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// A text of many parts, each on a line of its own; those that are not there are left out.
+/// A text with one part per line; missing parts are left out.
 pub(super) fn lines(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let lines: Vec<String> = parts.into_iter().flatten().collect();
     body(lines.join("\n"))
 }
 
-/// What stands in place of something a message has no form for: its kind.
+/// The text for content that messages cannot represent: its kind.
 pub(super) fn placeholder(kind: &str) -> String {
     format!("[{}]", cut(kind.to_owned(), NAME_CHARACTERS_MAX))
 }
 
-/// Where something is, as a text anybody can follow.
+/// A location as a text with a link.
 pub(super) fn place(name: Option<String>, address: Option<String>, at: &Value) -> Option<String> {
     let coordinate = |short: &str, long: &str| at.get(short).or_else(|| at.get(long)).and_then(Value::as_f64);
     let link = coordinate("lat", "latitude")
@@ -195,7 +195,7 @@ pub(super) fn place(name: Option<String>, address: Option<String>, at: &Value) -
     lines([name, address, link])
 }
 
-/// Why a message failed, of the first of a provider's errors.
+/// Why a message failed, from the first of the provider's errors.
 pub(super) fn failure(errors: &[Value]) -> MessageError {
     let error = errors.first().unwrap_or(&Value::Null);
     let message =
@@ -208,7 +208,7 @@ pub(super) fn failure(errors: &[Value]) -> MessageError {
 
 fn scalar(value: &Value) -> Option<String> {
     match value {
-        // What Postgres cannot store.
+        // PostgreSQL cannot store U+0000.
         Value::String(text) if text.contains('\0') => Some(text.replace('\0', "")),
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

@@ -1,4 +1,4 @@
-//! What the API document says of the calls of providers.
+//! The API document's parts for the hooks.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use crate::openapi::{Describes, Operation};
 use crate::web::reply::{Json, Reply};
 use crate::web::schema::Schemas;
 
-/// The answer to a provider that makes sure of the address: its challenge, as it came.
+/// The response to a provider that verifies the URL: its challenge, unchanged.
 pub struct Challenge;
 
-/// The answer to a call: what became of its parts.
+/// The response to a call: the numbers of its parts by outcome.
 pub struct Received;
 
-/// What both have in common.
+/// The parts that both have in common.
 fn describe(operation: &mut Operation) {
     operation.path_ids.push(json!({
         "type": "string",
@@ -59,7 +59,7 @@ impl Describes for Received {
     }
 }
 
-/// What the body is called.
+/// The name of the body's schema.
 const CALL: &str = "ProviderCall";
 
 fn call() -> Value {

@@ -1,7 +1,6 @@
-//! How much a caller may probe this door. A provider's calls are not limited in number: a call that is turned away
-//! comes again, later than its contact would like. What is limited is guessing, and what that costs a guesser is never
-//! taken from a call with a good signature, whatever address both come from: behind a proxy that is not known, everybody
-//! has the same.
+//! Limits guessing at the hooks. Calls of providers are not limited: a refused call is repeated, later than its contact
+//! would like. Only wrong guesses count, and never against a call with a valid signature, whatever address both come
+//! from: behind an unknown proxy, all clients have the same address.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,18 +13,18 @@ use super::seats::Channel;
 use crate::web::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
-/// Refusals of one kind that name the reason, of an address in a minute: somebody sets a channel up. Each channel counts
-/// on its own: a provider calls for many from one address.
+/// Refusals of one kind that state the reason, per address and minute: enough for setting up a channel. Each channel
+/// counts separately, because a provider calls for many channels from one address.
 const REFUSED_PER_MINUTE_MAX: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Addresses with refused calls that are remembered, some 100 bytes each.
+/// Maximum number of counted addresses, some 100 bytes each.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// What is guessed at.
+/// The kind of a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Guess {
-    /// The key of a channel.
+    /// A channel's public key.
     Key,
     /// The signature of a call.
     Signature(Channel),
@@ -33,7 +32,7 @@ pub(super) enum Guess {
     Token(Channel),
 }
 
-/// What callers have guessed lately.
+/// Recent wrong guesses.
 pub(super) struct Guard {
     refused: TtlCache<(Option<Address>, Guess), Arc<AtomicU32>>,
 }
@@ -45,7 +44,7 @@ impl Default for Guard {
 }
 
 impl Guard {
-    /// Drops what was guessed at a company's channels.
+    /// Drops the guesses at a company's channels.
     pub(super) fn forget(&self, company: CompanyId) {
         let Self { refused } = self;
         refused.remove_where(|(_, guess)| match guess {
@@ -54,7 +53,8 @@ impl Guard {
         });
     }
 
-    /// Lets somebody try who has not guessed wrong too often. Only where no call with a good signature is stopped by it.
+    /// Refuses callers with too many wrong guesses. To be used only where this cannot stop a call with a valid
+    /// signature.
     ///
     /// # Errors
     /// `429`.
@@ -63,7 +63,7 @@ impl Guard {
         if refused < REFUSED_PER_MINUTE_MAX { Ok(()) } else { Err(ApiError::rate_limited(MINUTE.as_secs())) }
     }
 
-    /// What is answered to a wrong guess: `refused`, or `429` to who has guessed too often.
+    /// Counts a wrong guess and returns the response: `refused`, or `429` when there were too many.
     pub(super) fn refuse(&self, address: Option<Address>, guess: Guess, refused: ApiError) -> ApiError {
         if let Err(limited) = self.check(address, guess) {
             return limited;

@@ -1,4 +1,4 @@
-//! Carries out what a call says.
+//! Processes the events of a call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use super::call::{Call, Event, What};
 use super::downloads::Downloads;
 use crate::metrics::Tally;
 
-/// Conversations a call is carried out in at once: enough to share the journal's syncs.
+/// Conversations of a call that are processed concurrently: enough to share the journal's syncs.
 const AT_ONCE: usize = 16;
 
 #[derive(Default)]
@@ -24,10 +24,11 @@ struct Counts {
     unreadable: AtomicUsize,
 }
 
-/// Carries out everything that can be: of one contact in the order of the call.
+/// Processes everything possible; events of one contact in the order of the call.
 ///
 /// # Errors
-/// Why something cannot be taken now. What was taken stays: the provider repeats the call, and it is not taken twice.
+/// Why something cannot be processed now. What was processed stays so: the provider repeats the call, and nothing is
+/// processed twice.
 pub(super) async fn take(
     engine: &Engine,
     downloads: &Downloads,
@@ -64,7 +65,7 @@ pub(super) async fn take(
     Ok(tally)
 }
 
-/// Whose conversation it belongs to: what is told of one comes in one order.
+/// The conversation of an event: events of one conversation are processed in order.
 fn strand(what: &What) -> String {
     match what {
         What::Said(inbound) => {
@@ -77,8 +78,9 @@ fn strand(what: &What) -> String {
     }
 }
 
-/// The channel something happened to. A provider calls one address for all numbers of an account: what is told of
-/// another number belongs to its own channel, if the company has one with the same secret, and else to nobody.
+/// The channel of an event. A provider calls one URL for all numbers of an account: an event of another number belongs
+/// to its own channel, if the company has one with the same secret, and otherwise to none. An exception is Instagram
+/// (see below).
 fn addressee(
     organization: &Organization,
     called: &ChannelRow,
@@ -99,11 +101,11 @@ fn addressee(
                 account_of(&other).as_deref() == Some(account) && other.app_secret == settings.app_secret
             })
     });
-    // The account that is told of on instagram is not the page that may be named in its settings.
+    // On Instagram, the account in an event is not the page that the settings may name.
     sibling.map(|sibling| sibling.id).or((called.kind == ChannelType::Instagram).then_some(called.id))
 }
 
-/// Whom a company's calls are told to.
+/// The company whose events are processed.
 #[derive(Clone, Copy)]
 struct Told<'a> {
     engine: &'a Engine,
@@ -117,7 +119,7 @@ async fn follow(to: Told<'_>, channel: ChannelId, strand: Vec<What>, counts: &Co
             Ok(true) => &counts.taken,
             Ok(false) => &counts.repeated,
             Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_) | Refusal::Defect(_))) => return Err(refusal),
-            // It will be refused as often as it is repeated.
+            // Repeating the call would not help: it would be refused again.
             Err(refusal) => {
                 tracing::warn!(%refusal, company.id = %to.company, channel.id = %channel, "a part of a call is refused");
                 &counts.unreadable
@@ -128,7 +130,7 @@ async fn follow(to: Told<'_>, channel: ChannelId, strand: Vec<What>, counts: &Co
     Ok(())
 }
 
-/// False when it was taken before.
+/// Processes one event; `false` when it was processed before.
 async fn carry_out(to: Told<'_>, channel: ChannelId, what: What) -> Result<bool, Refusal> {
     let Told { engine, company, .. } = to;
     match what {

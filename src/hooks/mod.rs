@@ -1,22 +1,22 @@
-//! Where the providers of phone and social channels call: `/hooks/{publicKey}`, outside the API, since they hold no
-//! token of a company.
+//! The hooks: where the providers of phone and social channels call, `/hooks/{publicKey}`. They are outside the API,
+//! because providers have no token of a company.
 //!
-//! `GET` answers the challenge by which a provider makes sure of the address. `POST` takes what it tells: what contacts
-//! write, and how far our messages have come. It is believed if its body is signed with the channel's app secret
-//! (`signature.rs`), and answered `200` once everything it says is durable.
+//! `GET` answers the challenge by which a provider verifies the URL. `POST` receives what happened: messages of
+//! contacts, and statuses of our messages. A call is accepted if its body is signed with the channel's app secret
+//! (`signature.rs`), and answered `200` once all of its content is durable.
 //!
-//! # What is answered, and why
+//! # Responses
 //!
-//! A provider repeats a call that is not answered `200`, for days, and gives up an address that fails for long. So:
+//! A provider repeats a call that is not answered `200`, for days, and disables a URL that fails for long. So:
 //!
-//! - `200` to everything signed that could be taken, was taken before, or can never be read: its repetition would bring
-//!   the same bytes. Parts that cannot be read are counted in the answer and in the log; the others are taken.
-//! - `503` when something could not be taken now (the database is needed and away, the journal is full): all that was
-//!   taken stays, and the repetition adds the rest.
-//! - `401` without a good signature, nothing stored. `404` for a key no such channel has. `429` in place of
-//!   both to an address that guessed too often, never to a good call; `413` beyond what a provider sends.
+//! - `200` for everything signed that was processed now or before, or can never be read: a repetition would contain the
+//!   same bytes. Unreadable parts are counted in the response and in the log; the others are processed.
+//! - `503` when something cannot be processed now (the database is needed and unavailable, or the journal is full):
+//!   everything already processed stays so, and the repetition adds the rest.
+//! - `401` without a valid signature; nothing is stored. `404` for a key that no such channel has. `429` instead of
+//!   both for an address with too many wrong guesses, never for a valid call; `413` for more than a provider sends.
 //!
-//! A call is carried out to its end also when the provider hangs up: its repetition finds it done.
+//! A call is processed to its end even if the provider disconnects: its repetition then finds it done.
 
 mod call;
 mod described;
@@ -55,7 +55,7 @@ use crate::web::{ApiError, ApiResult};
 /// The path.
 pub const PATH: &str = "/hooks/{publicKey}";
 
-/// Bytes of a challenge: a provider's is a number.
+/// Maximum size of a challenge: a provider sends a number.
 const CHALLENGE_BYTES_MAX: usize = 1024;
 
 /// Content type of a challenge.
@@ -69,14 +69,14 @@ fn paths(table: &mut Table<'_>) {
     );
 }
 
-/// What providers may ask; the schemas it refers to are added to `schemas`.
+/// The operations for providers; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::beside(schemas, "hooks", |_| "");
     paths(&mut table);
     table.finish().into_iter().flat_map(|at| at.operations).collect()
 }
 
-/// Adds what providers call.
+/// Registers the hooks.
 pub fn configure(services: &mut web::ServiceConfig) {
     let mut schemas = Schemas::new();
     let mut table = Table::beside(&mut schemas, "hooks", |_| "");
@@ -86,7 +86,7 @@ pub fn configure(services: &mut web::ServiceConfig) {
     }
 }
 
-/// `GET /hooks/{publicKey}`: the provider makes sure that the address is ours.
+/// `GET /hooks/{publicKey}`: the provider verifies the URL.
 /// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
 pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> ApiResult<Written<Challenge>> {
     let address = caller(&request, &app);
@@ -118,7 +118,7 @@ pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) ->
     }
 }
 
-/// `POST /hooks/{publicKey}`: the provider tells what happened.
+/// `POST /hooks/{publicKey}`: the provider reports what happened.
 pub async fn receive(
     request: HttpRequest,
     app: Data<App>,
@@ -151,7 +151,7 @@ async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payloa
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
-    // Who has passed the company's door already goes on inside.
+    // A request that has already acquired the company's presence reuses it.
     let followed = Entered::has(request, key.0).then(|| app.engine.store().ownership().follow(key.0)).flatten();
     let presence = match followed {
         Some(presence) => presence,
@@ -171,13 +171,13 @@ fn answer(tally: Tally) -> Written<Received> {
     HttpResponse::Ok().json(json!({"data": tally})).into()
 }
 
-/// What a call says. One nobody can read says nothing, as often as it comes.
+/// Parses a call. An unreadable one has no content, however often it is repeated.
 fn read(channel: &ChannelRow, call: Option<&Value>) -> Call {
     let object = call.and_then(|call| call.get("object")?.as_str());
     match (channel.kind, call, object) {
         (ChannelType::Whatsapp, Some(call), Some("whatsapp_business_account")) => whatsapp::read(call),
         (ChannelType::Messenger, Some(call), Some("page")) => social::read(call, social::MESSENGER),
-        // An instagram account that is connected by its page may be told of as either.
+        // An Instagram account that is connected through its page may be reported as either.
         (ChannelType::Instagram, Some(call), Some("instagram" | "page")) => social::read(call, social::INSTAGRAM),
         (_, Some(Value::Object(_)), Some(_)) => Call { ignored: 1, ..Call::default() },
         _ => Call { unreadable: 1, ..Call::default() },
@@ -188,7 +188,7 @@ fn caller(request: &HttpRequest, app: &App) -> Option<Address> {
     origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of)
 }
 
-/// The channel a path names.
+/// The channel that the path names.
 fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Address>) -> ApiResult<ChannelRow> {
     let directory = app.engine.directory();
     let named = request.match_info().get("publicKey").and_then(|key| directory.channel(key));

@@ -1,9 +1,9 @@
-//! Phone numbers as the phone channel writes them.
+//! Phone numbers in the provider's format.
 
-/// Digits of a number, as everywhere.
+/// Number of digits, as everywhere.
 const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
-/// Whether a text is a number a contact may have.
+/// Whether the text is a valid phone number of a contact.
 pub(super) fn is_one(text: &str) -> bool {
     DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -13,20 +13,20 @@ pub(super) fn country(digits: &str) -> Option<String> {
     crate::web::values::country_of(digits)
 }
 
-/// The same number as people write it who do not know the provider's own spelling: it leaves the ninth digit of many
-/// Brazilian mobile numbers out, and puts one more into Mexican and Argentinian ones. A contact who was created with
-/// either is the one who answers.
+/// The same number in people's usual spelling, which may differ from the provider's: the provider omits the ninth digit
+/// of many Brazilian mobile numbers, and adds one to Mexican and Argentinian ones. A contact that was created with
+/// either spelling is the sender.
 pub(super) fn other_spellings(digits: &str) -> Vec<String> {
     let other = match (digits.get(..2), digits.len()) {
-        // 55, two digits of the area, eight or nine of the number.
+        // 55, two digits of the area code, eight or nine of the number.
         (Some("55"), 12) if matches!(digits.as_bytes()[4], b'6'..=b'9') => {
             Some(format!("{}9{}", &digits[..4], &digits[4..]))
         }
         (Some("55"), 13) if digits.as_bytes()[4] == b'9' => Some(format!("{}{}", &digits[..4], &digits[5..])),
-        // 52, a 1 for mobiles of old, ten digits.
+        // 52, the old mobile prefix 1, ten digits.
         (Some("52"), 13) if digits.as_bytes()[2] == b'1' => Some(format!("52{}", &digits[3..])),
         (Some("52"), 12) => Some(format!("521{}", &digits[2..])),
-        // 54, a 9 for mobiles, ten digits.
+        // 54, the mobile prefix 9, ten digits.
         (Some("54"), 13) if digits.as_bytes()[2] == b'9' => Some(format!("54{}", &digits[3..])),
         (Some("54"), 12) => Some(format!("549{}", &digits[2..])),
         _ => None,

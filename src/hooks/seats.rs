@@ -1,9 +1,9 @@
-//! The memory of calls: each channel has a share, and what a call holds is what it has sent.
+//! Limits the memory of calls: each channel has a share, and a call uses as much as it has sent.
 //!
-//! Anybody who knows a channel's public key may begin a call; the signature is checked once the body is complete. So a
-//! call that sends nothing holds nothing, one that sends slowly is given up ([`PACE`]), and where memory is short the
-//! call that has been on its way longest is cut off, first of all in the channel that holds most. A provider's calls
-//! come whole in a moment: they find room, and never become the oldest.
+//! Anyone who knows a channel's public key may start a call; the signature is checked once the body is complete. So a
+//! call that sends nothing uses nothing, and one that sends slowly is refused ([`PACE`]). When memory is short, the
+//! oldest incomplete call is cancelled, first of all in the channel that uses most. Calls of providers arrive
+//! completely within a moment: they find room, and never become the oldest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,32 +19,32 @@ use tokio::time::{Instant, sleep_until};
 use crate::web::wire::{Pace, Paced, body_error};
 use crate::web::{ApiError, ApiResult};
 
-/// Bytes of a call: the provider says up to 3 MB.
+/// Maximum size of a call; the provider documents up to 3 MB.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/overview>
 pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// How fast a call must come. Who calls is a data centre, and waits some 10 seconds for its answer.
+/// The minimum pace of a call. Providers call from data centres, and wait some 10 seconds for the response.
 const PACE: Pace = Pace { grace: Duration::from_secs(5), bytes_per_s: 64 * 1024 };
 
 /// How long a call waits for memory.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How long a call that is still on its way is left alone when others need its memory.
+/// Minimum age at which an incomplete call may be cancelled for others.
 const ON_ITS_WAY_MAX: Duration = Duration::from_secs(1);
 
-/// How much calls hold at once.
+/// Limits of the memory that calls use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
-    /// Bytes of all.
+    /// Bytes in total.
     pub bytes: usize,
-    /// Bytes of one channel: four of the largest.
+    /// Bytes per channel: four calls of maximum size.
     pub of_channel_bytes: usize,
-    /// Bytes beyond those of all, for channels that hold no more than `small_bytes`: where others have taken everything,
-    /// the usual call of some KiB does not wait.
+    /// Additional bytes for channels that use at most `small_bytes`: when others have used up the total, a normal call
+    /// of some KiB need not wait.
     pub kept_back_bytes: usize,
-    /// What is small.
+    /// The size up to which a channel's use is small.
     pub small_bytes: usize,
-    /// Calls of one channel: a provider's burst, and more than a channel takes in a moment.
+    /// Calls per channel: enough for a provider's burst, and more than a channel processes in a moment.
     pub of_channel_calls: usize,
 }
 
@@ -62,7 +62,7 @@ impl Default for Shares {
 
 pub(super) type Channel = (CompanyId, ChannelId);
 
-/// All calls that are read or worked on. Cheap to clone.
+/// All calls that are read or processed. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Seats(Arc<Inner>);
 
@@ -73,7 +73,7 @@ struct Inner {
     freed: Notify,
 }
 
-/// What is held by whom. Calls are in the order in which they began.
+/// The memory in use. Calls are ordered by their start.
 #[derive(Default)]
 struct Held {
     calls: BTreeMap<u64, Call>,
@@ -86,7 +86,7 @@ struct Call {
     channel: Channel,
     bytes: usize,
     since: Instant,
-    /// Until it is known who calls.
+    /// Whether the signature is not verified yet.
     is_on_its_way: bool,
     cut: Arc<Notify>,
 }
@@ -97,20 +97,20 @@ struct OfChannel {
     bytes: usize,
 }
 
-/// A call's place, until it is answered.
+/// A call's permit, until it is answered.
 pub(super) struct Permit {
     seats: Seats,
     id: u64,
     cut: Arc<Notify>,
 }
 
-/// What asking for memory came to.
+/// The result of requesting memory.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Granted,
-    /// Somebody may be cut off then.
+    /// Full; an incomplete call may be cancelled at this time.
     Full(Option<Instant>),
-    /// This call has been cut off.
+    /// This call was cancelled.
     Gone,
 }
 
@@ -124,11 +124,11 @@ impl Seats {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a call that has sent nothing yet. Of too many calls of a channel the one that has been on its way
-    /// longest is cut off.
+    /// A permit for a call that has sent nothing yet. If the channel has too many calls, its oldest incomplete one is
+    /// cancelled.
     ///
     /// # Errors
-    /// `503` when all of them are being worked on: the provider calls again.
+    /// `503` when all of them are being processed: the provider repeats the call.
     pub(super) fn enter(&self, channel: Channel) -> ApiResult<Permit> {
         let mut held = self.held();
         let calls = held.channels.get(&channel).map_or(0, |channel| channel.calls);
@@ -145,7 +145,7 @@ impl Seats {
         Ok(Permit { seats: self.clone(), id, cut })
     }
 
-    /// Memory for so many more bytes of a call.
+    /// Requests memory for this many more bytes of a call.
     fn ask(&self, id: u64, bytes: usize, now: Instant) -> Asked {
         let shares = self.0.shares;
         let mut held = self.held();
@@ -173,13 +173,13 @@ impl Seats {
 }
 
 impl Held {
-    /// The calls of a channel that are still coming in, the oldest first.
+    /// The incomplete calls of a channel, oldest first.
     fn on_their_way(&self, channel: Channel) -> impl Iterator<Item = (u64, &Call)> {
         let is_one = move |call: &Call| call.channel == channel && call.is_on_its_way;
         self.calls.iter().filter(move |(_, call)| is_one(call)).map(|(id, call)| (*id, call))
     }
 
-    /// The channel whose calls that are still coming in hold most.
+    /// The channel whose incomplete calls use most memory.
     fn fullest(&self) -> Option<Channel> {
         let mut coming: HashMap<Channel, usize> = HashMap::new();
         for call in self.calls.values().filter(|call| call.is_on_its_way && call.bytes > 0) {
@@ -219,8 +219,8 @@ impl Permit {
     /// Reads a call's body.
     ///
     /// # Errors
-    /// `413` when it is larger than any, `408` when it comes too slowly, `400` when it breaks off, `503` when there is
-    /// no memory for it.
+    /// `413` when it exceeds the maximum size, `408` when it arrives too slowly, `400` when it breaks off, `503` when
+    /// there is no memory for it.
     pub(super) async fn read(&self, payload: Payload) -> ApiResult<Bytes> {
         let mut chunks = Paced::at(PACE, payload);
         let mut body = BytesMut::new();
@@ -243,7 +243,7 @@ impl Permit {
         }
     }
 
-    /// It is known who calls: it is not cut off any more.
+    /// The signature is verified: the call can no longer be cancelled.
     pub(super) fn settle(&self) {
         if let Some(call) = self.seats.held().calls.get_mut(&self.id) {
             call.is_on_its_way = false;
@@ -281,7 +281,7 @@ impl Drop for Permit {
     }
 }
 
-/// Reads on and throws it away, for a while: a client that is still writing must be able to read the answer.
+/// Reads and discards the rest, for a while: a client that is still writing must be able to read the response.
 async fn drain(mut chunks: Paced<Payload>) {
     let mut left = 7 * CALL_BYTES_MAX;
     while let Some(Ok(chunk)) = chunks.next().await {
@@ -300,7 +300,7 @@ mod tests {
     const A: Channel = (CompanyId::new(1), ChannelId::new(1));
     const B: Channel = (CompanyId::new(2), ChannelId::new(2));
 
-    /// Ten bytes for all, four for a channel, two kept back for channels of one.
+    /// Ten bytes in total, four per channel, and two more for channels that use at most one.
     fn seats() -> Seats {
         Seats::with(Shares { bytes: 10, of_channel_bytes: 4, kept_back_bytes: 2, small_bytes: 1, of_channel_calls: 3 })
     }
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(seats.ask(silent[0].id, 1, Instant::now()), Asked::Gone);
         assert!(silent[0].grow(1).await.is_err());
         assert!(fourth.grow(4).await.is_ok());
-        // Those that are worked on are not cut off.
+        // Calls that are being processed are not cancelled.
         fourth.settle();
         silent[1].settle();
         silent[2].settle();
@@ -342,7 +342,7 @@ mod tests {
         assert!(matches!(seats.ask(more.id, 1, Instant::now()), Asked::Full(Some(_))));
         let other = seats.enter(B).expect("a seat");
         assert_eq!(seats.ask(other.id, 4, Instant::now()), Asked::Granted);
-        // The slow one has had its second.
+        // The slow call has had its second.
         assert_eq!(seats.ask(more.id, 1, later(ON_ITS_WAY_MAX)), Asked::Granted);
         assert_eq!(seats.ask(slow.id, 1, Instant::now()), Asked::Gone);
         assert_eq!(seats.held().bytes, 5);

@@ -1,4 +1,4 @@
-//! Whether a call is the provider's: it signs the bytes of the body with the secret of its application.
+//! Verifies that a call comes from the provider, which signs the bytes of the body with the app secret.
 //! <https://developers.facebook.com/docs/messenger-platform/webhooks#validate-payloads>
 
 use actix_web::http::header::{HeaderMap, HeaderName};
@@ -11,10 +11,9 @@ use subtle::ConstantTimeEq;
 /// The header.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-hub-signature-256");
 
-/// Whether the signature is this secret's, of exactly these bytes. How long it takes does not tell how much of it is
-/// right.
+/// Whether the signature matches this secret and exactly these bytes. The comparison takes constant time.
 pub(super) fn is_valid(headers: &HeaderMap, body: &[u8], secret: &Secret) -> bool {
-    // An empty secret is everybody's.
+    // An empty secret would be known to everyone.
     if secret.0.is_empty() {
         return false;
     }
@@ -25,7 +24,7 @@ pub(super) fn is_valid(headers: &HeaderMap, body: &[u8], secret: &Secret) -> boo
     mac.verify_slice(&signature).is_ok()
 }
 
-/// Whether two secrets are the same. Their hashes are compared, which are equally long.
+/// Whether two secrets are equal. Their hashes are compared, which have the same length.
 pub(super) fn is_same(secret: &Secret, shown: &str) -> bool {
     !secret.0.is_empty() && bool::from(key::hash(&secret.0).ct_eq(&key::hash(shown)))
 }

@@ -1,13 +1,13 @@
-//! The social channels' calls. Both speak of `messaging` events:
+//! The calls of the social channels. Both send `messaging` events:
 //! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/messages>,
 //! beside it `message-deliveries`, `message-reads`, `message-reactions`, `messaging_postbacks` and
 //! `messaging_referrals`; for instagram <https://developers.facebook.com/docs/instagram-messaging/webhooks> and
 //! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
 //!
-//! A text is a text; each file is a message with the text as the first one's caption; a chosen button (`postback`) is
-//! its title; a reaction is its emoji, quoting the message it is for. What else is attached (a story, a shared post)
-//! is a text that names it and links to it. Neither says what a contact is called. Echoes of our own messages, messages
-//! that were taken back, and what other applications are to answer (`standby`) are no messages.
+//! A text becomes a text; each file becomes a message, the first one with the text as its caption; a chosen button
+//! (`postback`) becomes its title; a reaction becomes its emoji, quoting its message. Other attachments (a story, a
+//! shared post) become a text that names and links them. Neither channel sends the contact's name. Echoes of our own
+//! messages, withdrawn messages, and events for other applications (`standby`) are ignored.
 
 use hotline_actors::engine::{InboundMessage, Sender};
 use hotline_persistence::tables::contacts::Referral;
@@ -21,10 +21,10 @@ use super::call::{
 /// The kinds of attachment that are files.
 const FILES: [&str; 5] = ["image", "audio", "video", "file", "sticker"];
 
-/// Attachments of a message that are taken: more than anybody sends at once.
+/// Maximum number of attachments that are processed: more than anyone sends at once.
 const ATTACHMENTS_MAX: usize = 32;
 
-/// The fields instagram tells of events under, where it does not list them as `messaging`.
+/// The fields in which Instagram reports events that are not listed as `messaging`.
 const FIELDS: [&str; 6] = [
     "messages",
     "messaging_postbacks",
@@ -34,19 +34,19 @@ const FIELDS: [&str; 6] = [
     "messaging_referrals",
 ];
 
-/// Which of the two.
+/// One of the two networks.
 #[derive(Clone, Copy)]
 pub(super) struct Network {
-    /// What contacts come by.
+    /// The origin of new contacts.
     pub origin: &'static str,
-    /// What contacts are called who have no name.
+    /// The name of contacts without one.
     pub name: &'static str,
 }
 
 pub(super) const MESSENGER: Network = Network { origin: "messenger", name: "Messenger" };
 pub(super) const INSTAGRAM: Network = Network { origin: "instagram", name: "Instagram" };
 
-/// Reads a call.
+/// Parses a call.
 pub(super) fn read(call: &Value, network: Network) -> Call {
     let mut read = Call::default();
     for entry in list(call, "entry") {
@@ -121,7 +121,7 @@ impl Network {
         }
     }
 
-    /// False when nobody can read it.
+    /// `false` when the message is unreadable.
     fn read_message(self, sender: &str, event: &Value, message: &Value, add: &mut impl FnMut(What)) -> bool {
         let is = |flag: &str| message.get(flag).and_then(Value::as_bool) == Some(true);
         if is("is_echo") || is("is_self") || is("is_deleted") {
@@ -153,7 +153,7 @@ impl Network {
         first.media = files.next();
         add(What::Said(Box::new(first)));
         for (media, number) in files.zip(2..) {
-            // One message at the provider, several here: each needs an id of its own to be taken once.
+            // The provider has one message where we have several: each needs its own id for deduplication.
             let more = self.inbound(sender, event, format!("{mid}#{number}"));
             add(What::Said(Box::new(InboundMessage { media: Some(media), ..more })));
         }
@@ -161,7 +161,7 @@ impl Network {
     }
 
     fn postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
-        // Older ones have no id; nobody presses two buttons in a millisecond.
+        // Older events have no id; nobody presses two buttons in a millisecond.
         let message_id = id(postback, "mid").unwrap_or_else(|| happened("postback", sender, event));
         let title = text(postback, "title").or_else(|| text(postback, "payload"));
         InboundMessage {
@@ -171,7 +171,7 @@ impl Network {
         }
     }
 
-    /// None when nobody can read it; nothing when it was taken back.
+    /// `None` when it is unreadable; `Some(None)` when it was withdrawn.
     fn reaction(self, sender: &str, event: &Value, reaction: &Value) -> Option<Option<InboundMessage>> {
         let mid = id(reaction, "mid")?;
         if text(reaction, "action").as_deref() == Some("unreact") {
@@ -183,12 +183,12 @@ impl Network {
     }
 }
 
-/// An id for what the provider gives none.
+/// An id for events to which the provider gives none.
 fn happened(what: &str, sender: &str, event: &Value) -> String {
     format!("{what}:{sender}:{}", time(event, "timestamp").map_or(0, |at| at.timestamp_millis()))
 }
 
-/// What our messages have reached: each that is named, and where none is, all up to a time.
+/// The status of our messages: of each named message, or, if none is named, of all up to a time.
 fn reached(sender: &str, event: &Value, told: &Value, milestone: &DeliveryStatus, add: &mut impl FnMut(What)) {
     let at = time(told, "watermark").or_else(|| time(event, "timestamp"));
     let mut named: Vec<String> = list(told, "mids").iter().filter_map(|mid| id(&json!({"mid": mid}), "mid")).collect();
@@ -203,7 +203,7 @@ fn reached(sender: &str, event: &Value, told: &Value, milestone: &DeliveryStatus
     }
 }
 
-/// What is attached and is no file.
+/// The text for an attachment that is not a file.
 fn attached(kind: &str, attachment: &Value, url: Option<String>) -> String {
     let payload = attachment.get("payload").unwrap_or(&Value::Null);
     let title = text(attachment, "title").or_else(|| text(payload, "title"));

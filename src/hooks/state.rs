@@ -1,4 +1,4 @@
-//! What the calls share.
+//! The shared state of the hooks.
 
 use hotline_persistence::CompanyId;
 
@@ -6,23 +6,23 @@ use super::downloads::Downloads;
 use super::guard::Guard;
 use super::seats::Seats;
 
-/// What the calls share.
+/// The shared state of the hooks.
 pub struct Hooks {
     pub(super) guard: Guard,
     pub(super) seats: Seats,
-    /// Files that are fetched from the providers.
+    /// Downloads of files from the providers.
     pub downloads: Downloads,
 }
 
 impl Hooks {
-    /// With files fetched so.
+    /// Creates the state with these downloads.
     pub fn new(downloads: Downloads) -> Self {
         Self { guard: Guard::default(), seats: Seats::default(), downloads }
     }
 
-    /// Drops what is known of a company.
+    /// Drops everything known of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Calls have seats while they are there.
+        // Calls have seats only while they are running.
         let Self { guard, seats: _, downloads } = self;
         guard.forget(company);
         downloads.forget(company);

@@ -1,8 +1,8 @@
-//! The phone channel's calls, as the provider documents them under "messages webhook reference":
-//! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages>, with a
-//! page for each kind of message (`…/messages/reaction`, `…/messages/unsupported`, …) and one for statuses.
+//! The calls of the phone channel, as the provider documents them in its "messages webhook reference":
+//! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages>, with a page
+//! for each kind of message (`…/messages/reaction`, `…/messages/unsupported`, …) and one for statuses.
 //!
-//! What a kind becomes:
+//! The mapping of kinds to messages:
 //!
 //! | kind | message |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `system` (a number was changed) | what the provider says of it |
 //! | any other, also `unsupported` | a text that names the kind: an agent sees that something came |
 //!
-//! A person who hides their number is named by an id scoped to the business (`from_user_id`):
+//! A person who hides their number is identified by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
 
 use hotline_actors::engine::{InboundMessage, Number, Sender};
@@ -30,7 +30,7 @@ use super::numbers;
 /// The kinds of message that are files.
 const FILES: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
 
-/// Reads a call.
+/// Parses a call.
 pub(super) fn read(call: &Value) -> Call {
     let mut read = Call::default();
     for change in list(call, "entry").iter().flat_map(|entry| list(entry, "changes")) {
@@ -80,7 +80,7 @@ fn milestone(status: &Value) -> Option<DeliveryStatus> {
     match status.get("status")?.as_str()? {
         "sent" => Some(DeliveryStatus::Sent),
         "delivered" => Some(DeliveryStatus::Delivered),
-        // A voice message that was played was read.
+        // A voice message that was played counts as read.
         "read" | "played" => Some(DeliveryStatus::Read),
         "failed" => Some(DeliveryStatus::Failed(failure(list(status, "errors")))),
         _ => None,
@@ -134,7 +134,7 @@ fn said(message: &Value, contacts: &[Value]) -> Said {
     }))
 }
 
-/// A text is taken as it is, not cut like what is told of it.
+/// The text itself is not truncated like other fields.
 fn text_body(part: &Value) -> Option<String> {
     part.get("body").and_then(Value::as_str).and_then(body)
 }
@@ -142,7 +142,7 @@ fn text_body(part: &Value) -> Option<String> {
 fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
     let (from, address) = (id(message, "from"), id(message, "from_user_id"));
     let number = from.as_deref().filter(|from| numbers::is_one(from));
-    // Whatever else names the sender is all the provider has.
+    // Any other sender id is all the provider has.
     let address = address.or_else(|| from.clone().filter(|_| number.is_none()));
     let number = number.map(|digits| Number {
         digits: digits.to_owned(),
@@ -176,7 +176,7 @@ fn wanted(part: &Value) -> Option<Wanted> {
     })
 }
 
-/// The title of the option a contact chose, or what they filled in.
+/// The title of the chosen option, or the content of a submitted form.
 fn choice(part: &Value) -> Option<String> {
     let kind = text(part, "type")?;
     let reply = part.get(&kind)?;
@@ -184,7 +184,7 @@ fn choice(part: &Value) -> Option<String> {
     lines([title, text(reply, "response_json")])
 }
 
-/// A contact that was shared, on one line.
+/// A shared contact, on one line.
 fn card(card: &Value) -> Option<String> {
     let of_list = |field: &str, value: &str| list(card, field).iter().filter_map(|entry| text(entry, value)).collect();
     let mut parts: Vec<String> = Vec::new();
@@ -209,7 +209,7 @@ fn order(part: &Value) -> Option<String> {
     lines(std::iter::once(text(part, "text")).chain(items))
 }
 
-/// The kind, and why the provider shows no more of it.
+/// The kind, and the provider's reason for not showing the content.
 fn unknown(kind: &str, message: &Value) -> String {
     let named = text_at(message, &format!("/{kind}/type")).filter(|_| kind == "unsupported");
     let error = list(message, "errors").first();

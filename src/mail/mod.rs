@@ -1,5 +1,5 @@
-//! Mail that the service sends: letters to people, handed to a relay over SMTP. So many wait at once and no more, each is
-//! tried once, and none takes longer than its time: whoever misses one asks again.
+//! Outgoing mail: letters to people, sent to an SMTP relay. The queue is bounded, each letter is attempted once, and
+//! each attempt has a timeout: a person who misses a letter requests another one.
 
 mod relay;
 
@@ -21,29 +21,29 @@ use self::relay::Security;
 use crate::metrics::Metrics;
 use crate::tls;
 
-/// How long a letter may take from its turn on, to the relay's word that it has it.
+/// Timeout of a letter, from its turn to the relay's acceptance.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Letters that wait or are being sent, some kilobytes each. An installation sends a few in an hour: more is somebody
-/// who plays, or a relay that hangs.
+/// Maximum number of letters that wait or are being sent, some kilobytes each. An installation sends a few in an hour:
+/// more means abuse, or a relay that hangs.
 const QUEUE_MAX: u32 = 200;
 
-/// Connections to the relay at once: one that hangs does not hold up the others.
+/// Concurrent connections to the relay: one that hangs does not delay the others.
 const CONNECTIONS_MAX: usize = 4;
 
-/// Where mail is handed over, and from whom it comes.
+/// The relay, and the sender's address.
 #[derive(Clone, Debug)]
 pub struct MailOptions {
     /// The relay.
     pub relay: Relay,
-    /// Who it comes from.
+    /// The sender's address.
     pub from: Mailbox,
-    /// How long a letter may take.
+    /// Timeout of a letter.
     pub send_time_max: Duration,
 }
 
 impl MailOptions {
-    /// With the usual time.
+    /// With the default timeout.
     pub fn new(relay: Relay, from: Mailbox) -> Self {
         Self { relay, from, send_time_max: SEND_TIME_MAX }
     }
@@ -52,21 +52,21 @@ impl MailOptions {
 /// Why a letter was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
-    /// The address of the recipient is none, or the text cannot be written.
+    /// The recipient's address is invalid, or the text cannot be encoded.
     #[error("the letter cannot be written: {0}")]
     Letter(String),
-    /// The relay has not taken it.
+    /// The relay has not accepted it.
     #[error("the relay has not taken it: {0}")]
     Relay(#[from] lettre::transport::smtp::Error),
-    /// It took too long.
+    /// The timeout has expired.
     #[error("the relay took longer than {} s", .0.as_secs_f32())]
     Time(Duration),
-    /// The service goes down.
+    /// The service is shutting down.
     #[error("the service is stopping")]
     Stopping,
 }
 
-/// What is sent to one person: plain text.
+/// A plain-text letter to one person.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Letter {
@@ -75,7 +75,7 @@ pub struct Letter {
     pub text: String,
 }
 
-/// A place in the queue; given back when it is dropped.
+/// A place in the queue; released when dropped.
 pub struct Place(#[allow(dead_code)] OwnedSemaphorePermit);
 
 /// Sends letters. Cheap to clone.
@@ -90,10 +90,10 @@ pub struct Mailer {
 }
 
 impl Mailer {
-    /// Connects to nobody yet.
+    /// Creates the mailer without connecting.
     ///
     /// # Errors
-    /// When the relay's name is none that TLS can check.
+    /// When TLS cannot verify the relay's name.
     pub fn new(options: &MailOptions, figures: Data<Metrics>) -> Result<Self, MailError> {
         tls::install();
         let MailOptions { relay, from, send_time_max } = options;
@@ -122,7 +122,7 @@ impl Mailer {
         })
     }
 
-    /// A place for a letter; none while the queue is full.
+    /// A place for a letter; `None` while the queue is full.
     pub fn place(&self) -> Option<Place> {
         let place = self.places.clone().try_acquire_owned().ok().map(Place);
         if place.is_none() {
@@ -132,17 +132,17 @@ impl Mailer {
         place
     }
 
-    /// Sends a letter: once it is its turn, within its time. What became of it is counted, and a failure is logged.
+    /// Sends a letter once it is its turn, within the timeout. The outcome is counted, and a failure is logged.
     ///
     /// # Errors
-    /// When the relay has not taken it.
+    /// When the relay has not accepted it.
     pub async fn send(&self, _place: Place, letter: Letter) -> Result<(), MailError> {
         let sent = self.hand_over(letter).await;
         match &sent {
             Ok(()) => self.figures.mails.sent(),
             Err(error) => {
                 self.figures.mails.failed();
-                // To whom is nobody's business who reads logs.
+                // The recipient is left out, because logs must not contain personal data.
                 tracing::warn!(%error, "a letter was not sent");
             }
         }
@@ -160,7 +160,7 @@ impl Mailer {
 
     fn written(&self, letter: Letter) -> Result<Message, MailError> {
         let wrong = |error: &dyn std::fmt::Display| MailError::Letter(error.to_string());
-        // The address alone: what somebody is called may be anything.
+        // Only the address: a person's name may contain anything.
         let to = Mailbox::new(None, letter.to.parse().map_err(|error| wrong(&error))?);
         let id = format!("<{}@{}>", uuid(), self.from.email.domain());
         let mut message = Message::builder()
@@ -171,19 +171,19 @@ impl Mailer {
             .header(ContentType::TEXT_PLAIN)
             .body(letter.text)
             .map_err(|error| wrong(&error))?;
-        // RFC 3834: nobody's "I am on holiday" answers it.
+        // RFC 3834: prevents automatic replies.
         let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
         message.headers_mut().insert_raw(automatic);
         Ok(message)
     }
 
-    /// Waits until what is in the queue was sent, no longer than a letter may take.
+    /// Waits until the queue is empty, at most for the timeout of a letter.
     pub async fn settle(&self) {
-        // Told by `close`, if it is so.
+        // If the timeout expires, `close` reports it.
         drop(timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await);
     }
 
-    /// Waits until what is in the queue was sent, no longer than a letter may take; takes none any more.
+    /// Waits until the queue is empty, at most for the timeout of a letter; further letters are refused.
     pub async fn close(&self) {
         let all = timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await;
         if all.is_err() {

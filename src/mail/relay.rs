@@ -1,4 +1,4 @@
-//! The relay that takes the mail, as its URL names it.
+//! The mail relay, parsed from its URL.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,22 +7,22 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// Where mail is submitted (RFC 8314): over TLS from the first byte, and with STARTTLS.
+/// The ports for mail submission (RFC 8314): with TLS from the first byte, and with STARTTLS.
 const PORT_TLS: u16 = 465;
 const PORT_STARTTLS: u16 = 587;
 
-/// How the connection is kept secret.
+/// The encryption of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Security {
-    /// From the first byte.
+    /// TLS from the first byte.
     Tls,
-    /// Before anything is said; a relay that cannot is told nothing.
+    /// STARTTLS before anything is sent; a relay without it gets nothing.
     StartTls,
-    /// Not at all.
+    /// No encryption.
     None,
 }
 
-/// A relay, and who we are there.
+/// A relay, with our credentials there.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Relay {
     pub(super) host: String,
@@ -40,7 +40,8 @@ impl fmt::Debug for Relay {
 impl FromStr for Relay {
     type Err = String;
 
-    /// `smtps://USER:PASSWORD@HOST:PORT`, or `smtp://…` for STARTTLS. Nothing of the text is told: it holds a password.
+    /// Parses `smtps://USER:PASSWORD@HOST:PORT`, or `smtp://…` for STARTTLS. Errors never contain the text, because it
+    /// includes a password.
     fn from_str(text: &str) -> Result<Self, String> {
         const FORM: &str = "must be as smtps://USER:PASSWORD@HOST:PORT, or smtp:// for STARTTLS";
         let url = Url::parse(text).map_err(|_| FORM.to_owned())?;
@@ -52,7 +53,7 @@ impl FromStr for Relay {
         let is_own = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         let security = match (url.scheme(), url.query()) {
             ("smtps", None) => Security::Tls,
-            // Nobody listens on the way to this machine's own.
+            // Connections within this machine cannot be intercepted.
             ("smtp", None) if is_own => Security::None,
             ("smtp", None | Some("tls=required")) => Security::StartTls,
             ("smtp", Some("tls=none")) => Security::None,

@@ -1,4 +1,5 @@
-//! What a bucket answers, bounded: the store's client reads lists and errors whole, however long they are.
+//! Limits the size of a bucket's responses: the store's client reads lists and errors completely, however long they
+//! are.
 
 use std::pin::Pin;
 
@@ -11,17 +12,17 @@ use object_store::client::{
 
 use crate::tls;
 
-/// Bytes of an answer that is no file: a list of a thousand names has some hundred KiB.
+/// Maximum size of a response that is not a file: a list of a thousand names has some hundred KiB.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Makes clients that read no more than that.
+/// Creates clients with this limit.
 #[derive(Debug, Default)]
 pub(super) struct Bounding(ReqwestConnector);
 
 #[derive(Debug)]
 struct Bounded(HttpClient);
 
-/// An answer that is longer.
+/// The response exceeds the limit.
 #[derive(Debug, thiserror::Error)]
 #[error("the bucket's answer is longer than {ANSWER_BYTES_MAX} bytes")]
 struct TooLong;
@@ -36,7 +37,7 @@ impl HttpConnector for Bounding {
 type Answered<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
 
 impl HttpService for Bounded {
-    // As the trait's macro writes it.
+    // The signature that the trait's macro generates.
     fn call<'life0, 'async_trait>(&'life0 self, request: HttpRequest) -> Answered<'async_trait>
     where
         'life0: 'async_trait,
@@ -47,7 +48,7 @@ impl HttpService for Bounded {
             let asks_for_file = request.method() == "GET" && !is_list;
             let response = self.0.execute(request).await?;
             if asks_for_file && response.status().is_success() {
-                // Handed on piece by piece.
+                // A file is streamed.
                 return Ok(response);
             }
             let (head, body) = response.into_parts();
@@ -74,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers without an end, under this status.
+    /// A server whose response never ends, with this status.
     async fn endless(status: &'static str) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let address = listener.local_addr().expect("an address");

@@ -1,8 +1,8 @@
-//! The disk, shared by company: a company that sends many files at once waits for its own, and no other company waits.
+//! Shares the disk between companies: a company that sends many files at once waits for its own, and no other company
+//! waits.
 //!
-//! What is written to a disk keeps a processor busy as well, and a file that is synced stands before the journal in the
-//! disk's queue. So a company writes one piece at a time, and all of them together no more than leaves the threads that
-//! serve their turn on a processor.
+//! Writing to a disk also occupies a processor, and the sync of a file is ahead of the journal's in the disk's queue.
+//! So each company writes one chunk at a time, and all companies together leave processor time for the serving threads.
 
 use std::io;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::scheduler::{Permit, Scheduler, Shares, Weight};
 use tokio::task::spawn_blocking;
 
-/// Pieces that are written at a time, if there are as many processors; and of one company.
+/// Chunks that are written at a time, if there are as many processors; in total and per company.
 const AT_ONCE_MAX: usize = 4;
 const COMPANY_AT_ONCE: usize = 1;
 
-/// Pieces of a company that wait: as many as it can have uploads under way.
+/// Waiting chunks per company: as many as it can have uploads.
 const COMPANY_WAITING_MAX: usize = 4096;
 
-/// How long a piece waits for its turn. A disk that is slower is as good as away.
+/// How long a chunk waits for its turn. A slower disk counts as unavailable.
 const TURN_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Leave to write, by company. Cheap to clone.
+/// Permits to write, by company. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Disk(Arc<Scheduler>);
 
@@ -35,18 +35,18 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// A company's leave to write, for as long as it is held.
+    /// A company's permit to write, released when dropped.
     ///
     /// # Errors
-    /// In words, when it was not its turn in time.
+    /// A message, when the turn did not come in time.
     pub(super) async fn permit(&self, company: CompanyId) -> Result<Permit, String> {
         self.0.permit(company, Weight::Light).await.map_err(|denied| denied.to_string())
     }
 
-    /// Does a piece of a company's work on a thread that may wait for the disk.
+    /// Runs a company's disk operation on a blocking thread.
     ///
     /// # Errors
-    /// In words, when it was not its turn in time, or the disk refuses.
+    /// A message, when the turn did not come in time, or the disk reports an error.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         company: CompanyId,
@@ -55,7 +55,7 @@ impl Disk {
         let permit = self.permit(company).await?;
         let working = spawn_blocking(move || {
             let done = work();
-            // The permit lasts as long as the work, even when its caller has gone.
+            // The permit is held until the operation ends, even if its caller was dropped.
             drop(permit);
             done
         });

@@ -1,34 +1,34 @@
-//! What can go wrong with a file.
+//! Errors of files.
 
 use std::io;
 
-/// Why the store cannot be opened.
+/// Why the store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The folder cannot be used.
+    /// The folder is not usable.
     #[error("the media folder: {0}")]
     Folder(#[from] io::Error),
-    /// The store's address or its credentials are not accepted.
+    /// The store's URL or its credentials are invalid.
     #[error("the media store: {0}")]
     Store(String),
-    /// The database cannot answer.
+    /// The database did not answer.
     #[error(transparent)]
     Database(#[from] hotline_persistence::Error),
 }
 
-/// Why a file is not taken: it is the file's fault, and always will be.
+/// Why a file is refused. The cause is the file itself, so a retry does not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It has no bytes.
+    /// It is empty.
     #[error("the file is empty")]
     Empty,
-    /// It has more bytes than are taken.
+    /// It exceeds the maximum size.
     #[error("the file is larger than {0} bytes")]
     TooLarge(u64),
-    /// Nothing tells what it is.
+    /// Its type cannot be determined.
     #[error("the type of the file cannot be determined: its name has no extension, and its part no Content-Type")]
     TypeUnknown,
-    /// It is not what it is said to be.
+    /// Its content does not match the declared type.
     #[error("the content of the file contradicts its declared type")]
     TypeMismatch,
 }
@@ -36,35 +36,35 @@ pub enum Refused {
 /// Why a file was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError<E> {
-    /// The stream it came from failed.
+    /// The source stream failed.
     #[error("the file broke off: {0}")]
     Source(E),
-    /// The file is not taken.
+    /// The file was refused.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Nothing can be stored now.
+    /// The store is unavailable.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
-/// Nothing can be stored now; later it may work.
+/// Nothing can be stored at present; a retry may succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unavailable {
-    /// What keeps files does not take it.
+    /// The store reported an error.
     #[error("the file cannot be stored now: {0}")]
     Store(String),
-    /// The space that is left is kept for what is more important.
+    /// The remaining disk space is reserved.
     #[error("the file cannot be stored now: the disk is nearly full")]
     DiskFull,
 }
 
-/// A file that is not there to be read.
+/// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is none.
+    /// It does not exist.
     #[error("there is no such file")]
     NotFound,
-    /// Nothing can be read now; later it may work.
+    /// The store is unavailable; a retry may succeed.
     #[error("the file cannot be read now: {0}")]
     Unavailable(String),
 }

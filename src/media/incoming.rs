@@ -1,4 +1,4 @@
-//! Where files are while they come in: on disk, never whole in memory, in a folder that is emptied at every start.
+//! Incoming files: on disk, never completely in memory, in a folder that is emptied at every start.
 
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -18,22 +18,22 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use super::disk::Disk;
 use super::space::{Full, Space};
 
-/// The mode of the folders of files.
+/// Permissions of the folders.
 const PRIVATE: u32 = 0o700;
 
-/// Bytes that are read from disk at once: enough that the disk is not asked too often, and 50 readers take 3 MiB.
+/// Bytes per read from disk: large enough to limit the number of reads, and 50 readers use only 3 MiB.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Bytes that are written to disk at once: few enough that the next file of the company waits only briefly.
+/// Bytes per write to disk: small enough that the company's next file waits only briefly.
 const WRITE_BYTES: usize = 128 * 1024;
 
-/// What every name in the folder begins with.
+/// Prefix of every file name in the folder.
 const NAME_PREFIX: &str = "arriving-";
 
-/// Bytes that are asked of the disk at once: what a file that is refused early may have reached below the floor.
+/// Disk space is reserved in steps of this size, which limits how far a refused file can go below the floor.
 const SPACE_STEP_BYTES: u64 = 256 * 1024;
 
-/// The folder. Cheap to clone.
+/// The folder of incoming files. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Incoming {
     folder: Arc<Path>,
@@ -41,36 +41,36 @@ pub struct Incoming {
     disk: Disk,
 }
 
-/// Why a stream was not taken whole.
+/// Why a stream was not stored completely.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cut<E> {
-    /// The stream itself failed.
+    /// The source stream failed.
     Source(E),
-    /// It is longer than it may be.
+    /// It exceeds the maximum length.
     TooLong,
-    /// It could not be written here.
+    /// It could not be written.
     Disk(String),
-    /// There is not enough space left for it.
+    /// There is not enough disk space.
     Full,
 }
 
-/// A file that came in; gone again when this is dropped.
+/// A file on disk; deleted when this is dropped.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) path: TempPath,
     pub(super) file: File,
     pub(super) size: u64,
-    /// How it begins.
+    /// The beginning of its content.
     pub(super) head: Bytes,
 }
 
 impl Incoming {
-    /// The folder under this one, empty. The caller makes sure that no other process uses it.
+    /// Opens and empties the subfolder of `folder`. The caller ensures that no other process uses it.
     pub(super) fn open(folder: &Path, space: Space, disk: Disk) -> io::Result<Self> {
         let folder = folder.join("incoming");
-        // It holds what people send to each other: nobody else's to read.
+        // It contains private messages of people, so no other user may read it.
         std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
-        // Also where the umask, or an earlier release, set other permissions.
+        // Also if the umask or an earlier release has set other permissions.
         for folder in folder.ancestors().take(2) {
             std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
         }
@@ -80,7 +80,7 @@ impl Incoming {
         Ok(Self { folder: folder.into(), space, disk })
     }
 
-    /// Writes a stream of this company's to a file of at most `bytes_max`, whose first `head_bytes` are kept.
+    /// Writes a company's stream to a file of at most `bytes_max`, and keeps its first `head_bytes` in memory.
     pub(super) async fn take<E>(
         &self,
         company: CompanyId,
@@ -101,8 +101,8 @@ impl Incoming {
         Ok(Arrived { path, file, size, head: head.freeze() })
     }
 
-    /// Lays a stream of this company's, of at most `bytes_max`, aside, and answers it from the beginning. `see` is shown
-    /// every chunk. Nothing of it is left behind, not even by a process that is killed: the file has no name.
+    /// Spools a company's stream of at most `bytes_max` to disk, and replays it from the beginning. Every chunk is
+    /// passed to `see`. The file has no name, so nothing remains, even if the process is killed.
     pub(crate) async fn lay_aside<E>(
         &self,
         company: CompanyId,
@@ -117,7 +117,7 @@ impl Incoming {
         Ok(chunks(file).boxed())
     }
 
-    /// Writes a stream to a file, and answers how long it is.
+    /// Copies a stream to a file, and returns its length.
     async fn copy<E>(
         &self,
         company: CompanyId,
@@ -152,7 +152,7 @@ impl Incoming {
         Ok((File::from_std(file), size))
     }
 
-    /// Writes what was gathered, and answers the file and the memory, empty.
+    /// Writes the buffer; returns the file and the empty buffer.
     async fn write<E>(
         &self,
         company: CompanyId,
@@ -168,7 +168,7 @@ impl Incoming {
     }
 }
 
-/// The chunks of a file from where it is.
+/// The chunks of a file from its current position.
 fn chunks(file: File) -> impl Stream<Item = io::Result<Bytes>> {
     futures_util::stream::try_unfold(file, |mut file| async move {
         let mut chunk = BytesMut::with_capacity(READ_BYTES);
@@ -182,7 +182,7 @@ pub(super) async fn rewind(file: &mut File) -> io::Result<()> {
 }
 
 impl Arrived {
-    /// The name of its file within the folder.
+    /// The file's name within the folder.
     pub(super) fn name(&self) -> Option<PathBuf> {
         self.path.file_name().map(PathBuf::from)
     }

@@ -1,30 +1,30 @@
-//! What a file is: by its content first, then by what its sender says, then by its name.
+//! Determines a file's type: from its content first, then from the declared type, then from its name.
 
 use super::error::Refused;
 
-/// Bytes from the beginning of a file that are looked at. Every signature lies within.
+/// How many bytes from the beginning are examined. All signatures are within this range.
 pub(super) const HEAD_BYTES: usize = 8 * 1024;
 
-/// Characters of a type: RFC 6838 allows 127 on each side of the slash.
+/// Maximum length of a type: RFC 6838 allows 127 on each side of the slash.
 const TYPE_CHARACTERS_MAX: usize = 255;
 
-/// What is said of a file by those who send it.
+/// What the sender declares about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// The content type that came with it.
+    /// The content type.
     pub mime_type: Option<String>,
-    /// Its name.
+    /// The file name.
     pub file_name: Option<String>,
 }
 
-/// The type of what is just bytes.
+/// The type of unspecified bytes.
 const BYTES: &str = "application/octet-stream";
 
-/// Types that say nothing.
+/// Types without information.
 const NOTHING: &[&str] =
     &["application/octet-stream", "binary/octet-stream", "application/x-unknown", "unknown/unknown"];
 
-/// Types a recorder may hold sound or pictures in: the content alone does not say which.
+/// Container formats for audio or video: the content alone does not tell which.
 const FOR_SOUND_OR_PICTURES: &[&str] = &[
     "video/mp4",
     "video/webm",
@@ -36,19 +36,19 @@ const FOR_SOUND_OR_PICTURES: &[&str] = &[
     "audio/ogg",
 ];
 
-/// Forms that many documents are made in: of those the sender knows more than the content shows.
+/// Container formats of documents: the sender knows more than the content shows.
 const FOR_DOCUMENTS: &[&str] =
     &["application/zip", "application/x-ole-storage", "application/gzip", "text/xml", "text/plain"];
 
-/// The type of a file that begins so.
+/// The type of a file with this beginning.
 ///
 /// # Errors
-/// [`Refused::TypeUnknown`] when nothing tells it, [`Refused::TypeMismatch`] when the content is of another category
-/// than what is said of it.
+/// [`Refused::TypeUnknown`] when it cannot be determined, [`Refused::TypeMismatch`] when the content belongs to another
+/// category than the declared type.
 pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, Refused> {
     let said = declared.mime_type.as_deref().and_then(essence).or_else(|| by_name(declared.file_name.as_deref()?));
     match (by_content(head), said) {
-        // Who gives it a type that says nothing, or a name whose ending nobody knows, has said what it is: just bytes.
+        // A declared type without information, or an unknown extension, means unspecified bytes.
         (None, None) if declared.mime_type.as_deref().is_some_and(is_type) || has_ending(declared) => {
             Ok(BYTES.to_owned())
         }
@@ -61,7 +61,7 @@ pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, Refused> {
     }
 }
 
-/// What kinds of file there are. A difference within one is accepted.
+/// Categories of types. A difference within a category is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Category {
     Image,
@@ -81,7 +81,7 @@ impl Category {
     }
 }
 
-/// Whether what is said goes further than what the content shows, and does not contradict it.
+/// Whether the declared type is more specific than the content shows, and does not contradict it.
 fn says_more(content: &str, said: &str) -> bool {
     if FOR_SOUND_OR_PICTURES.contains(&content) {
         let is_heard_or_seen = matches!(Category::of(said), Category::Audio | Category::Video);
@@ -93,27 +93,27 @@ fn says_more(content: &str, said: &str) -> bool {
     let is_known_by_content = infer::is_mime_supported(said);
     FOR_DOCUMENTS.contains(&content)
         && Category::of(said) == Category::Document
-        // A text that is called a PDF is a text. A package that is called one of its kinds may be that.
+        // Text that is declared as PDF is still text. A package that is declared as one of its kinds may be that.
         && (content != "text/plain" || !is_known_by_content)
 }
 
-/// What the content is, if it shows.
+/// The type that the content shows, if any.
 fn by_content(head: &[u8]) -> Option<&'static str> {
     match infer::get(head).map(|found| found.mime_type()) {
-        // The same in the words others use.
+        // Normalizes other names of the same types.
         Some("audio/m4a") => Some("audio/mp4"),
         Some("video/x-m4v") => Some("video/mp4"),
         Some("audio/opus") => Some("audio/ogg"),
         Some("audio/x-wav") => Some("audio/wav"),
         Some("audio/x-flac") => Some("audio/flac"),
-        // A signature that many texts begin with by chance says nothing.
+        // Signatures that texts often begin with by chance are ignored.
         Some("application/octet-stream") => None,
         Some(found) => Some(found),
         None => is_text(head).then_some("text/plain"),
     }
 }
 
-/// Whether these bytes are text: UTF-8 without the control characters no text has.
+/// Whether these bytes are text: UTF-8 without the control characters that texts do not contain.
 fn is_text(head: &[u8]) -> bool {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -132,13 +132,13 @@ fn by_name(name: &str) -> Option<String> {
     mime_guess::from_path(name).first_raw().and_then(essence)
 }
 
-/// A type without its parameters; none when it says nothing, or is none.
+/// The type without its parameters; `None` when it is invalid or has no information.
 fn essence(mime_type: &str) -> Option<String> {
     let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     (is_type(&essence) && !NOTHING.contains(&essence.as_str())).then_some(essence)
 }
 
-/// Whether a text is a type, whatever it says.
+/// Whether a text has the form of a type.
 fn is_type(text: &str) -> bool {
     let text = text.split(';').next().unwrap_or_default().trim();
     let is_word = |word: &str| {
@@ -149,15 +149,15 @@ fn is_type(text: &str) -> bool {
     is_one && text.len() <= TYPE_CHARACTERS_MAX
 }
 
-/// Whether the name has an ending.
+/// Whether the name has an extension.
 fn has_ending(declared: &Declared) -> bool {
     let name = declared.file_name.as_deref().map(std::path::Path::new);
     name.and_then(std::path::Path::extension).is_some_and(|ending| !ending.is_empty())
 }
 
-/// The usual ending of a type's files.
+/// The usual extension of a type's files.
 pub(super) fn extension(mime_type: &str) -> Option<&'static str> {
-    // The first in the alphabet is not the usual one of these.
+    // For these, the first in alphabetical order is not the usual one.
     match mime_type {
         "image/jpeg" => Some("jpg"),
         "text/plain" => Some("txt"),
@@ -179,7 +179,7 @@ mod tests {
     const ZIP: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0";
     const NOISE: &[u8] = &[0x00, 0x9c, 0xff, 0x01, 0x80, 0x00, 0x17];
 
-    /// The head of a film or a recording: long enough to be looked at.
+    /// The head of a film or a recording, long enough to be examined.
     fn webm() -> Vec<u8> {
         let mut webm =
             b"\x1a\x45\xdf\xa3\x9fB\x86\x81\x01B\xf7\x81\x01B\xf2\x81\x04B\xf3\x81\x08B\x82\x84webm".to_vec();

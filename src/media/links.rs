@@ -1,8 +1,8 @@
-//! Signed addresses of files: each gives access to one file for a limited time and cannot be forged.
+//! Signed URLs of files: each gives access to one file for a limited time and cannot be forged.
 //!
-//! `/media/{company}/{id}?name=…&type=…&expires=…&signature=…`. The signature (HMAC-SHA-256) covers everything else,
-//! so a file is served without asking a database what it is and whose: also during an outage, and never to another
-//! company. The name is in the query because paths are logged and names may be private.
+//! `/media/{company}/{id}?name=…&type=…&expires=…&signature=…`. The signature (HMAC-SHA-256) covers everything else, so
+//! files are served without a database look-up: even during an outage, and never to another company. The name is in the
+//! query because paths are logged and names may be private.
 
 use std::sync::Arc;
 
@@ -13,52 +13,53 @@ use hotline_persistence::tables::installation_keys::InstallationKey;
 use hotline_persistence::tables::media::StoredMedia;
 use sha2::Sha256;
 
-/// Where files are served.
+/// The path of files.
 pub const PATH: &str = "/media/{company}/{id}";
 
-/// Seconds between two expiries: a file keeps its address for so long, and so its place in a browser's cache.
+/// Expiry times are rounded to this many seconds: a file keeps its URL, and thus its entry in a browser's cache, for
+/// that long.
 const STEP_S: i64 = 3600;
 
-/// Makes and checks addresses. Cheap to clone.
+/// Creates and verifies URLs. Cheap to clone.
 #[derive(Clone)]
 pub struct Links {
     inner: Arc<Inner>,
-    /// What stands before the path; nothing: the path alone is given.
+    /// The origin before the path; if empty, URLs are relative.
     public_url: Arc<str>,
 }
 
 struct Inner {
-    /// Has the key, and nothing else yet.
+    /// Initialized with the key.
     keyed: Hmac<Sha256>,
     valid_for: TimeDelta,
 }
 
-/// What an address says of its file.
+/// The claims of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Whose it is.
+    /// The company of the file.
     pub company: CompanyId,
-    /// Which.
+    /// The file's id.
     pub id: String,
-    /// Its name.
+    /// The file's name.
     pub name: String,
-    /// Its type.
+    /// The file's type.
     pub mime_type: String,
-    /// Until when the address is good, in seconds since 1970.
+    /// The expiry of the URL, in seconds since 1970.
     pub expires: i64,
 }
 
-/// Why an address is not served.
+/// Why a URL is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bad {
-    /// It was never made here.
+    /// The signature is invalid.
     Forged,
-    /// Its time is over.
+    /// The URL has expired.
     Expired,
 }
 
 impl Links {
-    /// Where others reach the service, if that was said.
+    /// The public URL of the service, if configured.
     pub(super) fn public_url(&self) -> Option<&str> {
         Some(&*self.public_url).filter(|url| !url.is_empty())
     }
@@ -68,7 +69,7 @@ impl Links {
         Self { inner: Arc::new(Inner { keyed: Hmac::new(&key.into()), valid_for }), public_url }
     }
 
-    /// The same with another origin before the path, where none is set up.
+    /// The same with another origin before the path, unless one is configured.
     pub fn at(&self, origin: impl FnOnce() -> Option<String>) -> Self {
         if !self.public_url.is_empty() {
             return self.clone();
@@ -76,12 +77,12 @@ impl Links {
         Self { public_url: origin().unwrap_or_default().into(), ..self.clone() }
     }
 
-    /// What addresses begin with; nothing: they are paths.
+    /// The origin of URLs; if empty, they are relative.
     pub fn site(&self) -> &str {
         &self.public_url
     }
 
-    /// A fresh address of a file.
+    /// A fresh URL of a file.
     pub fn url(&self, company: CompanyId, media: &StoredMedia, now: DateTime<Utc>) -> String {
         let claim = Claim {
             company,
@@ -99,10 +100,10 @@ impl Links {
         format!("{}/media/{company}/{}?{query}", self.public_url, claim.id)
     }
 
-    /// Whether an address was made here and is good still. The signature is compared in constant time.
+    /// Verifies a URL. The signature is compared in constant time.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it is refused.
     pub fn check(&self, claim: &Claim, signature: &str, now: DateTime<Utc>) -> Result<(), Bad> {
         let signature = hex::decode(signature).map_err(|_| Bad::Forged)?;
         self.mac(claim).verify_slice(&signature).map_err(|_| Bad::Forged)?;
@@ -112,7 +113,7 @@ impl Links {
     fn mac(&self, claim: &Claim) -> Hmac<Sha256> {
         let mut mac = self.inner.keyed.clone();
         let (company, expires) = (claim.company.to_string(), claim.expires.to_string());
-        // Each with its length, so that nothing can move from one to the next.
+        // Each part is prefixed with its length, so that no byte can move from one part to the next.
         for part in [company.as_str(), &claim.id, &claim.name, &claim.mime_type, &expires] {
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());

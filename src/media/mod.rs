@@ -1,9 +1,9 @@
 //! Media: the files of messages.
 //!
-//! A file comes in on disk ([`Media::receive`]), is looked at, and is stored ([`Media::publish`]) before the message
-//! that names it is journaled: a message never names a file that is not there. A file that no message came to name is
-//! removed by the sweep. A message's deletion takes its file along. In between, whoever may read the message gets an
-//! address of the file that is good for a while ([`Links`]).
+//! An incoming file is written to disk and examined ([`Media::receive`]), and stored ([`Media::publish`]) before the
+//! message that refers to it is journaled: a message never refers to a missing file. A file to which no message refers
+//! is removed by the sweep. Deleting a message also deletes its file. In between, everyone who may read the message
+//! gets a URL of the file that is valid for a while ([`Links`]).
 
 mod answers;
 mod disk;
@@ -47,41 +47,39 @@ use space::Space;
 use storage::Storage;
 pub use storage::StoreUrl;
 
-/// Bytes of a file, unless the installation says otherwise.
+/// Default maximum size of a file.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// How long an address of a file is good, unless the installation says otherwise. As long as the answers that retries
-/// are given are kept, so that those hold good addresses too.
+/// Default validity of a URL. As long as responses are recorded for retries, so that these contain valid URLs too.
 pub const LINK_VALID_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// How often files without a message are looked for. What is left to do then is done in small steps.
+/// How often the sweep runs. It works in small steps.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// Longest a file may take from here to where it is stored. A network that is slower is away.
+/// Maximum time for storing a file. A slower network counts as unavailable.
 const PUBLISH_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Bytes that stay free on the disk, unless the installation says otherwise: room for the journal and the database, and
-/// for somebody to notice.
+/// Default of the free space on disk: reserved for the journal and the database, and for time to react.
 pub const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 
-/// How files are kept.
+/// The settings of media.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where they are while they come in, and, unless `store` says otherwise, for good.
+    /// The folder of incoming files, and of stored files unless `store` is set.
     pub folder: PathBuf,
-    /// Where they are stored instead.
+    /// The bucket for stored files.
     pub store: Option<StoreUrl>,
-    /// Bytes of one.
+    /// Maximum size of a file.
     pub bytes_max: u64,
-    /// Scheme, host and port under which others reach the service; none: addresses are paths.
+    /// Scheme, host and port under which clients reach the service; `None`: URLs are relative.
     pub public_url: Option<String>,
-    /// How long an address is good.
+    /// Validity of a URL.
     pub link_valid_for: Duration,
-    /// How often what belongs to no message is looked for.
+    /// Interval of the sweep.
     pub sweep_every: Duration,
-    /// Bytes that stay free on the disk: files that would take of them are refused. 0: none.
+    /// Free space on disk: files that would reduce it below this are refused. 0: no limit.
     pub free_bytes_min: u64,
-    /// Folders whose disks are watched for that, besides the one files come into.
+    /// Further folders whose disks must have that free space.
     pub watched: Vec<PathBuf>,
 }
 
@@ -101,7 +99,7 @@ impl Options {
     }
 }
 
-/// The files of every company. Cheap to clone.
+/// The files of all companies. Cheap to clone.
 #[derive(Clone)]
 pub struct Media(Arc<Inner>);
 
@@ -112,11 +110,11 @@ struct Inner {
     links: Links,
     sweep_every: Duration,
     sweep_asked: Notify,
-    /// Where work goes on that must not end with its caller.
+    /// The runtime for work that must not be cancelled with its caller.
     background: Handle,
 }
 
-/// A file that came in and is what it should be, but is not stored yet; gone again when this is dropped.
+/// An uploaded file that was examined and is not stored yet; deleted when this is dropped.
 #[derive(Debug)]
 pub struct Upload {
     arrived: Arrived,
@@ -125,10 +123,10 @@ pub struct Upload {
 }
 
 impl Media {
-    /// Opens the store. The caller makes sure that no other process uses the folder.
+    /// Opens the store. The caller ensures that no other process uses the folder.
     ///
     /// # Errors
-    /// When the folder cannot be used, the store's address is none, or the database cannot answer.
+    /// When the folder cannot be used, the store's URL is invalid, or the database cannot answer.
     pub async fn open(
         options: Options,
         db: impl Database<'_>,
@@ -159,30 +157,30 @@ impl Media {
         })))
     }
 
-    /// Bytes of a file.
+    /// Maximum size of a file.
     pub fn bytes_max(&self) -> u64 {
         self.0.bytes_max
     }
 
-    /// Where files are while they come in.
+    /// The folder of incoming files.
     pub fn incoming(&self) -> &Incoming {
         &self.0.incoming
     }
 
-    /// Where others reach the service, if that was said.
+    /// The public URL of the service, if configured.
     pub fn public_url(&self) -> Option<&str> {
         self.links().public_url()
     }
 
-    /// Makes addresses of files.
+    /// Creates URLs of files.
     pub fn links(&self) -> &Links {
         &self.0.links
     }
 
-    /// Takes a file of this company's in: it is on disk then, and known to be what it is said to be.
+    /// Receives a company's file: writes it to disk, and checks that its content matches its declared type.
     ///
     /// # Errors
-    /// Why it is not taken.
+    /// Why it is refused.
     pub async fn receive<E>(
         &self,
         company: CompanyId,
@@ -204,8 +202,8 @@ impl Media {
         Ok(Upload { arrived, mime_type, file_name })
     }
 
-    /// Stores a file that was taken in: it outlives a crash then. The message that names it must be journaled within
-    /// the hour; a file that none names is removed.
+    /// Stores a received file durably. The message that refers to it must be journaled within the hour; otherwise the
+    /// file is removed.
     ///
     /// # Errors
     /// When it cannot be stored now.
@@ -214,13 +212,13 @@ impl Media {
         let stored = StoredMedia { id: MediaId::new(Utc::now()), mime_type, file_name, size: arrived.size };
         let media = self.clone();
         let id = stored.id.clone();
-        // What has begun ends: half a file at a store of somebody else's would stay there unseen.
+        // Runs to its end: an incomplete upload to a bucket would remain there unseen.
         let (publishes, published) = oneshot::channel();
         let unnamed = stored.clone();
         drop(self.0.background.spawn(async move {
             let putting = media.0.place.put(company, &id, arrived);
             let put = tokio::time::timeout(PUBLISH_TIME_MAX, putting).await;
-            // The request that was to name the file has gone.
+            // The request whose message was to refer to the file has gone.
             if let Err(Ok(Ok(()))) = publishes.send(put) {
                 media.discard(company, &[unnamed]);
             }
@@ -233,8 +231,8 @@ impl Media {
         }
     }
 
-    /// Removes files that no message names, and that none ever will: what named them was refused. It is not waited
-    /// for; should it fail, the sweep comes by.
+    /// Removes files to which no message refers or ever will, because the command was refused. Runs in the background;
+    /// if it fails, the sweep removes them.
     pub fn discard(&self, company: CompanyId, files: &[StoredMedia]) {
         let files: Vec<_> = files.iter().map(|file| (company, file.id.clone())).collect();
         if files.is_empty() {
@@ -248,10 +246,10 @@ impl Media {
         }));
     }
 
-    /// Takes a file in and stores it: [`Media::receive`], then [`Media::publish`].
+    /// Receives and stores a file: [`Media::receive`], then [`Media::publish`].
     ///
     /// # Errors
-    /// Why it is not taken, or not stored.
+    /// Why it is refused, or could not be stored.
     pub async fn store<E>(
         &self,
         company: CompanyId,
@@ -262,10 +260,10 @@ impl Media {
         Ok(self.publish(company, upload).await?)
     }
 
-    /// A file of a company, or a range of its bytes, as a stream.
+    /// Reads a company's file, or a range of it, as a stream.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it cannot be read.
     pub async fn read(
         &self,
         company: CompanyId,
@@ -275,10 +273,10 @@ impl Media {
         self.0.place.get(company, id, range).await
     }
 
-    /// How many bytes a file of a company has.
+    /// The size of a company's file in bytes.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it cannot be read.
     pub async fn size(&self, company: CompanyId, id: &MediaId) -> Result<u64, ReadError> {
         self.0.place.size(company, id).await
     }

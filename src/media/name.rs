@@ -1,11 +1,11 @@
-//! File names, as they are kept and shown.
+//! Normalization of file names.
 
 use super::kind;
 
-/// Characters of a name, as of every name in the API.
+/// Maximum length of a name, as of every name in the API.
 const CHARACTERS_MAX: usize = 255;
 
-/// A name without folders and without what no screen should show; one is made when nothing is left.
+/// A name without folders and unprintable characters; a default name when nothing is left.
 pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
     let last = declared.unwrap_or_default().rsplit(['/', '\\']).next().unwrap_or_default();
     let shown: String = last.chars().filter(|character| is_shown(*character)).take(CHARACTERS_MAX).collect();
@@ -17,8 +17,8 @@ pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
     format!("file{}", extension.unwrap_or_default())
 }
 
-/// No control characters, which break headers and tables, and none that turn the direction of writing, which make
-/// `exe.png` of `gnp.exe`.
+/// Excludes control characters, which break headers and tables, and bidirectional controls, which display `gnp.exe` as
+/// `exe.png`.
 fn is_shown(character: char) -> bool {
     let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !character.is_control() && !turns

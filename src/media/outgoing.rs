@@ -1,4 +1,4 @@
-//! Files on their way to a provider.
+//! Files for providers.
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt};

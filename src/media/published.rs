@@ -1,4 +1,4 @@
-//! Files between their storing and the message that names them.
+//! Stored files to which no message refers yet.
 
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
@@ -6,7 +6,7 @@ use hotline_persistence::tables::media::StoredMedia;
 
 use super::{Media, Unavailable, Upload};
 
-/// Files that are stored, and that no message names yet. Dropped, they are removed.
+/// Stored files to which no message refers yet. Dropping this removes them.
 #[must_use]
 pub struct Published {
     media: Media,
@@ -15,7 +15,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// Stores files of one message or job, one after the other, or none of them.
+    /// Stores the files of one message or job, all or none.
     ///
     /// # Errors
     /// When one cannot be stored now; those before it are removed.
@@ -27,13 +27,14 @@ impl Published {
         Ok(published)
     }
 
-    /// What they are.
+    /// The files.
     pub fn files(&self) -> &[StoredMedia] {
         &self.files
     }
 
-    /// Waits for the command whose message is to name them. What is refused for certain names none; of what is done
-    /// `names` says which. Should nobody wait for the end, or nobody know it, they stay: the sweep comes by.
+    /// Waits for the command whose message is to refer to the files. If it was certainly refused, no message refers to
+    /// any of them; if it succeeded, `names` tells which ones are used. If the wait is cancelled or the outcome is
+    /// unknown, all files stay, and the sweep removes unused ones.
     ///
     /// # Errors
     /// Why the command is refused.

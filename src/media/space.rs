@@ -1,9 +1,9 @@
-//! The floor under the disk: files are refused before the journal and the database run out of space.
+//! The floor of free disk space: files are refused before the journal and the database run out of space.
 //!
-//! Files are what anybody may send in any amount; what was answered must always find room in the journal. So no file is
-//! taken in while less than the floor is free, whoever sends it: a visitor, a company, a provider. The disk is asked
-//! again and again, and what was written since is counted in between: however many files come in at once, they reach the
-//! floor and not the ground.
+//! Anyone may send files in any amount, but acknowledged changes must always find room in the journal. So no file is
+//! received while less than the floor is free, whoever sends it: a visitor, a company or a provider. The free space is
+//! read repeatedly, and the bytes written since the last reading are subtracted: however many files arrive at once,
+//! they can reach the floor, but not use up the disk.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use nix::sys::statvfs::statvfs;
 use tokio::task::spawn_blocking;
 
-/// How long an answer of the disk is taken for true: others write to it as well.
+/// How long a reading of the free space is used: other programs also write to the disk.
 const TRUE_FOR: Duration = Duration::from_secs(1);
 
-/// The disks that are watched. Cheap to clone.
+/// The monitored disks. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Space(Arc<Inner>);
 
-/// Asks the disks of folders how many bytes are free.
+/// Returns the free bytes on the disks of these folders.
 type Ask = dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync;
 
 struct Inner {
@@ -30,16 +30,16 @@ struct Inner {
     seen: Mutex<Seen>,
 }
 
-/// What was seen when the disk was asked.
+/// The last reading.
 #[derive(Default)]
 struct Seen {
     at: Option<Instant>,
-    /// Bytes that may be written.
+    /// Bytes that may still be written.
     left: u64,
     is_full: bool,
 }
 
-/// There is less space than the floor.
+/// There is less free space than the floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Space {
 }
 
 impl Space {
-    /// So much must stay free on the disk of each of these folders.
+    /// Monitors the disk of each of these folders; this many bytes must stay free.
     pub(super) fn of(folders: Vec<PathBuf>, free_bytes_min: u64) -> Self {
         Self::told_by(folders, free_bytes_min, free_bytes)
     }
@@ -63,20 +63,20 @@ impl Space {
         Self(Arc::new(Inner { folders, free_bytes_min, free: Box::new(free), seen: Mutex::default() }))
     }
 
-    /// So many bytes are about to be written.
+    /// Reserves space for bytes that will be written.
     ///
     /// # Errors
-    /// When they would reach below the floor.
+    /// When this would go below the floor.
     pub(super) async fn take(&self, bytes: u64) -> Result<(), Full> {
         if self.0.free_bytes_min == 0 || self.take_seen(bytes, TRUE_FOR) {
             return Ok(());
         }
         let space = self.clone();
-        // A network's disk may take its time.
+        // A network disk may take its time.
         let looked = spawn_blocking(move || space.look()).await;
         match looked {
             Ok(Ok(())) => {}
-            // Who cannot say what is free may have room: writing tells.
+            // If the free space is unknown, there may be enough: writing will tell.
             Ok(Err(error)) => {
                 tracing::debug!(%error, "nobody can tell how much space is free");
                 return Ok(());
@@ -86,7 +86,7 @@ impl Space {
         if self.take_seen(bytes, Duration::MAX) { Ok(()) } else { Err(Full) }
     }
 
-    /// Takes of what was seen to be free, if that was not too long ago.
+    /// Reserves from the last reading, if that is recent enough.
     fn take_seen(&self, bytes: u64, true_for: Duration) -> bool {
         let mut seen = self.seen();
         let is_true = seen.at.is_some_and(|at| at.elapsed() < true_for);
@@ -122,7 +122,7 @@ impl Space {
     }
 }
 
-/// Bytes that are free on the fullest of the folders' disks, for who is not root.
+/// The free bytes, for non-root users, on the fullest of the folders' disks.
 fn free_bytes(folders: &[PathBuf]) -> io::Result<u64> {
     let mut least = u64::MAX;
     for folder in folders {
@@ -152,7 +152,7 @@ mod tests {
     async fn nothing_is_written_below_the_floor() {
         let (free, space) = disk(FLOOR + 10);
         assert_eq!(space.take(6).await, Ok(()));
-        // The disk still says what it said: what was taken counts.
+        // The reading is unchanged, so the reserved bytes are subtracted.
         free.store(FLOOR + 4, Ordering::Relaxed);
         assert_eq!(space.take(5).await, Err(Full));
         assert_eq!(space.take(4).await, Ok(()));

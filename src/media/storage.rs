@@ -1,5 +1,5 @@
-//! Where files are stored for good: a folder, or a bucket that speaks S3. A file lies at `{hour}/{company}/{id}`; the
-//! hour comes first so that the sweep can look at one hour after the other, and never at all files.
+//! The storage of files: a folder, or an S3 bucket. The path of a file is `{hour}/{company}/{id}`. The hour comes
+//! first, so that the sweep can list one hour at a time and never all files.
 
 use std::ops::Range;
 use std::path::Path as Folder;
@@ -24,14 +24,13 @@ use super::disk::Disk;
 use super::error::{OpenError, ReadError};
 use super::incoming::{Arrived, rewind};
 
-/// Bytes that are sent to a bucket at once: the least its parts may have.
+/// Size of a part in an upload to a bucket: the minimum that S3 allows.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
-/// Files that are sent to a bucket at the same time, each with a part in memory: 40 MiB at most. The others wait on
-/// disk.
+/// Concurrent uploads to a bucket, each with a part in memory: 40 MiB at most. Others wait on disk.
 const SENDING_MAX: usize = 8;
 
-/// How often, and how long, a request to a bucket is tried anew. The upload waits for it.
+/// How often, and how long, a request to a bucket is retried. The upload waits for it.
 const RETRIES_MAX: usize = 4;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -57,14 +56,15 @@ impl FromStr for StoreUrl {
     }
 }
 
-/// How often a file is moved to its folder, which is gone when the last other file in it is removed in that moment.
+/// How often moving a file is retried: its target folder disappears if the last other file in it is removed at that
+/// moment.
 const MOVES_MAX: usize = 8;
 
-/// Where files are.
+/// The storage.
 pub(super) enum Storage {
-    /// Under the folder they came into: storing one is syncing and renaming it, a company's one after the other.
+    /// In the folder of incoming files: storing a file means syncing and renaming it, one at a time per company.
     Folder { store: LocalFileSystem, disk: Disk },
-    /// Elsewhere.
+    /// In a bucket.
     Bucket { store: Arc<dyn ObjectStore>, folder: String, sending: Semaphore },
 }
 
@@ -101,7 +101,7 @@ impl Storage {
         self.path(&[id.hour(), &company.to_string(), id.as_str()])
     }
 
-    /// Stores a file that came in. It is there whole and synced afterwards, or not at all.
+    /// Stores an incoming file, atomically and durably.
     pub(super) async fn put(&self, company: CompanyId, id: &MediaId, mut arrived: Arrived) -> Result<(), String> {
         let to = self.path_of(company, id);
         match self {
@@ -145,12 +145,12 @@ impl Storage {
     /// The files that were stored in an hour.
     pub(super) fn of_hour(&self, hour: i64) -> BoxStream<'static, Result<Owned, String>> {
         let found = self.store().list(Some(&self.path(&[&hour_digits(hour)])));
-        // What somebody else laid there is none of ours, and stays.
+        // Objects that this service has not written are ignored.
         let found = found.try_filter_map(|object| std::future::ready(Ok(owned(&object.location))));
         found.map_err(|error| error.to_string()).boxed()
     }
 
-    /// Removes files, at most some hundred; those that are gone already are no error.
+    /// Removes files, at most some hundred; missing ones are not an error.
     pub(super) async fn remove(&self, files: &[Owned]) -> Result<(), String> {
         let paths: Vec<_> = files.iter().map(|(company, id)| Ok(self.path_of(*company, id))).collect();
         let mut removed = self.store().delete_stream(futures_util::stream::iter(paths).boxed());
@@ -164,7 +164,7 @@ impl Storage {
     }
 }
 
-/// Whose file lies at a path.
+/// The company and the id of the file at a path.
 fn owned(path: &Path) -> Option<Owned> {
     let mut parts = path.as_ref().rsplit('/');
     let id = parts.next()?.parse().ok()?;
@@ -172,7 +172,7 @@ fn owned(path: &Path) -> Option<Owned> {
     Some((company, id))
 }
 
-/// Sends a file to a bucket, with no more than one part of it in memory.
+/// Uploads a file to a bucket, with at most one part of it in memory.
 async fn send(store: &dyn ObjectStore, to: &Path, arrived: &mut Arrived) -> Result<(), String> {
     rewind(&mut arrived.file).await.map_err(|error| error.to_string())?;
     if arrived.size <= PART_BYTES as u64 {
@@ -182,7 +182,7 @@ async fn send(store: &dyn ObjectStore, to: &Path, arrived: &mut Arrived) -> Resu
     let mut upload = store.put_multipart(to).await.map_err(|error| error.to_string())?;
     let sent = send_parts(upload.as_mut(), arrived).await;
     if sent.is_err() {
-        // What cannot be taken back either is left to the bucket's own rule for unfinished uploads.
+        // If this fails too, the bucket's own rule for incomplete uploads applies.
         let _ = upload.abort().await;
     }
     sent
@@ -198,7 +198,7 @@ async fn send_parts(upload: &mut dyn MultipartUpload, arrived: &mut Arrived) -> 
     }
 }
 
-/// The next bytes of a file; none at its end.
+/// The next part of a file; empty at its end.
 async fn part(arrived: &mut Arrived) -> Result<Bytes, String> {
     let mut part = BytesMut::with_capacity(PART_BYTES);
     while part.len() < PART_BYTES {

@@ -1,10 +1,10 @@
-//! Files without a message go. Two kinds of them:
+//! Removes files without a message. There are two kinds:
 //!
-//! - Those no message ever came to name, because the process or its caller went away in between. Every hour's files
-//!   are looked at once, when the hour is long over; so the work follows what is stored in an hour, not what there is.
-//! - Those whose message was deleted. The table names them.
+//! - Files to which no message ever referred, because the process or its caller ended in between. Each hour's files are
+//!   examined once, when the hour is long over; so the work depends on what is stored per hour, not on the total.
+//! - Files whose message was deleted. A table lists them.
 //!
-//! Everything may be done twice: a crash in between, or another process that sweeps as well, changes nothing.
+//! Every step may be repeated: a crash in between, or another process that sweeps too, changes nothing.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use tokio::time::MissedTickBehavior;
 
 use super::Media;
 
-/// How long after its hour a file without a message is still left alone. Between storing a file and journaling its
-/// message lie seconds; the store itself may take minutes.
+/// How long after its hour a file without a message is left alone. Storing a file and journaling its message are
+/// seconds apart; storing itself may take minutes.
 const GRACE: TimeDelta = TimeDelta::hours(1);
 
-/// Files looked at, and removed, in one step.
+/// Files per step.
 const STEP_FILES: usize = 500;
 
-/// Hours looked at in one sweep: after a day without the service, all of it.
+/// Hours per sweep: enough to catch up after a day without the service.
 const HOURS_MAX: i64 = 24;
 
-/// Steps of files that lost their message, in one sweep.
+/// Steps per sweep for files of deleted messages.
 const LEFT_STEPS_MAX: usize = 20;
 
-/// Longest a step waits for what was answered to be in the tables, or for the store; else the next sweep goes on.
+/// Maximum time that a step waits for the tables or the store; after that, the next sweep continues.
 const STEP_TIME_MAX: Duration = Duration::from_secs(60);
 
 impl Media {
-    /// Sweeps now and then, and when asked, for as long as the process lives.
+    /// Sweeps periodically and on request, for as long as the process lives.
     pub async fn keep_swept(&self, engine: &Engine) {
         let mut clock = tokio::time::interval(self.0.sweep_every);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -48,20 +48,20 @@ impl Media {
         }
     }
 
-    /// Asks for a sweep soon: messages were deleted.
+    /// Requests a sweep, because messages were deleted.
     pub fn sweep_soon(&self) {
         self.0.sweep_asked.notify_one();
     }
 
-    /// Removes files that belong to no message, as of now; answers how many.
+    /// Removes files without a message at this time; returns how many.
     ///
     /// # Errors
-    /// When the database or the store cannot answer; what was removed by then stays so.
+    /// When the database or the store cannot answer; files removed until then stay removed.
     pub async fn sweep(&self, engine: &Engine, now: DateTime<Utc>) -> Result<usize, String> {
         Ok(self.sweep_left(engine).await? + self.sweep_hours(engine, now).await?)
     }
 
-    /// Those whose message was deleted.
+    /// Files whose message was deleted.
     async fn sweep_left(&self, engine: &Engine) -> Result<usize, String> {
         let db = engine.store().housekeeper();
         let mut removed = 0;
@@ -79,10 +79,10 @@ impl Media {
         Ok(removed)
     }
 
-    /// Those no message came to name, in the hours that are long over.
+    /// Files to which no message ever referred, in hours that are long over.
     async fn sweep_hours(&self, engine: &Engine, now: DateTime<Utc>) -> Result<usize, String> {
         let db = &engine.store().housekeeping;
-        // The last hour that was over before the grace began.
+        // The last hour that ended before the grace period.
         let last = hour_of(now - GRACE) - 1;
         let done = media::swept_hour(db).await.map_err(|error| error.to_string())?;
         let mut removed = 0;
@@ -99,7 +99,7 @@ impl Media {
 
     async fn remove_unnamed(&self, engine: &Engine, files: &[Owned]) -> Result<usize, String> {
         let log = &engine.store().log;
-        // Every message that was answered is in the tables before anybody says there is none.
+        // All acknowledged messages must be in the tables before a missing one proves anything.
         let flushed = async { log.reached(log.appended()).await.map_err(|error| error.to_string()) };
         in_time(flushed).await?;
         let unnamed =

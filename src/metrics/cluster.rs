@@ -1,4 +1,4 @@
-//! What a process does as one of many: at its edge with requests whose companies others serve, and with slots.
+//! Metrics of a cluster member: requests that its edge forwards or receives, and slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use hotline_persistence::figures::{Histogram, Spread};
 
 use super::requests::LATENCY_NS_BOUNDS;
 
-/// What is counted.
+/// The counters.
 #[derive(Debug)]
 pub struct ClusterFigures {
     forwarded: AtomicU64,
@@ -51,7 +51,7 @@ macro_rules! count {
                 self.$name.fetch_add(1, Ordering::Relaxed);
             }
 
-            /// How many so far.
+            /// The total so far.
             pub fn $all(&self) -> u64 {
                 self.$name.load(Ordering::Relaxed)
             }
@@ -60,61 +60,61 @@ macro_rules! count {
 }
 
 count! {
-    /// A request is handed to another process.
+    /// A request was forwarded to another process.
     forwarded, all_forwarded;
-    /// One comes from another process.
+    /// A request was received from another process.
     taken, all_taken;
-    /// One is handed on again, since nobody knows what became of it and it may be.
+    /// A request with unknown outcome was forwarded again, because it may be repeated.
     sent_again, all_sent_again;
-    /// One waits for somebody to serve its company.
+    /// A request waited for an owner of its company.
     waited, all_waited;
-    /// One is told to come again: nobody serves its company, or the lease is over.
+    /// A request was told to retry later: its company has no owner, or the lease has expired.
     refused, all_refused;
-    /// The connection of one is cut, since nobody knows what became of it.
+    /// The connection of a request was closed, because its outcome is unknown.
     cut, all_cut;
-    /// The life of another process is ended, which was not heard of any more.
+    /// The life of an unresponsive process was ended.
     sealed, all_sealed;
-    /// Slots that were to move stay.
+    /// A move of slots was cancelled.
     called_off, all_called_off;
 }
 
 impl ClusterFigures {
-    /// A request that was handed on was answered so long after.
+    /// A forwarded request was answered after this time.
     pub fn answered(&self, took: Duration) {
         self.forward_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// How long those took, in nanoseconds.
+    /// The response times of forwarded requests, in nanoseconds.
     pub fn forwards(&self) -> Spread {
         self.forward_ns.read()
     }
 
-    /// So many slots are served here from now on.
+    /// This many slots were opened here.
     pub fn opened(&self, slots: usize) {
         self.opened.fetch_add(slots as u64, Ordering::Relaxed);
     }
 
-    /// How many were opened so far.
+    /// The total of opened slots.
     pub fn all_opened(&self) -> u64 {
         self.opened.load(Ordering::Relaxed)
     }
 
-    /// So many slots are others' from now on.
+    /// This many slots were handed over.
     pub fn handed_over(&self, slots: usize) {
         self.handed_over.fetch_add(slots as u64, Ordering::Relaxed);
     }
 
-    /// How many were handed over so far.
+    /// The total of slots handed over.
     pub fn all_handed_over(&self) -> u64 {
         self.handed_over.load(Ordering::Relaxed)
     }
 
-    /// The slots of a life that was ended are others' so long after it was suspected.
+    /// The slots of an ended life were reassigned, this long after it was suspected.
     pub fn took_over(&self, took: Duration) {
         self.takeover_ms.store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// How long the last one took; zero: there was none.
+    /// The duration of the last takeover; zero if there was none.
     pub fn last_takeover(&self) -> Duration {
         Duration::from_millis(self.takeover_ms.load(Ordering::Relaxed))
     }

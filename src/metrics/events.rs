@@ -1,8 +1,8 @@
-//! Streams of events since the start.
+//! Metrics of event streams.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted of streams.
+/// The counters.
 #[derive(Debug, Default)]
 pub struct EventFigures {
     opened: AtomicU64,
@@ -16,7 +16,7 @@ impl EventFigures {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It is closed.
+    /// A stream was closed.
     pub fn add_closed(&self) {
         self.closed.fetch_add(1, Ordering::Relaxed);
     }
@@ -26,12 +26,12 @@ impl EventFigures {
         self.sent.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Streams that are open.
+    /// The number of open streams.
     pub fn open(&self) -> u64 {
         self.opened.load(Ordering::Relaxed).saturating_sub(self.closed.load(Ordering::Relaxed))
     }
 
-    /// Events sent.
+    /// The number of events sent.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }

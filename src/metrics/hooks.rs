@@ -1,10 +1,10 @@
-//! What providers have told since the start.
+//! Metrics of the hooks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-/// What may become of one thing a provider tells, by the word it is shown under.
+/// The possible outcomes of an event in a call, as label values.
 const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
 
 /// What became of a call's parts.
@@ -21,14 +21,14 @@ pub struct Tally {
     pub unreadable: usize,
 }
 
-/// Counts the parts of a call. A call may have many.
+/// Counts the events in calls. A call may contain many.
 #[derive(Debug, Default)]
 pub struct HookFigures {
     notices: [AtomicU64; ENDS.len()],
 }
 
 impl HookFigures {
-    /// What became of the notices of one call.
+    /// Counts the events of one call by outcome.
     pub fn told(&self, tally: &Tally) {
         let Tally { taken, repeated, ignored, unreadable } = *tally;
         for (end, count) in [taken, repeated, ignored, unreadable].into_iter().enumerate() {
@@ -36,12 +36,12 @@ impl HookFigures {
         }
     }
 
-    /// A call of which nobody knows what it tells, or which could not be taken whole and comes again.
+    /// Counts a call that cannot be identified, or not be processed completely and will be repeated.
     pub fn refused(&self) {
         self.notices[ENDS.len() - 1].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there were, by what became of them.
+    /// The totals by outcome.
     pub fn notices(&self) -> impl Iterator<Item = (&'static str, u64)> {
         ENDS.into_iter().zip(&self.notices).map(|(end, count)| (end, count.load(Ordering::Relaxed)))
     }

@@ -1,5 +1,5 @@
-//! Where figures are served: a port of its own, so that who may see them is a matter of the network, and a busy
-//! service still shows that it is busy.
+//! The listener for metrics: it has its own port, so that access is controlled by the network, and a busy service still
+//! reports its load.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,40 +14,40 @@ use tokio::task::JoinHandle;
 use super::Metrics;
 use super::sample::Sample;
 
-/// The one path.
+/// The only path.
 pub const PATH: &str = "/metrics";
 
-/// Threads; metrics are scraped every few seconds.
+/// Worker threads; metrics are scraped every few seconds.
 const WORKERS: usize = 1;
 
-/// Connections at once, with room for somebody who looks by hand: a port nobody has to show a token at must not cost
-/// the service its files.
+/// Maximum number of connections, with room for manual requests: a port without authentication must not use up the
+/// service's file descriptors.
 const CONNECTIONS_MAX: usize = 16;
 
-/// Seconds an answer may take once the service stops.
+/// Seconds for requests in flight once the service stops.
 const DRAIN_TIME_MAX_S: u64 = 2;
 
 /// The Prometheus text format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The listener of the figures.
+/// The listener for metrics.
 pub struct Listener {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
     server: ServerHandle,
     serving: JoinHandle<io::Result<()>>,
 }
 
 impl Listener {
-    /// Takes the address. Nothing is served yet.
+    /// Binds the address without accepting connections.
     ///
     /// # Errors
-    /// When it is taken or not ours to take.
+    /// When it is in use or not permitted.
     pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
         TcpListener::bind(address)
     }
 
-    /// Serves what is counted, and what the parts below say of themselves.
+    /// Starts serving the counters, and the metrics of the lower layers.
     ///
     /// # Errors
     /// When the socket cannot be used.
@@ -74,7 +74,7 @@ impl Listener {
     /// Stops serving.
     pub async fn stop(self) {
         self.server.stop(true).await;
-        // How it ended is of no consequence any more.
+        // Errors no longer matter here.
         drop(self.serving.await);
     }
 }

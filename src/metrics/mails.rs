@@ -1,8 +1,8 @@
-//! What became of letters to people since the start.
+//! Metrics of outgoing mail.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted of mail.
+/// The counters.
 #[derive(Debug, Default)]
 pub struct MailFigures {
     sent: AtomicU64,
@@ -10,17 +10,17 @@ pub struct MailFigures {
 }
 
 impl MailFigures {
-    /// The relay has taken one.
+    /// The relay has accepted a letter.
     pub fn sent(&self) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One was not sent.
+    /// A letter was not sent.
     pub fn failed(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Letters by how they ended.
+    /// The totals by outcome.
     pub fn ends(&self) -> [(&'static str, u64); 2] {
         [("sent", self.sent.load(Ordering::Relaxed)), ("failed", self.failed.load(Ordering::Relaxed))]
     }

@@ -1,8 +1,8 @@
-//! Metrics for operators: what is counted while requests are served, and what the parts report of themselves
-//! when they are asked. Served by a listener of its own ([`Listener`]); `docs/metrics.md` explains each.
+//! Metrics for operators: counters that requests update, and values that the lower layers report on demand. They are
+//! served by a separate listener ([`Listener`]); `docs/metrics.md` explains each.
 //!
-//! A request adds to atomic numbers that exist from the start: it makes no text, takes no lock and allocates nothing.
-//! Names and labels are made when the figures are read.
+//! A request updates atomic counters that exist from the start: it formats no text, takes no lock and allocates
+//! nothing. Names and labels are created when the metrics are read.
 
 mod cluster;
 mod events;
@@ -34,36 +34,36 @@ pub use requests::Requests;
 pub use sockets::SocketFigures;
 pub use webhooks::{AttemptEnd, WebhookFigures};
 
-/// All figures at this moment, in the Prometheus text format.
+/// All current metrics, in the Prometheus text format.
 ///
 /// # Errors
-/// When they cannot be written.
+/// When they cannot be formatted.
 pub async fn text(engine: Engine, figures: Data<Metrics>) -> Result<String, fmt::Error> {
     Sample::take(engine, figures).await.into_text()
 }
 
-/// What a service counts by itself.
+/// The counters of a service.
 pub struct Metrics {
-    /// Requests that were answered.
+    /// Answered requests.
     pub requests: Requests,
     /// Visitors' sockets.
     pub sockets: SocketFigures,
     /// Streams of events.
     pub events: EventFigures,
-    /// What providers have told.
+    /// Calls of providers.
     pub hooks: HookFigures,
-    /// What became of deliveries to webhooks.
+    /// Deliveries to webhooks.
     pub webhooks: WebhookFigures,
     /// Letters to people.
     pub mails: MailFigures,
-    /// What the edge of a cluster does.
+    /// The edge of a cluster.
     pub cluster: ClusterFigures,
     replays: AtomicU64,
     started: Instant,
 }
 
 impl Metrics {
-    /// Nothing counted yet; `paths` are those of the route table.
+    /// All counters at zero; `paths` are those of the route table.
     pub fn new(paths: Vec<String>) -> Self {
         Self {
             requests: Requests::new(paths),
@@ -78,7 +78,7 @@ impl Metrics {
         }
     }
 
-    /// Notes a request that was answered with what its first was answered.
+    /// Counts a replayed response.
     pub fn replayed(&self) {
         self.replays.fetch_add(1, Ordering::Relaxed);
     }

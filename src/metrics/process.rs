@@ -1,11 +1,11 @@
-//! What the operating system says of this process.
+//! Metrics of this process, from the operating system.
 
-/// Memory that is in use and not swapped out, in bytes; none where `/proc` is missing.
+/// Resident memory in bytes; `None` where `/proc` is missing.
 pub(super) fn resident_bytes() -> Option<u64> {
     resident_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// `status` and not the shorter `statm`, which counts in pages of a size that is not said.
+/// Reads `status`, because the shorter `statm` counts in pages of unknown size.
 fn resident_in(status: &str) -> Option<u64> {
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
     kib.trim().parse::<u64>().ok()?.checked_mul(1024)

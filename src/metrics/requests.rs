@@ -1,4 +1,4 @@
-//! Requests by route, method and status, and how long they took.
+//! Requests by route, method and status, with their response times.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use hotline_persistence::figures::{Histogram, Spread};
 
 use super::routes::Routes;
 
-/// Bounds of the time until an answer, in nanoseconds: 0.5 ms to 10 s.
+/// Bucket bounds of the response time, in nanoseconds: 0.5 ms to 10 s.
 pub(super) const LATENCY_NS_BOUNDS: &[u64] = &[
     500_000,
     1_000_000,
@@ -25,43 +25,43 @@ pub(super) const LATENCY_NS_BOUNDS: &[u64] = &[
     10_000_000_000,
 ];
 
-/// Methods that are counted separately; the last stands for every other.
+/// Methods that are counted separately; the last one stands for all others.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "other"];
 
-/// Statuses that are counted separately, sorted. All others are one.
+/// Statuses that are counted separately, sorted. All others are counted together.
 const STATUSES: [u16; 19] =
     [200, 201, 202, 204, 302, 304, 307, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503];
 
-/// The route of requests the table has none for.
+/// The route of requests to unknown paths.
 const NO_ROUTE: &str = "none";
 
 /// Every request that was answered.
 #[derive(Debug)]
 pub struct Requests {
     routes: Routes,
-    /// Those of the table, then [`NO_ROUTE`].
+    /// The paths of the route table, then [`NO_ROUTE`].
     names: Vec<String>,
-    /// For each route one after the other, one for each of [`METHODS`].
+    /// The operations by route; for each route, one per method in [`METHODS`].
     operations: Vec<Operation>,
 }
 
-/// Where the requests of one operation are counted.
+/// The index of an operation's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationIndex(usize);
 
 #[derive(Debug)]
 struct Operation {
-    /// One for each of [`STATUSES`], and one for all others.
+    /// One per status in [`STATUSES`], and one for all others.
     statuses: [AtomicU64; STATUSES.len() + 1],
     latency_ns: Histogram,
 }
 
-/// One operation's requests.
+/// The requests of one operation.
 #[derive(Debug)]
 pub(super) struct Counted<'a> {
     pub(super) route: &'a str,
     pub(super) method: &'static str,
-    /// Requests by status, without those there were none of; no status: one that is not told apart.
+    /// Requests by status, without zeros; `None` stands for all other statuses.
     pub(super) statuses: Vec<(Option<u16>, u64)>,
     pub(super) latency_ns: Spread,
 }
@@ -79,19 +79,19 @@ impl Requests {
         Self { routes, names, operations }
     }
 
-    /// What a request asks for.
+    /// The operation of a request.
     pub fn find(&self, path: &str, method: &str) -> OperationIndex {
         let route = self.routes.find(path).unwrap_or(self.names.len() - 1);
         let method = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
         OperationIndex(route * METHODS.len() + method)
     }
 
-    /// The route of an operation, as it is declared.
+    /// The declared route of an operation.
     pub fn route(&self, operation: OperationIndex) -> &str {
         self.names.get(operation.0 / METHODS.len()).map_or(NO_ROUTE, String::as_str)
     }
 
-    /// Counts an answer.
+    /// Counts a response.
     pub fn answered(&self, operation: OperationIndex, status: u16, took: Duration) {
         let Some(operation) = self.operations.get(operation.0) else { return };
         let status = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
@@ -99,7 +99,7 @@ impl Requests {
         operation.latency_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Every operation there were requests of.
+    /// Every operation with requests.
     pub(super) fn counted(&self) -> impl Iterator<Item = Counted<'_>> {
         self.operations.iter().enumerate().filter_map(|(index, operation)| {
             let statuses = operation.statuses.iter().enumerate();

@@ -1,24 +1,24 @@
-//! Which path of the route table a request's path is. The framework's router knows as well, but only of requests it has
-//! reached: those refused before it would have no route.
+//! Maps a request's path to its path in the route table. The framework's router knows this too, but only for requests
+//! that reach it; requests refused earlier would have no route.
 
 use matchit::Router;
 
-/// The paths of the route table, each with its place in the list.
+/// The paths of the route table, with their indexes.
 #[derive(Clone, Debug)]
 pub(super) struct Routes(Router<usize>);
 
 impl Routes {
-    /// These paths. A part in braces stands for any text without `/`.
+    /// Creates the map. A segment in braces matches any text without `/`.
     pub(super) fn of(paths: &[String]) -> Self {
         let mut routes = Router::new();
         for (route, path) in paths.iter().enumerate() {
-            // Refused when it is there already: the table has each once, and a test asks for every one.
+            // Duplicates are refused: the table has each path once, and a test looks up every one.
             let _ = routes.insert(path, route);
         }
         Self(routes)
     }
 
-    /// The place of the path in the list.
+    /// The index of the matching path.
     pub(super) fn find(&self, path: &str) -> Option<usize> {
         self.0.at(path).ok().map(|found| *found.value)
     }

@@ -1,4 +1,4 @@
-//! All figures at one moment, with their names.
+//! All metrics at one moment, with their names.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,16 +15,15 @@ use prometheus_client::registry::Registry;
 
 use super::{Metrics, process};
 
-/// What every name begins with.
+/// The prefix of every name.
 const PREFIX: &str = "hotline";
 
 const NS_PER_S: f64 = 1e9;
 
-/// How long the database may take to answer a figure's question. Far above what it needs, and far below what those
-/// who read figures wait.
+/// Timeout of the database check. Far above what it needs, and far below the timeout of those who read metrics.
 const PROBE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Everything at one moment.
+/// All metrics at one moment.
 pub(super) struct Sample {
     engine: Engine,
     figures: Data<Metrics>,
@@ -32,15 +31,15 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Asks the database whether it is there; the rest is read when it is written.
+    /// Checks whether the database responds; everything else is read when it is formatted.
     pub(super) async fn take(engine: Engine, figures: Data<Metrics>) -> Self {
         let asked = engine.clone();
-        // On the runtime that lives longest: a connection this opens lives on it.
+        // Runs on the runtime that lives longest, because a connection opened here depends on it.
         let database_is_up = engine.background().spawn(async move { answers(&asked).await }).await;
         Self { engine, figures, database_is_up: database_is_up.unwrap_or(false) }
     }
 
-    /// The Prometheus text format, version 0.0.4.
+    /// Formats it in the Prometheus text format, version 0.0.4.
     pub(super) fn into_text(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix(PREFIX);
         registry.register_collector(Box::new(self));
@@ -52,11 +51,12 @@ impl Sample {
 
 async fn answers(engine: &Engine) -> bool {
     let store = engine.store();
-    // One that answers and yet takes no changes (its disk is full) is not up.
+    // A database that responds but accepts no changes (its disk is full) is not up.
     if !store.log.queue().is_up() {
         return false;
     }
-    // While the service's own work uses every connection nobody is asked: it comes first, and a queue is no outage.
+    // While the service's own work uses every connection, no check is made: the work comes first, and waiting is not an
+    // outage.
     let own = &store.housekeeping;
     if own.num_idle() == 0 && own.size() >= pool::HOUSEKEEPING_MAX {
         return true;
@@ -332,7 +332,7 @@ fn count(count: usize) -> u64 {
     count as u64
 }
 
-/// Where figures are written, one after the other.
+/// Writes metrics one after the other.
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
@@ -348,8 +348,8 @@ impl Page<'_> {
         self.gauges(name, help)?.0.encode_gauge(&value)
     }
 
-    /// Named with its `_total`: Prometheus' own format has it in the head of the figure as well, OpenMetrics, which
-    /// the encoder was made for, on the lines alone. So the lines are written as a gauge's, which get no ending.
+    /// The name includes `_total`: Prometheus' own format has it in the metric's header too, but OpenMetrics, for which
+    /// the encoder was made, only in the samples. So the samples are encoded as a gauge's, which get no suffix.
     fn counters(&mut self, name: &'static str, help: &str) -> Result<Lines<'_>, fmt::Error> {
         self.begin(name, help, MetricType::Counter)
     }
@@ -367,7 +367,7 @@ impl Page<'_> {
     }
 }
 
-/// The lines of one figure.
+/// The samples of one metric.
 struct Lines<'a>(MetricEncoder<'a>);
 
 impl Lines<'_> {
@@ -380,7 +380,7 @@ impl Lines<'_> {
     }
 }
 
-/// Writes a histogram whose values are so many to the `unit` that is shown.
+/// Writes a histogram; `unit` is the number of its values per displayed unit.
 #[allow(clippy::cast_precision_loss)] // What is shown is a fraction; 53 bits of it are enough.
 fn write(encoder: &mut MetricEncoder<'_>, spread: &Spread, unit: f64) -> fmt::Result {
     let bounds = spread.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);

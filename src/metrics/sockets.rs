@@ -1,8 +1,8 @@
-//! Visitors' sockets since the start.
+//! Metrics of visitors' sockets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted of sockets.
+/// The counters.
 #[derive(Debug, Default)]
 pub struct SocketFigures {
     opened: AtomicU64,
@@ -17,7 +17,7 @@ impl SocketFigures {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It is closed.
+    /// A socket was closed.
     pub fn add_closed(&self) {
         self.closed.fetch_add(1, Ordering::Relaxed);
     }
@@ -27,22 +27,22 @@ impl SocketFigures {
         self.pushed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A socket did not keep up.
+    /// A slow socket was closed.
     pub fn add_cut(&self) {
         self.cut.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sockets that are open.
+    /// The number of open sockets.
     pub fn open(&self) -> u64 {
         self.opened.load(Ordering::Relaxed).saturating_sub(self.closed.load(Ordering::Relaxed))
     }
 
-    /// Messages pushed.
+    /// The number of pushed messages.
     pub fn pushed(&self) -> u64 {
         self.pushed.load(Ordering::Relaxed)
     }
 
-    /// Sockets that did not keep up.
+    /// The number of slow sockets that were closed.
     pub fn cut(&self) -> u64 {
         self.cut.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What became of deliveries to webhooks since the start, and how far behind the slowest endpoint is.
+//! Metrics of deliveries to webhooks, and the lag of the slowest endpoint.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -8,62 +8,62 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use hotline_persistence::CompanyId;
 
-/// How an attempt may end, by the word it is shown under.
+/// The possible outcomes of an attempt, as label values.
 const ENDS: [&str; 3] = ["delivered", "retried", "failed"];
 
-/// What is counted of deliveries. An attempt adds to atomic numbers.
+/// The counters. An attempt updates atomic counters.
 #[derive(Debug, Default)]
 pub struct WebhookFigures {
     ends: [AtomicU64; ENDS.len()],
     switched_off: AtomicU64,
     under_way: AtomicU64,
-    /// Of each endpoint that waits for something: since when its oldest event waits. No more than there are webhooks.
+    /// By webhook with waiting events: the creation time of its oldest one. There are no more entries than webhooks.
     behind: Mutex<std::collections::HashMap<(CompanyId, i64), DateTime<Utc>>>,
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// The endpoint has taken the event.
+    /// The endpoint has accepted the event.
     Delivered,
-    /// It is tried again.
+    /// The delivery will be retried.
     Retried,
-    /// It was the last attempt.
+    /// The delivery has failed permanently.
     Failed,
 }
 
 impl WebhookFigures {
-    /// An attempt ended.
+    /// Counts an attempt by its outcome.
     pub fn ended(&self, end: AttemptEnd) {
         self.ends[end as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Attempts by how they ended.
+    /// The totals by outcome.
     pub fn ends(&self) -> impl Iterator<Item = (&'static str, u64)> {
         ENDS.into_iter().zip(&self.ends).map(|(end, count)| (end, count.load(Ordering::Relaxed)))
     }
 
-    /// A webhook was switched off by the service.
+    /// Counts a webhook that the service has disabled.
     pub fn switched_off(&self) {
         self.switched_off.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Webhooks that were.
+    /// The total of disabled webhooks.
     pub fn all_switched_off(&self) -> u64 {
         self.switched_off.load(Ordering::Relaxed)
     }
 
-    /// So many attempts are under way.
+    /// Sets the number of running attempts.
     pub fn set_under_way(&self, attempts: usize) {
         self.under_way.store(attempts as u64, Ordering::Relaxed);
     }
 
-    /// Attempts that are under way.
+    /// The number of running attempts.
     pub fn under_way(&self) -> u64 {
         self.under_way.load(Ordering::Relaxed)
     }
 
-    /// Since when the oldest event of a webhook waits; none does: `None`.
+    /// Sets the creation time of a webhook's oldest waiting event; `None` if none waits.
     pub fn waits(&self, company: CompanyId, webhook: i64, since: Option<DateTime<Utc>>) {
         let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
         match since {
@@ -72,7 +72,7 @@ impl WebhookFigures {
         };
     }
 
-    /// How long the oldest event waits that an active endpoint has not taken yet.
+    /// The age of the oldest event that an active endpoint has not accepted yet.
     pub fn lag(&self, now: DateTime<Utc>) -> Duration {
         let behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
         behind.values().min().map_or(Duration::ZERO, |since| (now - since).to_std().unwrap_or_default())

@@ -1,5 +1,5 @@
-//! The API document (OpenAPI 3.1), made of the route table and the handlers' own signatures: what a handler takes and
-//! answers is what is documented, so the document cannot say anything else than the code.
+//! The API document (OpenAPI 3.1), generated from the route table and the handlers' signatures: it describes exactly
+//! what handlers take and return, so it cannot deviate from the code.
 
 mod describe;
 mod table;
@@ -19,22 +19,22 @@ use texts::Texts;
 use crate::web::error::CODES;
 use crate::web::schema::{Schemas, reference};
 
-/// Where the document is served.
+/// The path of the API document.
 pub const PATH: &str = "/api/v1/openapi.json";
 
-/// Where the document of the panel's API is.
+/// The path of the panel's API document.
 pub const PANEL_PATH: &str = "/panel/api/v1/openapi.json";
 
-/// What a document says of its API as a whole.
+/// The parts that differ between the documents.
 struct Book {
     title: &'static str,
     introduction: &'static str,
-    /// How callers are told apart; the first is what every operation asks for that says nothing else.
+    /// The security schemes; `first` is the default of every operation.
     security: Value,
     first: &'static str,
 }
 
-/// The document of the API, of these operations, of what is sent to webhooks, and of the schemas both refer to.
+/// The API document of these operations, webhook requests and schemas.
 pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, schemas: Schemas) -> Value {
     let token = |text: &str| json!({"type": "http", "scheme": "bearer", "description": text});
     let security = json!({
@@ -86,7 +86,7 @@ fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Val
             "description": book.introduction,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
-        // Not all that is served lies below `/api/v1`; a client is given the service's origin.
+        // Not all paths are below `/api/v1`, so clients get the service's origin.
         "servers": [{"url": "/"}],
         "security": [{book.first: []}],
         "tags": tags.iter().map(|tag| json!({"name": tag, "description": texts.tag(tag)})).collect::<Vec<_>>(),
@@ -100,12 +100,12 @@ fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Val
     })
 }
 
-/// What a newcomer should know before the first call.
+/// The introduction of the API document.
 const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": …}`, an error `{\"error\": {code, \
      message, details}}`. Lists take `page`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
      happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.";
 
-/// What a newcomer to the panel's API should know.
+/// The introduction of the panel's document.
 const PANEL_INTRODUCTION: &str = "What people do in the panel: the calls of the API, by the permissions of their profile \
      instead of a token's, and what people alone do. Changes are taken from the panel's own pages only. An administrator of \
      the installation names the company they work in by the header `Hotline-Company`. Nothing here is promised to last \
@@ -148,7 +148,7 @@ fn common_schemas() -> Schemas {
         .into()
 }
 
-/// The envelope of an error, spelled out: what is put together of several schemas loses its parts in many a client.
+/// The schema of an error, without references: many client generators lose parts of composed schemas.
 fn error_schema(text: &str, mut code: Value, message: &str, mut details: Value) -> Value {
     code["description"] = json!("Names the error for programs; it never changes.");
     if details.get("description").is_none() {
@@ -187,36 +187,36 @@ fn headers() -> Value {
     })
 }
 
-/// A document that is written when it is first asked for: few ask, and it takes longer than a start.
+/// A document that is generated at the first request: few request it, and generating it takes longer than a start.
 type Late = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
 
-/// The documents, written once for all requests.
+/// The documents, generated once for all requests.
 pub struct Document {
     api: Late,
     panel: Late,
 }
 
 impl Document {
-    /// Of the API and of the panel's.
+    /// The documents of the API and of the panel's API.
     pub fn of(api: fn() -> Value, panel: fn() -> Value) -> Self {
         let late = |document: fn() -> Value| Late::new(Box::new(move || Bytes::from(document().to_string())));
         Self { api: late(api), panel: late(panel) }
     }
 }
 
-/// `GET /api/v1/openapi.json`: the document; without a token.
+/// `GET /api/v1/openapi.json`: the document; no token is required.
 pub async fn show(document: Data<Document>) -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&document.api))
 }
 
-/// `GET /panel/api/v1/openapi.json`: the same of the panel's; without a session.
+/// `GET /panel/api/v1/openapi.json`: the panel's document; no session is required.
 pub async fn show_panel(document: Data<Document>) -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&document.panel))
 }
 
-/// `GET /docs/…`: the document for people. Swagger UI, from the binary itself.
+/// `GET /docs/…`: the document for people, with the embedded Swagger UI.
 pub async fn docs(file: Path<String>) -> HttpResponse {
-    // The badge of a validator would tell a third party where this service is.
+    // The validator's badge would reveal the address of this service to a third party.
     let config = utoipa_swagger_ui::Config::new([PATH]).validator_url("none");
     match utoipa_swagger_ui::serve(&file, std::sync::Arc::new(config)) {
         Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(file.bytes.into_owned()),
@@ -228,7 +228,7 @@ pub async fn docs(file: Path<String>) -> HttpResponse {
     }
 }
 
-/// `GET /docs`: where the relative links of the page are right.
+/// `GET /docs`: redirects to the page, where its relative links work.
 pub async fn to_docs() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header(("location", "/docs/")).finish()
 }

@@ -1,4 +1,4 @@
-//! Paths with their handlers, and what the document says of each: both are made of one line.
+//! The route table: each line declares a handler and its operation in the document.
 
 use std::borrow::Cow;
 
@@ -9,25 +9,25 @@ use super::{Described, Operation};
 use crate::web::methods::with_methods;
 use crate::web::schema::Schemas;
 
-/// The names of an operation that its handler does not say.
+/// Names of an operation that are not part of its handler's signature.
 type Words = Cow<'static, str>;
 
-/// Paths, while they are added.
+/// Collects paths.
 pub struct Table<'a> {
     paths: Vec<At>,
-    /// None: they are to be served, and nothing is said of them.
+    /// `None`: the table is for serving, and nothing is documented.
     schemas: Option<&'a mut Schemas>,
     tag: Option<&'static str>,
     scope: fn(&str) -> &str,
 }
 
-/// A path and its methods; any other method is answered `405` with `Allow`.
+/// A path with its methods; any other method is answered `405` with `Allow`.
 pub struct At {
     /// The path.
     pub path: String,
-    /// Its methods, and what each is called.
+    /// Its methods, with the ids of their operations.
     pub named: Vec<Named>,
-    /// What the document says of them; none of a table that is to be served.
+    /// Their documentation; empty in a table for serving.
     pub operations: Vec<Operation>,
     resource: Resource,
 }
@@ -36,15 +36,15 @@ pub struct At {
 pub struct Named {
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: &'static str,
-    /// What the operation is called in the document.
+    /// The id of the operation in the document.
     pub id: Words,
-    /// What it is listed under; none: its module.
+    /// Its tag; `None`: its module.
     pub tag: Option<&'static str>,
 }
 
 macro_rules! methods {
     ($($name:ident $method:literal),+) => {$(
-        /// What the method of this name does there: the operation's id, its handler, and a line for people.
+        /// Adds a method: the operation's id, its handler and its summary.
         pub fn $name<F, Args>(&mut self, id: impl Into<Words>, handler: F, summary: impl Into<Words>) -> &mut Self
         where
             F: Handler<Args>,
@@ -59,28 +59,28 @@ macro_rules! methods {
 impl<'a> Table<'a> {
     methods! { get "GET", post "POST", put "PUT", delete "DELETE" }
 
-    /// Of the API, in scopes of which each knows so much of its paths.
+    /// A table that documents the API; `scope` returns the part of a path that its scope covers.
     pub fn of_api(schemas: &'a mut Schemas, scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: None, scope }
     }
 
-    /// The same to be served: what the document says is not worked out, which takes far longer than all else.
+    /// The same table for serving: it skips the documentation, which takes much longer than the rest.
     pub fn served(scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: None, tag: None, scope }
     }
 
-    /// Of what is served beside the API, under a tag of its own.
+    /// A table that documents paths outside the API, under their own tag.
     pub fn beside(schemas: &'a mut Schemas, tag: &'static str, scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: Some(tag), scope }
     }
 
-    /// What follows is listed under this, and open to who is let in by what the handlers take.
+    /// Sets the tag of the following paths, which are open to everyone whom their extractors admit.
     pub fn tagged(&mut self, tag: &'static str) -> &mut Self {
         self.tag = Some(tag);
         self
     }
 
-    /// A path that is there already, to which methods are added.
+    /// Returns to an existing path, to add further methods.
     pub fn again(&mut self, path: &str) -> &mut Self {
         if let Some(place) = self.paths.iter().position(|at| at.path == path) {
             let at = self.paths.remove(place);
@@ -89,7 +89,7 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// The next path; the methods that follow are its own.
+    /// Adds a path; the following methods belong to it.
     pub fn at(&mut self, path: impl Into<String>) -> &mut Self {
         let path = path.into();
         let resource = web::resource(&path[(self.scope)(&path).len()..]);
@@ -97,7 +97,7 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// What is said of the last operation unless there is more to say.
+    /// The description of the last operation, unless texts.toml has one.
     pub fn says(&mut self, text: String) -> &mut Self {
         if let Some(operation) = self.paths.last_mut().and_then(|at| at.operations.last_mut()) {
             operation.text = text;
@@ -124,14 +124,14 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// All of them.
+    /// All paths.
     pub fn finish(self) -> Vec<At> {
         self.paths
     }
 }
 
 impl At {
-    /// As the router takes it.
+    /// Converts it for the router.
     pub fn into_resource(self) -> Resource {
         let allow = self.named.iter().map(|named| named.method).collect::<Vec<_>>().join(", ");
         with_methods(self.resource, allow)

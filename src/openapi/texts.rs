@@ -1,29 +1,29 @@
-//! The sentences of the document: what `texts.toml` says of operations, tags and fields.
+//! The descriptions of operations, tags and fields, from `texts.toml`.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The sentences, in a file of their own: they are prose.
+/// The descriptions; they are prose, so they have their own file.
 const TEXTS: &str = include_str!("texts.toml");
 
-/// Endings of a body's schema: without them it is the noun whose fields it writes.
+/// Suffixes of schemas for bodies; without them, the name is that of the noun.
 const BODIES: [&str; 4] = ["Create", "Update", "Form", "Ref"];
 
-/// What is said of operations, tags and fields.
+/// The descriptions of operations, tags and fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Texts {
     operations: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
-    /// Of bodies: what is answered says itself what it is.
+    /// Descriptions of bodies; responses describe themselves.
     schemas: BTreeMap<String, String>,
     /// By `Schema.field`, by `Noun.field` for all bodies of a noun, or by the field's name alone.
     fields: BTreeMap<String, FieldText>,
 }
 
-/// What is said of a field.
+/// The description of a field.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum FieldText {
@@ -32,23 +32,23 @@ enum FieldText {
 }
 
 impl Texts {
-    /// Reads them.
+    /// Parses them.
     pub fn read() -> Self {
-        // A test reads them too; a document without sentences is better than a service that does not start.
+        // A test parses them too; a document without descriptions is better than a service that does not start.
         toml::from_str(TEXTS).unwrap_or_default()
     }
 
-    /// What an operation does.
+    /// The description of an operation.
     pub fn operation(&self, id: &str) -> Option<&str> {
         self.operations.get(id).map(String::as_str)
     }
 
-    /// What the operations of a tag have in common.
+    /// The description of a tag.
     pub fn tag(&self, tag: &str) -> &str {
         self.tags.get(tag).map(String::as_str).unwrap_or_default()
     }
 
-    /// Adds what is said of a schema and of each of its fields, and what a field may look like.
+    /// Adds the descriptions of a schema and of its fields, and the fields' examples.
     pub fn describe(&self, schema_name: &str, schema: &mut Value) {
         if let Some(text) = self.schemas.get(schema_name) {
             schema["description"] = json!(text);
@@ -72,7 +72,8 @@ impl Texts {
         }
     }
 
-    /// What fits best: of the schema's own field, of its noun's, or, where nothing is said yet, of all of this name.
+    /// The most specific description: of the schema's own field, of its noun's, or, if there is none yet, of all fields
+    /// of this name.
     fn field(&self, schema: &str, name: &str, is_described: bool) -> Option<&FieldText> {
         let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
         let noun = BODIES.iter().find_map(|ending| noun.strip_suffix(ending)).unwrap_or(noun);
@@ -95,13 +96,13 @@ mod tests {
         [routes::document(), routes::panel_document()]
     }
 
-    /// The operations of all of them.
+    /// The operations of these documents.
     fn operations(documents: &[Value]) -> impl Iterator<Item = &Value> {
         let paths = documents.iter().flat_map(|document| document["paths"].as_object().expect("paths").values());
         paths.flat_map(|path| path.as_object().expect("methods").values())
     }
 
-    /// The schemas of all of them.
+    /// The schemas of these documents.
     fn schemas(documents: &[Value]) -> impl Iterator<Item = (&String, &Value)> {
         documents.iter().flat_map(|document| document["components"]["schemas"].as_object().expect("schemas"))
     }

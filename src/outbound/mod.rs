@@ -1,25 +1,25 @@
-//! The one way to an address that is not the operator's own: a file a contact sent, or whatever else a provider, a
-//! visitor or a company names. Such an address may be anybody's choice, so it must lead nowhere but to the public
-//! internet: not to this machine, not to the operator's network, not to the address where a cloud tells its secrets.
+//! The only client for URLs that the operator does not control: a file a contact sent, or any other URL from a
+//! provider, a visitor or a company. Anyone may choose such a URL, so it must lead only to the public internet: not to
+//! this machine, not to the operator's network, and not to a cloud's metadata service with its secrets.
 //!
-//! What is checked, and when:
+//! The checks, and when they happen:
 //!
-//! - the address, before anything is asked for: `https`, no user or password in it, a host, and if the host is an IP
-//!   address however it is spelled, one that may be reached ([`Reach`]);
-//! - what a name means, in the moment of the connection: only the addresses that may be reached are handed to the
-//!   connector (`Guarded`), so nobody can answer one address to the check and another one to the connection;
-//! - every redirect, as if it were the first address, and at most `REDIRECTS_MAX` of them. A token goes to the origin
-//!   it was meant for and to no other.
+//! - the URL, before the request: `https`, no user or password, and a host. If the host is an IP address in any
+//!   notation, it must be reachable by the rules ([`Reach`]);
+//! - the addresses of a host name, when connecting: the connector receives only permitted addresses (`Guarded`), so DNS
+//!   cannot give one address to the check and another one to the connection;
+//! - every redirect, like the first URL, and at most `REDIRECTS_MAX` of them. A token is sent only to the origin it was
+//!   meant for.
 //!
-//! No proxy of the environment is used: it would connect in place of this process, and none of this would hold. None
-//! speaks HTTP/2: a stranger's server gets what one answer needs. Of a file's server no connection is kept for the next
-//! call; those that are told of events have the next one soon.
+//! Proxies from the environment are ignored: a proxy would connect in place of this process, and bypass all these
+//! checks. The clients do not use HTTP/2: a foreign server gets only the memory that one response needs. Connections to
+//! file servers are not reused; those to webhooks are, because the next delivery follows soon.
 //!
-//! The operator may open networks (`--fetch-allow-network`): a provider of their own, or a stub of one. Within those
+//! The operator may allow networks (`--fetch-allow-network`), for a provider of their own or a stub. Within those,
 //! `http` is allowed too.
 //!
-//! Webhooks ([`Outbound::post`]) have a client of their own with stricter rules: networks of their own
-//! (`--webhook-allow-network`), `http` to this machine alone, and no redirects.
+//! Webhooks ([`Outbound::post`]) have their own client with stricter rules: their own allowed networks
+//! (`--webhook-allow-network`), `http` only to this machine, and no redirects.
 
 mod reach;
 mod resolver;
@@ -39,26 +39,26 @@ pub use self::reach::Reach;
 use self::resolver::{Guarded, NotReached};
 pub use self::resolver::{Lookup, SystemLookup};
 
-/// How long a connection may take to be made.
+/// Timeout for connecting.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Redirects that are followed. The providers' own file servers need one.
+/// Maximum number of redirects. The providers' own file servers need one.
 const REDIRECTS_MAX: usize = 3;
 
-/// Bytes of an address. Those of the providers have some hundred.
+/// Maximum length of a URL. Those of providers have some hundred bytes.
 const URL_BYTES_MAX: usize = 8 * 1024;
 
-/// Connections to one address that are kept for the next delivery, and for how long: an endpoint that is told much has
-/// them open anyway, and of thousands that are told little none may hold file descriptors.
+/// Idle connections per host that are reused for the next delivery, and for how long: a busy endpoint has them open
+/// anyway, and thousands of quiet ones must not occupy file descriptors.
 const KEPT_PER_HOST: usize = 16;
 const KEPT_FOR: Duration = Duration::from_secs(10);
 
-/// What may be fetched, and how long that may take.
+/// The networks that may be reached, and the timeout.
 #[derive(Clone, Debug)]
 pub struct OutboundOptions {
-    /// Networks that may be reached although they are not public, also over `http`.
+    /// Non-public networks that may be reached, also over `http`.
     pub allowed_networks: Vec<IpNet>,
-    /// Longest a call may take, from the connection to the end of the answer. Default 30 seconds.
+    /// Timeout of a call, from connecting to the end of the response. Default: 30 seconds.
     pub call_time_max: Duration,
 }
 
@@ -71,48 +71,48 @@ impl Default for OutboundOptions {
 /// The guarded client. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbound {
-    /// Reaches what is public, and what the operator opened.
+    /// For `https`: reaches public and allowed networks.
     secure: Client,
-    /// Reaches what the operator opened.
+    /// For `http`: reaches only allowed networks.
     plain: Client,
     reach: Arc<Reach>,
 }
 
-/// Why an address did not bring what was asked for.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboundError {
-    /// It is none that is ever asked.
+    /// The URL is never called.
     #[error("the address is not allowed: {0}")]
     Forbidden(&'static str),
-    /// Nobody was there, or no answer came in time.
+    /// The server could not be reached, or did not respond in time.
     #[error("the address is not reached: {0}")]
     Unreachable(String),
-    /// The answer was no success. Of what it says nothing is read.
+    /// The response was not a success. Its body is not read.
     #[error("the address answered {0}")]
     Status(u16),
 }
 
 impl Outbound {
-    /// With the names of the system.
+    /// Uses the system's resolver.
     ///
     /// # Errors
-    /// When the client cannot be made.
+    /// When the HTTP client cannot be created.
     pub fn new(options: &OutboundOptions) -> Result<Self, reqwest::Error> {
         Self::with_lookup(options, Arc::new(SystemLookup))
     }
 
-    /// With other names.
+    /// Uses another resolver.
     ///
     /// # Errors
-    /// When the client cannot be made.
+    /// When the HTTP client cannot be created.
     pub fn with_lookup(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
         Self::build(options, lookup, Reach::new(options.allowed_networks.clone()), 0)
     }
 
-    /// The same for webhooks: only within this machine without TLS, where the operator opened that.
+    /// The client for webhooks: without TLS only to this machine, if the operator has allowed that.
     ///
     /// # Errors
-    /// When the client cannot be made.
+    /// When the HTTP client cannot be created.
     pub fn of_webhooks(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
         Self::build(options, lookup, Reach::strict(options.allowed_networks.clone()), KEPT_PER_HOST)
     }
@@ -144,16 +144,16 @@ impl Outbound {
         Ok(Self { secure: client(true)?, plain: client(false)?, reach })
     }
 
-    /// Begins to read what lies at an address. The answer's body is not read yet: whoever does bounds it.
+    /// Requests a URL. The response's body is not read yet; the caller must limit it.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// Why the call failed.
     pub async fn get(&self, address: &str, bearer: Option<&str>) -> Result<Response, OutboundError> {
         let mut url = parse(address)?;
         let asked = url.origin();
         for _ in 0..=REDIRECTS_MAX {
             let client = self.check(&url)?;
-            // A token is shown to the address it was meant for, and to no other.
+            // The token is sent only to the origin it was meant for.
             let shown = bearer.filter(|_| url.origin() == asked);
             let request = client.get(url.clone());
             let request = match shown {
@@ -173,26 +173,26 @@ impl Outbound {
         Err(OutboundError::Unreachable(format!("more than {REDIRECTS_MAX} redirects")))
     }
 
-    /// Whether an address may be called, as far as it says by itself: what its name means is seen when it is.
+    /// Checks a URL without resolving its host, which is checked when connecting.
     ///
     /// # Errors
-    /// Why it may not.
+    /// Why it may not be called.
     pub fn may_call(&self, address: &str) -> Result<(), OutboundError> {
         self.check(&parse(address)?).map(|_| ())
     }
 
-    /// Sends JSON to an address, and answers whatever comes back: no redirect is followed. The answer's body is not read
-    /// yet: whoever does bounds it.
+    /// Sends JSON to a URL, and returns any response without following redirects. The response's body is not read yet;
+    /// the caller must limit it.
     ///
     /// # Errors
-    /// Why nothing came back.
+    /// Why there was no response.
     pub async fn post(&self, address: &str, headers: HeaderMap, json: Bytes) -> Result<Response, OutboundError> {
         let url = parse(address)?;
         let request = self.check(&url)?.post(url).header(CONTENT_TYPE, "application/json").headers(headers);
         request.body(json).send().await.map_err(failure)
     }
 
-    /// The client that may be used for an address.
+    /// The client that may be used for a URL.
     fn check(&self, url: &Url) -> Result<&Client, OutboundError> {
         let is_secure = match url.scheme() {
             "https" => true,
@@ -203,7 +203,7 @@ impl Outbound {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(OutboundError::Forbidden("it names a user"));
         }
-        // For these no name is looked up, so nobody else would look at them.
+        // These need no resolver, so they must be checked here.
         let address = match url.host() {
             Some(Host::Domain(_)) => None,
             Some(Host::Ipv4(address)) => Some(address.into()),
@@ -236,7 +236,7 @@ fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
     headers.get(LOCATION).filter(|_| is_redirect)?.to_str().ok()
 }
 
-/// What is told of it goes into logs and messages: no address, which may hold what nobody else should know.
+/// The error text goes into logs and messages, so it must not contain the URL, which may be secret.
 fn failure(error: reqwest::Error) -> OutboundError {
     let error = error.without_url();
     let mut source = Some(&error as &dyn Error);

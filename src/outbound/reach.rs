@@ -1,4 +1,4 @@
-//! Which addresses may be reached.
+//! Which IP addresses may be reached.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,8 +12,7 @@ const fn v6(first: u16, second: u16, third: u16, bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(first, second, third, 0, 0, 0, 0, 0), bits)
 }
 
-/// Networks of IPv4 that are nobody's in public.
-/// <https://www.iana.org/assignments/iana-ipv4-special-registry>
+/// IPv4 networks that are not public. <https://www.iana.org/assignments/iana-ipv4-special-registry>
 const NOT_PUBLIC_V4: [Ipv4Net; 17] = [
     v4(0, 0, 0, 0, 8),       // this network, and unspecified
     v4(10, 0, 0, 0, 8),      // private
@@ -34,12 +33,11 @@ const NOT_PUBLIC_V4: [Ipv4Net; 17] = [
     v4(224, 0, 0, 0, 3),     // multicast, reserved, broadcast
 ];
 
-/// What of IPv6 is given to anybody in public. Loopback, unspecified, unique local, link-local, multicast, and those
-/// that hold an address of IPv4 (mapped, compatible, NAT64) all lie outside.
+/// The global unicast range of IPv6. Loopback, unspecified, unique local, link-local, multicast, and addresses with an
+/// embedded IPv4 address (mapped, compatible, NAT64) are outside of it.
 const PUBLIC_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-/// Parts of it that are not.
-/// <https://www.iana.org/assignments/iana-ipv6-special-registry>
+/// Parts of it that are not public. <https://www.iana.org/assignments/iana-ipv6-special-registry>
 const NOT_PUBLIC_V6: [Ipv6Net; 5] = [
     v6(0x2001, 0, 0, 23), // protocol assignments: Teredo, which holds an address of IPv4, benchmarks, ORCHID
     v6(0x2001, 0xDB8, 0, 32), // documentation
@@ -48,44 +46,44 @@ const NOT_PUBLIC_V6: [Ipv6Net; 5] = [
     v6(0x3FFF, 0, 0, 20), // documentation
 ];
 
-/// Which addresses may be reached: the public ones, and those the operator opened.
+/// Which IP addresses may be reached: public ones, and those the operator has allowed.
 #[derive(Debug)]
 pub struct Reach {
     allowed: Vec<IpNet>,
-    /// Whether TLS may be left out within this machine only.
+    /// Whether plain `http` is limited to this machine.
     is_strict: bool,
 }
 
 impl Reach {
-    /// With these networks beside the public ones.
+    /// Allows these networks in addition to public ones.
     pub fn new(allowed: Vec<IpNet>) -> Self {
         Self { allowed, is_strict: false }
     }
 
-    /// With these networks beside the public ones, all of them secured but for this machine's own, if that is among them.
+    /// Allows these networks in addition to public ones, with TLS required except on this machine.
     pub fn strict(allowed: Vec<IpNet>) -> Self {
         Self { allowed, is_strict: true }
     }
 
-    /// Whether the operator opened any.
+    /// Whether the operator has allowed any.
     pub fn has_allowed(&self) -> bool {
         !self.allowed.is_empty()
     }
 
-    /// Whether an address may be reached; not secured, only within what the operator opened.
+    /// Whether an address may be reached; without TLS, only within the allowed networks.
     pub fn permits(&self, address: IpAddr, is_secure: bool) -> bool {
         let may_be_plain = !self.is_strict || address.to_canonical().is_loopback();
         self.is_allowed(address) && (is_secure || may_be_plain) || is_secure && is_public(address)
     }
 
     fn is_allowed(&self, address: IpAddr) -> bool {
-        // A mapped address is the one it maps.
+        // A mapped address counts as the one it contains.
         let address = address.to_canonical();
         self.allowed.iter().any(|network| network.contains(&address))
     }
 }
 
-/// Whether anybody may have the address in public.
+/// Whether the address is public.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !NOT_PUBLIC_V4.iter().any(|network| network.contains(&address)),

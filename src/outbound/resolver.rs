@@ -1,4 +1,4 @@
-//! What a name means, in the moment of the connection.
+//! Resolution of host names when connecting.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,16 +10,16 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::Reach;
 
-/// Addresses of a name that are tried at most: nobody needs more, and each may take its time.
+/// Maximum number of addresses per name that are tried, because each attempt may take a while.
 const ADDRESSES_MAX: usize = 8;
 
-/// Where names are looked up.
+/// A resolver of host names.
 pub trait Lookup: Send + Sync + 'static {
-    /// Every address of a name.
+    /// All addresses of a name.
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// The system's own.
+/// The system's resolver.
 pub struct SystemLookup;
 
 impl Lookup for SystemLookup {
@@ -32,14 +32,14 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Answers the connector only what may be reached. The connector connects to what it is answered, and asks nobody else.
+/// Returns only permitted addresses to the connector, which connects to these and resolves nothing itself.
 pub(super) struct Guarded {
     lookup: Arc<dyn Lookup>,
     reach: Arc<Reach>,
     is_secure: bool,
 }
 
-/// None of a name's addresses may be reached.
+/// None of the name's addresses is permitted.
 #[derive(Debug, thiserror::Error)]
 #[error("none of its addresses may be reached")]
 pub(super) struct NotReached;
@@ -58,7 +58,7 @@ impl Resolve for Guarded {
             let found = found.await?;
             let is_known = !found.is_empty();
             let reached = found.into_iter().filter(|address| reach.permits(*address, is_secure));
-            // The connector puts the port in.
+            // The connector sets the port.
             let reached: Vec<SocketAddr> = reached.take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
             match (reached.is_empty(), is_known) {
                 (false, _) => Ok(Box::new(reached.into_iter()) as Addrs),

@@ -1,4 +1,4 @@
-//! What the guard lets through, against servers on this machine: none of them may be reached unless it was opened.
+//! The guard, tested against servers on this machine: none of them may be reached unless it was allowed.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// Names that mean what a test says; each answer once, the last one for ever.
+/// A resolver with predefined answers; each is given once, and the last one repeatedly.
 #[derive(Default)]
 struct Names {
     known: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,
@@ -42,7 +42,7 @@ impl Lookup for Names {
     }
 }
 
-/// A server that answers every request alike, and remembers them.
+/// A server that gives every request the same response, and records the requests.
 struct Server {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
@@ -170,18 +170,19 @@ async fn a_name_that_leads_inside_is_not_reached() {
         let refused = refusal(&outbound, &format!("https://inside.example:{}/", server.port)).await;
         assert!(matches!(refused, OutboundError::Forbidden(_)), "{address}: {refused}");
     }
-    // A name that is not known is no forbidden one: it may be again.
+    // An unknown name is not forbidden: it may exist later.
     let refused = refusal(&closed(Names::of(&[])), "https://nobody.example/").await;
     assert!(matches!(refused, OutboundError::Unreachable(_)), "{refused}");
     assert_eq!(server.requests(), [""; 0]);
 }
 
-/// A name is looked up once for a connection, and the connection goes to what was looked at. Whoever answers another
-/// address the next time is looked at the next time.
+/// A name is resolved once per connection, and the connection goes to the checked address. A different answer the next
+/// time is checked again.
 #[tokio::test]
 async fn a_name_that_changes_its_mind_gains_nothing() {
     let server = Server::start(SECRET).await;
-    // Opened and closed part of loopback stand for public and private: what matters is that one is permitted.
+    // An allowed and a forbidden part of loopback stand for public and private: all that matters is that one is
+    // permitted.
     let names = Names::of(&[("rebinds.example", &[&["127.0.0.2"], &["127.0.0.1"]])]);
     let outbound = opened(&["127.0.0.2/32"], names.clone());
     let url = format!("http://rebinds.example:{}/", server.port);
@@ -242,7 +243,7 @@ async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
 
 #[tokio::test]
 async fn of_an_answer_that_is_no_success_the_status_is_told_and_nothing_is_read() {
-    // It says it is endless.
+    // It declares a huge length.
     let server = Server::start("HTTP/1.1 404 Not Found\r\ncontent-length: 9999999999999\r\n\r\n").await;
     let outbound = opened(&["127.0.0.1/32"], Names::of(&[]));
     let refused = refusal(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;

@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::web::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Input, Json, NoContent, Page, PathId, passwords};
 
-/// What authenticator apps show beside the code.
+/// The issuer that authenticator apps show beside the code.
 const ISSUER: &str = "Hotline";
 
 /// A person's own account.
@@ -98,7 +98,7 @@ pub async fn update(session: Session, app: Data<App>, body: Body<AccountChange>)
         Ok(Json::of(found(&app, signed).await?))
     };
     match signed.person() {
-        // The name is what conversations show.
+        // Conversations show the name, so the directory must have the change.
         PersonId::User(company, _) => changed(&app, company, change).await,
         PersonId::Admin(_) => change.await,
     }
@@ -108,7 +108,7 @@ fn wrong(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
-/// Whether the person has typed their own password, which is in the field of this name.
+/// Checks the person's own password, which is in the field of this name.
 async fn check(app: &App, panel: &super::Panel, signed: &Signed, typed: Typed, field: &str) -> ApiResult<()> {
     let person = signed.person();
     panel.limits.try_own_password(person)?;
@@ -138,7 +138,7 @@ impl Input for PasswordChange {
     }
 }
 
-/// `PUT /account/password`: every other session ends.
+/// `PUT /account/password`: ends every other session.
 pub async fn change_password(
     session: Session,
     app: Data<App>,
@@ -179,7 +179,7 @@ pub struct OwnSession {
     pub expires_at: Timestamp,
 }
 
-/// `GET /account/sessions`: all there are.
+/// `GET /account/sessions`: all sessions as one page.
 pub async fn list_sessions(session: Session, app: Data<App>) -> ApiResult<Page<OwnSession>> {
     let signed = &session.0;
     let rows = sessions::of_person(app.db(signed.company_id), signed.person()).await?;
@@ -209,7 +209,7 @@ pub async fn end_other_sessions(session: Session, app: Data<App>) -> ApiResult<N
     Ok(NoContent)
 }
 
-/// A body that holds one's own password.
+/// A body with the person's own password.
 pub struct OwnPassword(Typed);
 
 impl Input for OwnPassword {
@@ -260,7 +260,7 @@ pub async fn begin_factor(
     Ok(Confidential(Json::of(NewSecondFactor { secret: totp::base32(&secret), uri })))
 }
 
-/// A body that holds a code of the authenticator app.
+/// A body with a code of the authenticator app.
 pub struct FactorCode(Typed);
 
 impl Input for FactorCode {
@@ -286,7 +286,7 @@ pub struct RecoveryCodes {
     pub recovery_codes: Vec<String>,
 }
 
-/// `POST /account/second-factor/confirm`: every other session ends, since none of them was asked for it.
+/// `POST /account/second-factor/confirm`: ends every other session, because they were opened without the second factor.
 pub async fn confirm_factor(
     session: Session,
     app: Data<App>,

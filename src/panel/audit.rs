@@ -1,5 +1,5 @@
-//! The log of what administrators do. An entry is written before the act is begun and completed with what became of it, so
-//! nothing is done that has none.
+//! The audit log: what administrators do. An entry is written before the request is executed and completed with its
+//! outcome, so nothing is done without an entry. Exports are recorded before their response is sent.
 
 use std::net::IpAddr;
 
@@ -18,10 +18,10 @@ use super::{Panel, site};
 use crate::app::App;
 use crate::web::ApiError;
 
-/// Bytes of an answer that is looked into for what was made.
+/// Maximum size of a response that is searched for the created record.
 const LOOKED_INTO_BYTES_MAX: usize = 64 * 1024;
 
-/// Serves a request, and keeps what it did if that is to be known.
+/// Serves a request, and records it if it is audited.
 pub(super) async fn kept(
     app: &App,
     panel: &Panel,
@@ -52,7 +52,7 @@ pub(super) async fn kept(
                 let begun = audit_log::begin(app.db(company), company, entry(&export.id, None)).await?;
                 audit_log::end(app.db(company), begun, response.status().as_u16(), (None, None)).await
             };
-            // What is not noted is not handed out.
+            // An export that cannot be recorded is not delivered.
             if let Err(error) = noted.await {
                 return Ok(response.into_response(ApiError::from(error).error_response()));
             }
@@ -74,13 +74,13 @@ pub(super) async fn kept(
     Ok(response)
 }
 
-/// The record a path names.
+/// The id of the record in the path.
 fn target(request: &ServiceRequest) -> Option<String> {
     let path = request.match_info().as_str();
     path.split('/').find(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
 }
 
-/// The id and the name of what was answered, as far as it has them.
+/// The id and the name of the record in the response, if there are any.
 fn look_into(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, (Option<String>, Option<String>)) {
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
@@ -98,7 +98,7 @@ fn look_into(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, (
 fn made(bytes: &[u8]) -> (Option<String>, Option<String>) {
     let answer: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let data = &answer["data"];
-    // A token is answered beside its key.
+    // The response of a token contains it beside its key.
     let data = if data["token"].is_object() { &data["token"] } else { data };
     (data["id"].as_i64().map(|id| id.to_string()), data["name"].as_str().map(str::to_owned))
 }

@@ -1,4 +1,4 @@
-//! The audit log, to be read.
+//! The list of the audit log.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::audit_log::{self, ActorKind, AuditEntryId, AuditFilter};
@@ -61,7 +61,7 @@ pub struct AuditTarget {
     pub name: Option<String>,
 }
 
-/// Filters of the list: `search` looks into who it was, from where, and what it was done to.
+/// Filters of the list: `search` matches the actor, the address and the target.
 pub struct Filters(AuditFilter);
 
 impl Filter for Filters {

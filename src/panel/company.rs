@@ -1,4 +1,4 @@
-//! Companies: one's own, and for administrators of the installation all of them.
+//! Companies: the person's own, and for administrators of the installation all of them.
 
 use std::borrow::Cow;
 
@@ -76,7 +76,7 @@ async fn write(app: &App, id: CompanyId, changes: CompanyChanges) -> ApiResult<J
     changed(app, id, async { Ok(Json::of(companies::update(app.db(id), id, changes).await?)) }).await
 }
 
-/// What both bodies have.
+/// The fields that both bodies share.
 fn read_own(fields: &mut Fields<'_>) -> CompanyChanges {
     CompanyChanges {
         name: fields.changed::<Name>("name").map(|name| name.0),
@@ -123,7 +123,7 @@ impl Input for OwnChange {
     }
 }
 
-/// `PUT /company`. Who asks for a second factor has one.
+/// `PUT /company`. An administrator who requires a second factor must have one.
 pub async fn update_own(
     administrator: Administrator,
     app: Data<App>,
@@ -153,7 +153,7 @@ pub async fn list(_: Installer, app: Data<App>, query: Query<Filters>) -> ApiRes
     Ok(Page::of(query.page, rows, Company::from))
 }
 
-/// What an administrator of the installation says of a company.
+/// The fields that only administrators of the installation may change.
 struct Plan(CompanyChanges);
 
 impl Plan {
@@ -192,7 +192,7 @@ impl Input for NewCompany {
     }
 }
 
-/// `POST /companies`: with the profiles every company begins with.
+/// `POST /companies`: with the default profiles of every company.
 pub async fn create(_: Installer, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
     let mut transaction = app.engine.store().housekeeper().change().await?;

@@ -1,5 +1,5 @@
-//! The cookie of a session. Behind https its name says that it is of this very host and was never seen in clear
-//! (`__Host-`); on a machine's own address, where there is no https, it has a plain name.
+//! The cookie of a session. Over https its name has the prefix `__Host-`, which binds it to this host and to https;
+//! without https, as on a local machine, it has a plain name.
 
 use actix_web::body::BoxBody;
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
@@ -11,27 +11,27 @@ use crate::web::ApiResult;
 use crate::web::reply::{Reply, respond};
 use crate::web::schema::Schemas;
 
-/// Its names.
+/// The names of the session cookie.
 const SECURE: &str = "__Host-hotline";
 const PLAIN: &str = "hotline_session";
 
-/// How long a browser keeps it, in seconds: as long as a session lives at most.
+/// Lifetime of the cookie in seconds: the maximum lifetime of a session.
 const KEPT_S: u32 = 30 * 24 * 3600;
 
-/// The names of the cookie by which a device is known. It goes along to where somebody signs in and nowhere else, so it
-/// cannot have the prefix of the other.
+/// The names of the cookie that identifies a known device. It is sent only to the path for signing in, which the prefix
+/// `__Host-` does not allow.
 const DEVICE_SECURE: &str = "__Secure-hotline-device";
 const DEVICE_PLAIN: &str = "hotline_device";
 
-/// Below which path it is sent.
+/// The path for which it is sent.
 const DEVICE_PATH: &str = "/panel/api/v1/session";
 
-/// What is in the cookie of a request's session.
+/// The session cookie of a request.
 pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     named(headers, if is_https { SECURE } else { PLAIN })
 }
 
-/// What the device has shown.
+/// The device cookie of a request.
 pub(super) fn read_device(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     named(headers, if is_https { DEVICE_SECURE } else { DEVICE_PLAIN })
 }
@@ -40,18 +40,18 @@ fn named<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
     let mut named = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
     let (_, text) = named.next()?;
-    // Of two nobody can say which one is ours.
+    // If there are two, it is unknown which one is ours.
     named.next().is_none().then_some(text)
 }
 
-/// The line that sets it, or takes it away.
+/// The header value that sets or deletes the session cookie.
 fn line(text: Option<&str>, is_https: bool) -> Option<HeaderValue> {
     let (name, secure) = if is_https { (SECURE, "; Secure") } else { (PLAIN, "") };
     let (text, age) = text.map_or(("", 0), |text| (text, KEPT_S));
     HeaderValue::try_from(format!("{name}={text}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")).ok()
 }
 
-/// The line that makes a device known.
+/// The header value that sets the device cookie.
 fn device_line(text: &str, is_https: bool) -> Option<HeaderValue> {
     let (name, secure) = if is_https { (DEVICE_SECURE, "; Secure") } else { (DEVICE_PLAIN, "") };
     let age = KNOWN_DAYS * 24 * 3600;
@@ -59,29 +59,29 @@ fn device_line(text: &str, is_https: bool) -> Option<HeaderValue> {
     HeaderValue::try_from(line).ok()
 }
 
-/// An answer that changes cookies, if it does.
+/// A response that may set cookies.
 pub struct WithCookie<R> {
     reply: R,
     cookies: Vec<HeaderValue>,
 }
 
 impl<R> WithCookie<R> {
-    /// It stays as it is.
+    /// Leaves the cookies unchanged.
     pub(super) fn unchanged(reply: R) -> Self {
         Self { reply, cookies: Vec::new() }
     }
 
-    /// It holds another session from now on.
+    /// Sets the cookie to another session.
     pub(super) fn set(reply: R, text: &str, is_https: bool) -> Self {
         Self { reply, cookies: line(Some(text), is_https).into_iter().collect() }
     }
 
-    /// It is taken away.
+    /// Deletes the session cookie.
     pub(super) fn taken(reply: R, is_https: bool) -> Self {
         Self { reply, cookies: line(None, is_https).into_iter().collect() }
     }
 
-    /// The device is known from now on.
+    /// Also sets the device cookie.
     pub(super) fn and_device(mut self, text: &str, is_https: bool) -> Self {
         self.cookies.extend(device_line(text, is_https));
         self

@@ -1,20 +1,20 @@
-//! Devices from which somebody has signed in: they have tries of their own, so that strangers who try the same account
-//! keep nobody out who has been in before. A device shows a cookie that says for which account and since when, sealed by
-//! the installation's key: nothing of it is kept.
+//! Devices from which an account has been used before. They have their own limit of attempts, so that strangers who try
+//! an account cannot lock out its owner. The device cookie names the account and a time, and is sealed with the
+//! installation's key; the server stores nothing.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::sealed::{KeyError, Keyring, Location};
 use hotline_persistence::tables::people::INSTALLATION;
 
-/// Days for which a device is known without signing in; browsers keep no cookie longer.
+/// How many days a device stays known without signing in; browsers limit cookies to this lifetime.
 pub(super) const KNOWN_DAYS: i64 = 400;
 
-/// What is sealed is bound to the account, however its e-mail is written.
+/// The sealed value is bound to the account, ignoring the case of its e-mail.
 fn place(email: &str) -> Location<'_> {
     Location { column: "devices.cookie", company: INSTALLATION, row: email }
 }
 
-/// What a device shows from now on.
+/// The value of a new device cookie.
 ///
 /// # Errors
 /// When it cannot be sealed.
@@ -22,7 +22,7 @@ pub(super) fn known(keys: &Keyring, email: &str, now: DateTime<Utc>) -> Result<S
     keys.seal(&place(&email.to_lowercase()), now.timestamp().to_string().as_bytes())
 }
 
-/// Whether a device has shown that somebody has signed in to this account there.
+/// Whether the device cookie is valid for this account.
 pub(super) fn is_known(keys: &Keyring, email: &str, shown: &str, now: DateTime<Utc>) -> bool {
     let Ok(plain) = keys.open(&place(&email.to_lowercase()), shown) else { return false };
     let since = std::str::from_utf8(&plain).ok().and_then(|text| text.parse().ok());
@@ -49,7 +49,7 @@ mod tests {
         assert!(!is_known(&keys, "ben@example.com", &shown, now));
         assert!(!is_known(&keys, "ana@example.com", "", now));
         assert!(!is_known(&keys, "ana@example.com", &shown[..shown.len() - 2], now));
-        // Nothing that is sealed for something else makes a device known.
+        // A value that was sealed for another purpose does not make a device known.
         let other = Location { column: "second_factors.secret", company: INSTALLATION, row: "ana@example.com" };
         let other = keys.seal(&other, now.timestamp().to_string().as_bytes()).expect("sealed");
         assert!(!is_known(&keys, "ana@example.com", &other, now));

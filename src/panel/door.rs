@@ -1,5 +1,5 @@
-//! Who may pass, before anything of a request is read: the panel's own page asks, somebody has signed in, they ask not too
-//! much, their session is open, and in a company their profile permits it.
+//! The checks before a request is read: it comes from the panel's own page, a person has signed in, their rate is not
+//! exceeded, their session is open, and in a company their profile permits the request.
 
 use std::sync::Arc;
 
@@ -25,20 +25,20 @@ use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// By which an administrator of the installation says in which company they work.
+/// The header in which an administrator of the installation names the company they work in.
 const COMPANY: &str = "hotline-company";
 
-/// What a session may ask for before it is open, below the API's path.
+/// The paths that a session may use before it is open, below the API's path.
 const BEFORE_FACTOR: [&str; 2] = ["/account/second-factor", "/account/second-factor/confirm"];
 
-/// In which company somebody asks for this path below the panel's API, as far as headers say; none where they ask in no
-/// company.
+/// The company of a request to this path below the panel's API, according to its headers; `None` for a request outside
+/// any company.
 pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     let is_below = |top: &str| path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     if super::OPEN.iter().any(|open| is_below(open)) {
         return None;
     }
-    // Which of the two it is depends on the scheme; a browser has the one that fits.
+    // The cookie's name depends on the scheme; a browser only has the one that fits.
     let key =
         [true, false].into_iter().find_map(|is_https| cookie::read(headers, is_https).and_then(SessionKey::read))?;
     if key.company() != INSTALLATION {
@@ -48,7 +48,7 @@ pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     named.or_else(|| path.strip_prefix("/companies/")?.split('/').next()?.parse().ok())
 }
 
-/// What the door works with.
+/// The state that the checks need.
 struct Parts {
     app: Data<App>,
     panel: Data<Panel>,
@@ -66,7 +66,7 @@ impl Parts {
     }
 }
 
-/// Who has signed in.
+/// Identifies the person who has signed in.
 ///
 /// # Errors
 /// `401` when nobody has.
@@ -78,14 +78,14 @@ async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>
         None => return Err(ApiError::signed_out()),
     };
     found.map(|signed| Arc::new(parts.panel.asked(signed))).ok_or_else(|| {
-        // A cookie that is none was guessed, or has ended; an address that shows many is told to wait.
+        // An invalid cookie was guessed, or its session has ended; an address that sends many is rate-limited.
         let refused =
             parts.admission.wrong_tokens.refuse(site::address(request, &parts.app.trusted_proxies).map(Address::of));
         if refused.status == StatusCode::UNAUTHORIZED { ApiError::signed_out() } else { refused }
     })
 }
 
-/// Whether all that signing in asks for was given.
+/// Whether signing in is complete.
 pub(super) fn is_open(signed: &Signed) -> bool {
     signed.state == SessionState::Open && (signed.has_factor || !signed.needs_factor)
 }
@@ -94,10 +94,10 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
     request.into_response(refused.error_response())
 }
 
-/// Lets in anybody whom the panel's own page sends, with their session if there is one.
+/// Admits every request from the panel's own page, with its session if there is one.
 ///
 /// # Errors
-/// Whatever stands behind says; refusals are answers.
+/// Errors of the inner service; refusals are responses.
 pub(super) async fn anybody<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -122,13 +122,14 @@ pub(super) async fn anybody<B: MessageBody + 'static>(
     }
 }
 
-/// A person who may pass.
+/// A person who has passed the checks.
 struct Entered {
     parts: Parts,
     signed: Arc<Signed>,
 }
 
-/// Every check but those of a company. The answer shows the person's allowance as soon as they are known.
+/// Runs every check that does not concern a company. The response carries the person's allowance as soon as the person
+/// is known.
 async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Entered> {
     let parts = Parts::of(request)?;
     if !site::is_own(request.request(), &parts.app.trusted_proxies) {
@@ -157,10 +158,10 @@ async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> A
     Ok(Entered { parts, signed })
 }
 
-/// Lets in who has signed in.
+/// Admits people who have signed in.
 ///
 /// # Errors
-/// Whatever stands behind says; refusals are answers.
+/// Errors of the inner service; refusals are responses.
 pub(super) async fn signed_in<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -181,10 +182,10 @@ pub(super) async fn signed_in<B: MessageBody + 'static>(
     Ok(with(response, allowance))
 }
 
-/// Lets in who may do this in a company, as [`crate::web::auth::admit`] does with a token.
+/// Admits people with permission in a company, as [`crate::web::auth::admit`] does for tokens.
 ///
 /// # Errors
-/// Whatever stands behind says; refusals are answers.
+/// Errors of the inner service; refusals are responses.
 pub async fn in_company<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -200,7 +201,8 @@ pub async fn in_company<B: MessageBody + 'static>(
             request.extensions_mut().insert(Tenant(company));
             request.extensions_mut().insert(Session(signed.clone()));
             request.extensions_mut().insert(caller);
-            // What the panel has alone may answer a secret that nothing may keep: it is not repeated by key.
+            // Operations of the panel alone may return a secret that must not be stored, so their responses are not
+            // recorded for retries.
             let is_own = parts.panel.known(&request).is_some_and(|known| known.is_own);
             audit::kept(&parts.app, &parts.panel, company, &signed, request, async |request| {
                 if is_own { Ok(next.call(request).await?.map_into_boxed_body()) } else { once(request, next).await }
@@ -243,7 +245,7 @@ async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered
 fn with(mut response: ServiceResponse<BoxBody>, allowance: Option<Allowance>) -> ServiceResponse<BoxBody> {
     match allowance {
         Some(allowance) => allowance.write(response.headers_mut()),
-        // Nobody's allowance is another limit than a token's.
+        // Without a person, the limit that counts is not the API's, so no rate headers are written.
         None => drop(response.request().extensions_mut().insert(Unlimited)),
     }
     response

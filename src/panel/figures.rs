@@ -1,4 +1,4 @@
-//! The figures of `/metrics` as JSON, for the page that draws them.
+//! The metrics of `/metrics` as JSON, for the page that charts them.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ pub async fn show(_: Installer, app: Data<App>) -> ApiResult<Json<Figures>> {
     Ok(Json::of(Figures { at: clock::now().into(), figures: read(&text) }))
 }
 
-/// What the text says, in its order.
+/// Parses the text, in order.
 fn read(text: &str) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
     for line in text.lines() {
@@ -86,7 +86,7 @@ fn read(text: &str) -> Vec<Figure> {
     figures
 }
 
-/// `name_suffix{label="value",…} number`.
+/// Parses `name_suffix{label="value",…} number`.
 fn sample(name: &str, line: &str) -> Option<Sample> {
     let rest = line.strip_prefix(name)?;
     let (rest, value) = rest.rsplit_once(' ')?;

@@ -1,4 +1,4 @@
-//! What people are sent by mail: invitations, and links to choose a password.
+//! The mails sent to people: invitations, and links to choose a password.
 
 use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
 use hotline_persistence::tables::people::Language;
@@ -6,22 +6,22 @@ use hotline_persistence::tables::people::links::LinkKind;
 
 use crate::mail::Letter;
 
-/// A link, and where it leads.
+/// A link with its kind and place.
 pub(super) struct Way {
     pub(super) kind: LinkKind,
-    /// None: the installation.
+    /// `None`: the installation.
     pub(super) company: Option<String>,
     pub(super) url: String,
 }
 
-/// To whom.
+/// The recipient of a mail.
 pub(super) struct Recipient {
     pub(super) name: String,
     pub(super) email: String,
     pub(super) language: Language,
 }
 
-/// What the pages speak of whoever asks: they say so themselves.
+/// The first supported language of the request's `Accept-Language` header.
 pub(super) fn spoken(headers: &HeaderMap) -> Option<Language> {
     let asked = headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
     asked.split(',').find_map(|wanted| match wanted.trim().get(..2)?.to_ascii_lowercase().as_str() {
@@ -32,7 +32,7 @@ pub(super) fn spoken(headers: &HeaderMap) -> Option<Language> {
     })
 }
 
-/// The words of a letter, in English, Portuguese and Spanish.
+/// A text of the mails in English, Portuguese and Spanish.
 type Words = [&'static str; 3];
 
 const INVITED: Words = ["Your invitation to {place}", "Seu convite para {place}", "Su invitación a {place}"];
@@ -64,7 +64,7 @@ const UNEXPECTED: Words = [
     "Si no esperaba este mensaje, no haga nada: nada cambia.",
 ];
 
-/// The letter that brings these links, of which there is at least one.
+/// The mail with these links, of which there is at least one.
 pub(super) fn letter(to: &Recipient, ways: &[Way]) -> Letter {
     let at = match to.language {
         Language::English => 0,
@@ -75,7 +75,7 @@ pub(super) fn letter(to: &Recipient, ways: &[Way]) -> Letter {
     let is_invitation = ways.iter().all(|way| way.kind == LinkKind::Invitation);
     let first = ways.first().map(place).unwrap_or_default();
     let say = |words: Words, place: &str| {
-        // What is put in last is what people typed: it holds no place of another value.
+        // Text that people have typed is inserted last, so that placeholders in it are not replaced.
         let text = words[at].replace("{email}", &to.email);
         match text.split_once("{place}") {
             Some((before, after)) => format!("{before}{place}{after}"),
@@ -92,7 +92,7 @@ pub(super) fn letter(to: &Recipient, ways: &[Way]) -> Letter {
     Letter { to: to.email.clone(), subject: say(subject, &first), text }
 }
 
-/// A name as one line: what somebody typed must not look like a part of the letter.
+/// A name as one line: typed text must not look like a part of the mail.
 fn plain(name: &str) -> String {
     name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }

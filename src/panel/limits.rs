@@ -1,5 +1,5 @@
-//! How often somebody may try to sign in, and how much a person may ask for. In memory, by account, address and person:
-//! nothing of it is a company's, so nothing of it is dropped with one.
+//! Limits of attempts to sign in, and of requests per person. They are in memory, by account, address and person: none
+//! of them belongs to a company, so none is dropped with one.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,32 +13,33 @@ use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Limit, TooMany};
 use crate::web::{ApiError, ApiResult};
 
-/// Tries for one account, whoever makes them, and from one address, whatever they are for: so many at once, and as many in
-/// each minute. People mistype three times; who guesses needs millions.
+/// Attempts per account, from anywhere, and per address, for any purpose: the burst, and the rate per minute. People
+/// mistype three times; guessing needs millions of attempts.
 const ACCOUNT_TRIES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const ADDRESS_TRIES: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
 
-/// Requests of one person in a minute: a page asks for some ten things, and lists are typed into.
+/// Requests of one person per minute: a page makes about ten, and searches send one per keystroke.
 const PERSON_REQUESTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599);
 
-/// Accounts, addresses and persons that are remembered, some 200 bytes each; of more the least busy are forgotten.
+/// Maximum number of counted accounts, addresses and persons, some 200 bytes each; beyond that the least active are
+/// evicted.
 const REMEMBERED_MAX: usize = 100_000;
 
-/// How long. A limit is whole again after a minute.
+/// How long they are kept. A limit is full again after a minute.
 const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 
-/// Whose tries are counted.
+/// What attempts are counted by.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Tried {
     Account(String),
-    /// A device from which somebody has signed in to the account it names.
+    /// A device that is known for its account.
     Device(String),
     Password(PersonId),
     Code(PersonId),
     Address(Address),
 }
 
-/// Every limit of people.
+/// All limits for people.
 pub(super) struct PeopleLimits {
     tries: TtlCache<Tried, Arc<Limit>>,
     persons: TtlCache<PersonId, Arc<Limit>>,
@@ -56,8 +57,8 @@ impl Default for PeopleLimits {
 }
 
 impl PeopleLimits {
-    /// Takes a try to sign in. What is counted does not depend on whether there is such an account. A device that is known
-    /// for it, by what it shows, has tries of its own: neither strangers nor who shares its address use them up.
+    /// Counts an attempt to sign in, whether the account exists or not. A known device, identified by its cookie, has
+    /// its own limit: neither strangers nor others at its address use it up.
     ///
     /// # Errors
     /// `429` when there were too many.
@@ -69,7 +70,7 @@ impl PeopleLimits {
         self.attempt(Tried::Account(email.to_lowercase()), ACCOUNT_TRIES)
     }
 
-    /// Takes a try with a person's own password, of who has signed in as them.
+    /// Counts an attempt with their own password by a person who has signed in.
     ///
     /// # Errors
     /// `429` when there were too many.
@@ -77,7 +78,7 @@ impl PeopleLimits {
         self.attempt(Tried::Password(person), ACCOUNT_TRIES)
     }
 
-    /// Takes a try with a code of a person's second factor.
+    /// Counts an attempt with a code of a person's second factor.
     ///
     /// # Errors
     /// `429` when there were too many.
@@ -86,7 +87,7 @@ impl PeopleLimits {
         self.attempt(Tried::Code(person), ACCOUNT_TRIES)
     }
 
-    /// Takes a try with what only this address is asked for: a link.
+    /// Counts an attempt that is limited only by address: with a link.
     ///
     /// # Errors
     /// `429` when there were too many.
@@ -100,7 +101,7 @@ impl PeopleLimits {
         taken.map(drop).map_err(|refused| ApiError::too_many_tries(refused.retry_after_s))
     }
 
-    /// Takes a request of a person.
+    /// Takes a request from a person's allowance.
     ///
     /// # Errors
     /// When none is left.

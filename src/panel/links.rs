@@ -22,7 +22,7 @@ use crate::web::origin::Address;
 use crate::web::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
 
-/// Where the pages read a link's token: behind `#`, which no browser sends and no proxy writes down.
+/// The page that reads a link's token from the fragment (`#`), which browsers do not send and proxies do not log.
 pub(super) const PAGE: &str = "/panel/welcome#";
 
 /// Whose a link is.
@@ -102,7 +102,8 @@ impl Input for LinkUse {
     }
 }
 
-/// `POST /links/use`: once. The device is known from then on: tries of strangers keep nobody out who has had the link.
+/// `POST /links/use`: works once. It makes the device known, so that attempts of strangers cannot lock out the owner of
+/// the link.
 pub async fn spend(
     request: HttpRequest,
     app: Data<App>,
@@ -138,8 +139,8 @@ impl Input for Forgotten {
     }
 }
 
-/// `POST /links/forgotten`: answered before anything is looked up, so that neither the answer nor its time tells whether
-/// there is anybody.
+/// `POST /links/forgotten`: answered before anything is looked up, so that neither the response nor its timing reveals
+/// whether the account exists.
 pub async fn request(
     request: HttpRequest,
     app: Data<App>,
@@ -159,7 +160,7 @@ pub async fn request(
             remind(&app, &body.0.0, (&base, spoken)).await
         };
         match letter {
-            // Logged and counted there.
+            // `send` logs and counts failures.
             Ok(Some(letter)) => drop(mailer.send(place, letter).await),
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "a link to choose a password was not made"),
@@ -168,7 +169,7 @@ pub async fn request(
     Ok(NoContent)
 }
 
-/// A letter to whoever signs in with this e-mail, with a link for each of their memberships; none where there is nobody.
+/// A mail to the person with this e-mail, with a link for each of their memberships; `None` if there is no such person.
 async fn remind(
     app: &App,
     email: &str,

@@ -1,7 +1,7 @@
-//! The panel's service side: people sign in, and do over `/panel/api/v1` what integrations do over the API, by the same
-//! handlers, and what they alone do. `docs/panel.md` says what they may.
+//! The service side of the panel: people sign in, and use `/panel/api/v1` with the same handlers as integrations use
+//! the API, plus operations of their own. `docs/panel.md` describes their permissions.
 //!
-//! A session is a row that every request looks up: nothing of it is held in memory, so it ends everywhere at once.
+//! A session is a row that every request looks up. Nothing of it is held in memory, so it ends everywhere at once.
 
 mod account;
 mod audit;
@@ -43,45 +43,44 @@ use crate::web::methods::no_such_route;
 use crate::web::modules::PANEL_API;
 use crate::web::schema::Schemas;
 
-/// How people are let in.
+/// The settings of the panel.
 #[derive(Clone, Debug, Default)]
 pub struct PanelOptions {
-    /// How links are sent to people; none: who makes one passes it on.
+    /// How links are mailed to people; `None`: the creator of a link passes it on.
     pub mail: Option<MailOptions>,
     /// Whether administrators of the installation must have a second factor.
     pub admins_need_factor: bool,
 }
 
-/// What the panel works with.
+/// The state of the panel.
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// Whoever asks for a link by themselves has it made while nobody else has: one who asks twice at once has one letter,
-    /// with all of their links.
+    /// Serializes requests for a link: someone who asks twice at the same time gets one mail with all their links.
     reminding: Mutex<()>,
     admins_need_factor: bool,
-    /// What is done at each path, by its pattern.
+    /// The operations of each path, by its pattern.
     operations: HashMap<String, Vec<(&'static str, Known)>>,
 }
 
-/// An operation, as the door knows it.
+/// An operation, as the panel's checks need it.
 pub struct Known {
-    /// What it is called in the document and in the audit log.
+    /// Its id in the document and in the audit log.
     id: String,
-    /// Whether the panel alone has it.
+    /// Whether it exists only at the panel.
     is_own: bool,
-    /// Whether it is kept in the audit log.
+    /// Whether it is recorded in the audit log.
     is_audited: bool,
-    /// Whether it may answer records as a table: what its answer says.
+    /// Whether it may return records as CSV; the response decides.
     may_be_export: bool,
 }
 
-/// What is kept of what people do: the first part of the path, below the API's.
+/// Audited operations, by the first segment of their path below the API's.
 const AUDITED: [&str; 9] =
     ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
 impl Panel {
-    /// With everything that people may ask for.
+    /// With all operations for people.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a At>, mailer: Option<Mailer>, admins_need_factor: bool) -> Self {
         let mut operations: HashMap<String, Vec<(&'static str, Known)>> = HashMap::new();
         for at in paths {
@@ -101,28 +100,27 @@ impl Panel {
         Self { limits: PeopleLimits::default(), mailer, reminding: Mutex::default(), admins_need_factor, operations }
     }
 
-    /// Who has signed in, with what the installation asks of them.
+    /// The person who has signed in, with the installation's requirements added.
     fn asked(&self, mut signed: Signed) -> Signed {
         signed.needs_factor |= self.admins_need_factor && signed.person().is_admin();
         signed
     }
 
-    /// Waits until the letters that were asked for have gone: they are made with connections that end with the threads which
-    /// serve.
+    /// Waits until the requested mails have been created: this uses connections that end with the serving threads.
     pub async fn settle(&self) {
         if let Some(mailer) = &self.mailer {
             mailer.settle().await;
         }
     }
 
-    /// Waits for the letters that are on their way, as long as one may take.
+    /// Waits for mails being sent, up to the timeout of one mail.
     pub async fn close(&self) {
         if let Some(mailer) = &self.mailer {
             mailer.close().await;
         }
     }
 
-    /// What a request asks for, if it is there.
+    /// The operation of a request, if it exists.
     fn known(&self, request: &ServiceRequest) -> Option<&Known> {
         let method = request.method().as_str();
         let methods = self.operations.get(&request.match_pattern()?)?;
@@ -130,7 +128,7 @@ impl Panel {
     }
 }
 
-/// Paths of the whole installation and of oneself, in scopes by their first part.
+/// Paths of the installation and of the person, in scopes by their first segment.
 #[rustfmt::skip] // One line an endpoint.
 fn beside_companies(table: &mut Table<'_>) {
     table.tagged("session")
@@ -164,7 +162,7 @@ fn beside_companies(table: &mut Table<'_>) {
         .at("/installation/audit-log").get("listInstallationAuditLog", audit_list::list_installation, "List what administrators of the installation did").says("What was done to no company in particular.".to_owned());
 }
 
-/// What the panel alone has of a company, beside the calls of the API in the same table.
+/// The panel's own operations within a company, in the same table as the API's.
 #[rustfmt::skip] // One line an endpoint.
 pub fn of_company(table: &mut Table<'_>) {
     table.tagged("company")
@@ -196,15 +194,15 @@ pub fn of_company(table: &mut Table<'_>) {
         .at("/audit-log").get("listAuditLog", audit_list::list, "List what administrators did").says("Who did what, when and from where, by id: with `order=desc` the newest first. `search` looks into who it was, from where, and what it was done to. Entries are kept for 400 days.".to_owned());
 }
 
-/// So much of a path is known to the scope it is in.
+/// The part of a path that its scope covers.
 fn scope_of(path: &str) -> &str {
     path.get(1..).and_then(|rest| rest.find('/')).map_or(path, |end| &path[..=end])
 }
 
-/// What stands before the first part of a path: of these anybody may ask.
+/// The scopes that are open to anyone.
 const OPEN: [&str; 2] = ["/session", "/links"];
 
-/// The operations beside those of a company.
+/// The operations outside a company.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, scope_of);
     beside_companies(&mut table);
@@ -212,14 +210,14 @@ pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     operations.map(|operation| Operation { below: PANEL_API, ..operation }).collect()
 }
 
-/// The same, to be served.
+/// The same operations with their handlers.
 pub fn served() -> Vec<At> {
     let mut table = Table::served(scope_of);
     beside_companies(&mut table);
     table.finish()
 }
 
-/// Adds what is served beside the companies' things, and what answers every other path of people.
+/// Registers the routes outside a company, and the fallback for all other paths of people.
 pub fn configure(services: &mut ServiceConfig) {
     let mut paths = served();
     while let Some(scope) = paths.first().map(|at| scope_of(&at.path).to_owned()) {

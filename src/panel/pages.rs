@@ -1,5 +1,5 @@
-//! The pages of the panel: an application that the browser runs. Every address below `/panel/` is one of its pages, but
-//! for the API.
+//! The pages of the panel: an application that runs in the browser. Every path below `/panel/` except the API is one of
+//! its pages.
 
 use std::sync::LazyLock;
 
@@ -13,12 +13,12 @@ use crate::web::methods::read_only;
 use crate::web::packed::Packed;
 use crate::web::{ApiError, ApiResult};
 
-/// Nothing from elsewhere, nothing inline, and in nobody's frame.
+/// Nothing from other origins, nothing inline, and no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
-/// Asked for at each visit, and answered in a few bytes while it is the same: pages and API are of one release.
+/// Revalidated at each visit, which takes a few bytes while nothing has changed: pages and API must be of one release.
 const CACHED: &str = "no-cache";
 
 static INDEX: LazyLock<Packed> =
@@ -29,10 +29,10 @@ static STYLES: LazyLock<Packed> =
     LazyLock::new(|| Packed::new("text/css; charset=utf-8", include_str!("assets/panel.css")));
 static ICON: LazyLock<Packed> = LazyLock::new(|| Packed::new("image/svg+xml", include_str!("assets/icon.svg")));
 
-/// What is served, as the figures name it.
+/// The served paths, as the metrics name them.
 pub const PATHS: [&str; 3] = ["/panel", "/panel/assets/{file}", "/panel/{page}"];
 
-/// Adds the pages. What stands below `/panel/` and is none of them comes before.
+/// Registers the pages. Other routes below `/panel/` must be registered before.
 pub fn configure(services: &mut ServiceConfig) {
     services
         .service(read_only(web::resource("/panel").get(to_pages)))
@@ -40,12 +40,12 @@ pub fn configure(services: &mut ServiceConfig) {
         .service(read_only(web::resource("/panel/{page:.*}").get(page)));
 }
 
-/// `GET /panel`: where the pages are.
+/// `GET /panel`: redirects to the pages.
 async fn to_pages() -> HttpResponse {
     HttpResponse::PermanentRedirect().insert_header((LOCATION, "/panel/")).finish()
 }
 
-/// `GET /panel/…`: which page it is, the application reads from the address.
+/// `GET /panel/…`: the application itself determines the page from the URL.
 async fn page(request: HttpRequest) -> HttpResponse {
     INDEX.answer(&request, guard)
 }
@@ -61,7 +61,7 @@ async fn asset(request: HttpRequest, file: Path<String>) -> ApiResult<HttpRespon
     Ok(packed.answer(&request, guard))
 }
 
-/// What browsers may do with it.
+/// Sets the security headers.
 fn guard(response: &mut HttpResponseBuilder) {
     response
         .insert_header((CACHE_CONTROL, CACHED))
@@ -76,7 +76,7 @@ fn guard(response: &mut HttpResponseBuilder) {
 mod tests {
     use super::*;
 
-    /// Bytes of the whole application as browsers load it.
+    /// Maximum size of the whole application as browsers load it.
     const COMPRESSED_MAX: usize = 150 * 1024;
 
     #[test]

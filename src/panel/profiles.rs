@@ -1,4 +1,4 @@
-//! Permission profiles, as their company's administrators write them.
+//! The setup of permission profiles, for administrators.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::web::permissions::Permitted;
 use crate::web::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
-/// Who keeps a profile.
+/// The records that use a profile.
 const USERS: KeptBy = KeptBy { state: "users have the profile", noun: "user", column: ("users", "profile_id") };
 
 /// A permission profile with what only administrators see.
@@ -142,7 +142,7 @@ impl Input for ProfileChange {
     }
 }
 
-/// Refuses a change after which nobody would administer the company.
+/// Refuses a change that would leave the company without an administrator.
 async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
     if profiles::administering(db, company).await? > 0 {
         return Ok(());
@@ -151,7 +151,7 @@ async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiRes
     Err(ApiError::conflict("no profile would administer the company any more", details))
 }
 
-/// `PUT /profiles/{profileId}`: from its users' next requests on.
+/// `PUT /profiles/{profileId}`: takes effect with its users' next requests.
 pub async fn update(
     administrator: Administrator,
     app: Data<App>,
@@ -161,7 +161,7 @@ pub async fn update(
 ) -> ApiResult<Json<ProfileSetup>> {
     let company = administrator.company;
     once.transaction(app.db(company), async |db| {
-        // Of two who take it from the last two, one comes second.
+        // Serializes changes, so that two concurrent ones cannot remove the last two administrators.
         profiles::lock(&mut *db, company).await?;
         let row = table::update::<ProfileRow>(&mut *db, company, id.0, &body.0.0).await?;
         check_administered(&mut *db, company).await?;

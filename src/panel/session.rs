@@ -25,8 +25,8 @@ use crate::web::permissions::everything;
 use crate::web::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
 
-/// When a try that fails is answered, counted from its beginning: after all that a try may take, so that what it took tells
-/// nothing of the account.
+/// When a failed attempt is answered, counted from its start: later than any attempt can take, so that the timing
+/// reveals nothing about the account.
 const FAILED_AFTER: Duration = Duration::from_millis(400);
 
 /// How far signing in has come.
@@ -94,7 +94,7 @@ pub enum PersonKind {
 }
 
 impl PersonKind {
-    /// Of a person.
+    /// The kind of a person.
     pub fn of(person: PersonId) -> Self {
         if person.is_admin() { Self::Admin } else { Self::User }
     }
@@ -150,7 +150,7 @@ impl SignIn {
         }
     }
 
-    /// Of a session.
+    /// The state of a session.
     fn of(app: &App, signed: &Signed) -> Self {
         let mut shown = Self::choose(Vec::new());
         shown.second_factor_required = signed.needs_factor;
@@ -189,7 +189,7 @@ impl SignIn {
 pub struct Credentials {
     email: String,
     password: Typed,
-    /// Of the installation, or of one company.
+    /// The installation, or one company.
     company: Option<CompanyId>,
 }
 
@@ -210,7 +210,7 @@ impl Input for Credentials {
         if admin && company.is_some() {
             fields.refuse("companyId", "must not be given with admin");
         }
-        // Nobody's company is called as the installation is kept.
+        // `INSTALLATION` is an internal id, and not a valid company.
         if company == Some(INSTALLATION) {
             fields.refuse("companyId", "is no company");
         }
@@ -218,7 +218,7 @@ impl Input for Credentials {
     }
 }
 
-/// `POST /session`. What does not sign in is answered alike, and after the same time.
+/// `POST /session`. All failures get the same response, after the same time.
 pub async fn create(
     request: HttpRequest,
     app: Data<App>,
@@ -265,7 +265,7 @@ pub async fn create(
     with_session(&request, &app, &panel, &text).await
 }
 
-/// The answer that begins a session, or goes on with one under another key.
+/// The response that starts a session, or continues one under a new key.
 async fn with_session(
     request: &HttpRequest,
     app: &App,
@@ -277,7 +277,7 @@ async fn with_session(
     let signed = panel.asked(signed);
     let is_https = site::is_https(request, &app.trusted_proxies);
     let answer = WithCookie::set(Json::of(SignIn::of(app, &signed)), text, is_https);
-    // Not before the second factor: who has guessed the password has shown nothing else.
+    // Not before the second factor: a guessed password alone must not make a device known.
     if signed.state != SessionState::Open {
         return Ok(answer);
     }
@@ -309,7 +309,7 @@ impl Input for Factor {
     }
 }
 
-/// `POST /session/second-factor`. A code is taken once; five wrong ones end the session.
+/// `POST /session/second-factor`. A code works once; five wrong ones end the session.
 pub async fn give_factor(
     session: Session,
     request: HttpRequest,
@@ -322,7 +322,7 @@ pub async fn give_factor(
         return Err(ApiError::sign_in());
     }
     let person = signed.person();
-    // Sessions are begun by who knows the password: the tries of an account count over all of them.
+    // Anyone with the password can start sessions, so the attempts are counted per account, over all its sessions.
     let address = site::address(&request, &app.trusted_proxies).map(Address::of);
     panel.limits.try_code(person, address)?;
     let answered_at = Instant::now() + FAILED_AFTER;
@@ -364,7 +364,7 @@ pub async fn show(session: Session, app: Data<App>) -> ApiResult<Json<SignIn>> {
     Ok(Json::of(SignIn::of(&app, &session.0)))
 }
 
-/// `DELETE /session`; whoever has signed out before is told nothing else.
+/// `DELETE /session`; has the same response if nobody is signed in.
 pub async fn remove(
     request: HttpRequest,
     app: Data<App>,

@@ -1,4 +1,4 @@
-//! Who asks, as the handlers take it.
+//! The person who has signed in, as handlers take it.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::openapi::{Access, Described, Operation};
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// What any of them may be answered.
+/// The errors that each of these extractors may cause.
 const ASKED: [u16; 5] = [401, 403, 429, 500, 503];
 
 fn describe(operation: &mut Operation) {
@@ -42,20 +42,20 @@ macro_rules! extracted {
     };
 }
 
-/// Anybody who has signed in.
+/// Any person who has signed in.
 #[derive(Clone)]
 pub struct Session(pub Arc<Signed>);
 
 extracted!(Session, |request| {
-    // Without the door nobody has signed in: a route outside it cannot be served by accident.
+    // Without the panel's checks nobody is signed in, so a route outside them cannot be served by accident.
     request.extensions().get::<Self>().cloned().ok_or_else(ApiError::signed_out)
 });
 
-/// Anybody in a company.
+/// Any person in a company.
 pub struct Member {
     /// The company.
     pub company: CompanyId,
-    /// Who it is.
+    /// The person.
     signed: Arc<Signed>,
 }
 
@@ -66,11 +66,11 @@ extracted!(Member, |request| {
     Ok(Self { company: caller.company, signed })
 });
 
-/// Who administers a company: by their profile, or as an administrator of the installation.
+/// An administrator of a company, by their profile or as an administrator of the installation.
 pub struct Administrator {
     /// The company.
     pub company: CompanyId,
-    /// Who it is.
+    /// The person.
     pub signed: Arc<Signed>,
 }
 

@@ -1,5 +1,5 @@
-//! Whether the panel's own page asks. A cookie goes along with what other websites make a browser ask for, or did: so a
-//! change is taken only when the browser says that a page of this very origin asked for it.
+//! CSRF protection. Browsers also send cookies with requests that other websites cause, so a change is accepted only
+//! when the browser states that a page of this origin made the request.
 
 use std::net::IpAddr;
 
@@ -10,10 +10,10 @@ use ipnet::IpNet;
 
 use crate::web::origin;
 
-/// What browsers say of who asks. They all do, and no page can say otherwise.
+/// The browser's statement about the origin of a request. All browsers send it, and pages cannot forge it.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// Whether this request may have been made by the panel's own page, as far as its method asks for that.
+/// Whether the request may come from the panel's own page, as far as its method requires that.
 pub(super) fn is_own(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
     let headers = request.headers();
@@ -30,12 +30,12 @@ pub(super) fn is_own(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     }
 }
 
-/// From where a request comes.
+/// The client's address.
 pub(super) fn address(request: &HttpRequest, trusted: &[IpNet]) -> Option<IpAddr> {
     origin::of(request.peer_addr(), request.headers(), trusted)
 }
 
-/// Whether the request came over https, as far as anybody can know.
+/// Whether the client used https, as far as this can be determined.
 pub(super) fn is_https(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     origin::site(request, trusted).is_some_and(|own| own.starts_with("https://"))
 }

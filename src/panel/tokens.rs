@@ -1,4 +1,5 @@
-//! A company's API tokens: made, changed, rotated and revoked here and on the command line, and by no token.
+//! A company's API tokens. They are created, changed, rotated and revoked here and on the command line, and never with
+//! a token.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ use crate::web::{
     ApiError, ApiResult, Body, Confidential, Created, Fields, Filter, Input, Json, Page, Params, Patch, PathId, Query,
 };
 
-/// Tokens of a company, those that were revoked as well. Every one is in memory.
+/// Maximum number of tokens of a company, including revoked ones. All of them are in memory.
 const TOKENS_MAX: i64 = 1000;
 
 /// An API token, without its key.
@@ -131,7 +132,7 @@ fn addresses(fields: &mut Fields<'_>, given: Option<Vec<AddressRange>>) -> Optio
     }
 }
 
-/// What permits nothing is no token.
+/// A token must permit something.
 fn some(fields: &mut Fields<'_>, permissions: Option<Permitted>) -> Option<Permitted> {
     if permissions.as_ref().is_some_and(|permitted| permitted.0.is_empty()) {
         fields.refuse("permissions", "must permit something");
@@ -217,7 +218,7 @@ impl Input for TokenChange {
     }
 }
 
-/// Refuses what is over for good.
+/// Refuses changes of a revoked token.
 fn check_alive(row: &TokenRow) -> ApiResult<()> {
     if row.revoked_at.is_none() {
         return Ok(());
@@ -225,7 +226,7 @@ fn check_alive(row: &TokenRow) -> ApiResult<()> {
     Err(ApiError::conflict("the token is revoked", json!({"state": "revoked", "reason": "revoked"})))
 }
 
-/// `PUT /tokens/{tokenId}`: from the next request on.
+/// `PUT /tokens/{tokenId}`: takes effect with the next request.
 pub async fn update(
     administrator: Administrator,
     app: Data<App>,
@@ -241,7 +242,7 @@ pub async fn update(
     changed(&app, company, update).await
 }
 
-/// `POST /tokens/{tokenId}/rotate`: the key before is dead at once.
+/// `POST /tokens/{tokenId}/rotate`: the previous key becomes invalid at once.
 pub async fn rotate(
     administrator: Administrator,
     app: Data<App>,
@@ -256,7 +257,7 @@ pub async fn rotate(
     changed(&app, company, rotate).await
 }
 
-/// `POST /tokens/{tokenId}/revoke`: for good, and at once. Once more changes nothing.
+/// `POST /tokens/{tokenId}/revoke`: permanent, and effective at once. Repeating it changes nothing.
 pub async fn revoke(administrator: Administrator, app: Data<App>, id: PathId<TokenId>) -> ApiResult<Json<Token>> {
     let company = administrator.company;
     let revoke = async {
@@ -271,7 +272,7 @@ pub async fn revoke(administrator: Administrator, app: Data<App>, id: PathId<Tok
     changed(&app, company, revoke).await
 }
 
-/// The field error of one field.
+/// A validation error of one field.
 pub(super) fn wrong(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }

@@ -1,5 +1,5 @@
-//! What administrators do for the people of their company: links by which they choose a password, and a way back for who
-//! has lost the second factor.
+//! What administrators do for the people of their company: create links to choose a password, and remove a lost second
+//! factor.
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
@@ -57,7 +57,7 @@ async fn made(
     Ok(Confidential(Json::of(link)))
 }
 
-/// Sends a link to whom it is for; answers where to, or none when it has to be passed on.
+/// Mails a link to its person; returns the address, or `None` when the link must be passed on by hand.
 async fn sent(
     app: &App,
     panel: &Panel,
@@ -79,7 +79,7 @@ async fn sent(
     Ok(mailer.send(place, letter(&to, &[way])).await.is_ok().then_some(profile.email))
 }
 
-/// `POST /users/{userId}/invitation`: good for 7 days; the link before is not any more.
+/// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.
 pub async fn invite(
     administrator: Administrator,
     app: Data<App>,
@@ -90,7 +90,7 @@ pub async fn invite(
     made(&administrator, (&app, &panel), &request, id.0, LinkKind::Invitation).await
 }
 
-/// `POST /users/{userId}/password-reset`: good for an hour; the link before is not any more.
+/// `POST /users/{userId}/password-reset`: valid for an hour; invalidates the previous link.
 pub async fn reset(
     administrator: Administrator,
     app: Data<App>,
@@ -101,7 +101,7 @@ pub async fn reset(
     made(&administrator, (&app, &panel), &request, id.0, LinkKind::Reset).await
 }
 
-/// `POST /users/{userId}/second-factor/remove`: the user is signed in nowhere any more.
+/// `POST /users/{userId}/second-factor/remove`: ends all sessions of the user.
 pub async fn remove_factor(administrator: Administrator, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let company = administrator.company;
     let mut change = app.db(company).begin().await?;

@@ -1,4 +1,4 @@
-//! Values that only people give.
+//! Values that only people enter.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::web::values::FromField;
 
-/// A secret as it was typed, to be compared with what is kept: a password that was chosen before, a code, a link.
+/// A typed secret that is compared with a stored one: an existing password, a code, or a link's token.
 pub struct Typed(pub String);
 
 impl fmt::Debug for Typed {

@@ -1,7 +1,7 @@
-//! What a refusal means for a message, its recipient and its channel.
+//! Maps a provider's refusal to its consequence for the message, its recipient and its channel.
 //!
-//! The provider's own code decides; the status only where there is none, since most of these come with `400`.
-//! <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>,
+//! The provider's own code decides, and the HTTP status only if there is no code, since most refusals have status
+//! `400`. <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>,
 //! <https://developers.facebook.com/docs/messenger-platform/error-codes>
 
 use hotline_actors::channels::SendFailure;
@@ -9,18 +9,18 @@ use hotline_persistence::tables::messages::MessageError;
 
 use super::GraphError;
 
-/// The access token has expired, was revoked or never was one.
+/// The access token has expired, was revoked or is invalid.
 const TOKEN: i64 = 190;
 
-/// Too many calls: of the app (4), of the page (32, 613), of the business account (80007), or more messages than the
-/// number's throughput (130429).
+/// Rate limits: of the app (4), of the page (32, 613), of the business account (80007), or the number's message
+/// throughput (130429).
 const CHANNEL_PACED: &[i64] = &[4, 32, 613, 80_007, 130_429];
 
 /// Too many messages from this number to this recipient.
 const RECIPIENT_PACED: i64 = 131_056;
 
-/// The provider is not well: unknown (1), overloaded (2), something went wrong (131000), service unavailable
-/// (131016), account in maintenance (131057), server unavailable (133004).
+/// Outages of the provider: unknown (1), overloaded (2), something went wrong (131000), service unavailable (131016),
+/// account in maintenance (131057), server unavailable (133004).
 const NOT_WELL: &[i64] = &[1, 2, 131_000, 131_016, 131_057, 133_004];
 
 impl From<GraphError> for SendFailure {

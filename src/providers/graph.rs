@@ -1,4 +1,4 @@
-//! Calls of the Graph API: the address, the token, the answer, the error.
+//! Calls of the Graph API: URLs, tokens, responses and errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use serde_json::Value;
 
 use super::ProviderOptions;
 
-/// How long a connection may take to be made. A call's whole time is [`ProviderOptions::call_time_max`].
+/// Timeout for connecting. The timeout of a whole call is [`ProviderOptions::call_time_max`].
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long a connection is kept for the next call.
+/// How long an idle connection is kept for reuse.
 const IDLE_CONNECTION_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Bytes of an answer that are read: a page of templates is some hundred KiB, every other answer far less.
+/// Maximum size of a response: a page of templates is some hundred KiB, every other response far less.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of all pages of an account's templates: 6,000 of them have half as many.
+/// Maximum size of all pages of an account's templates: 6,000 templates need half of it.
 const TEMPLATES_BYTES_MAX: usize = 16 << 20;
 
-/// Characters of a provider's message that are kept.
+/// Maximum length of a provider's message that is stored.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
 
-/// Templates asked for at a time, and pages read at most: the provider allows an account 6,000 templates.
+/// Templates per page, and maximum number of pages: the provider allows an account 6,000 templates.
 const TEMPLATES_PER_PAGE: usize = 250;
 const TEMPLATE_PAGES_MAX: usize = 24;
 
@@ -41,30 +41,29 @@ pub struct Graph {
     version: Arc<str>,
 }
 
-/// Why a call did not bring what was asked for.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// Nobody was there, or no answer came in time. Whether the call had its effect is unknown.
+    /// The server could not be reached, or did not respond in time. It is unknown whether the call had its effect.
     #[error("the provider is not reached: {0}")]
     Unreachable(String),
     /// The provider refused.
     #[error("the provider answered {status}: {message}")]
     Refused {
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
-        /// The provider's own code, where it gave one.
+        /// The provider's own code, if it gave one.
         code: Option<i64>,
-        /// Whether the provider says that it may work later.
+        /// Whether the provider says that a retry may succeed.
         is_transient: bool,
-        /// In its words.
+        /// The provider's message.
         message: String,
-        /// Not before this time has passed.
+        /// The earliest time for a retry.
         retry_after: Option<Duration>,
     },
 }
 
-/// A refusal as the Graph API writes it.
-/// <https://developers.facebook.com/docs/graph-api/guides/error-handling>
+/// A refusal in the format of the Graph API. <https://developers.facebook.com/docs/graph-api/guides/error-handling>
 #[derive(Deserialize)]
 struct Refused {
     error: Reason,
@@ -81,27 +80,27 @@ struct Reason {
 }
 
 impl Graph {
-    /// Ready to call.
+    /// Creates the client.
     ///
     /// # Errors
-    /// When the client cannot be made.
+    /// When the HTTP client cannot be created.
     pub fn new(options: &ProviderOptions) -> Result<Self, reqwest::Error> {
         let client = crate::tls::client()
             .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIME_MAX)
             .timeout(options.call_time_max)
             .pool_idle_timeout(IDLE_CONNECTION_TIME_MAX)
-            // A token is shown to the address that was named, and to no other.
+            // A token must not be sent to another URL than the intended one.
             .redirect(Policy::none())
             .build()?;
         let url = options.url.trim_end_matches('/').into();
         Ok(Self { client, url, version: options.version.as_str().into() })
     }
 
-    /// Posts JSON to an edge of the account. None: it succeeded, and the answer cannot be read.
+    /// Posts JSON to an edge of the account. `None`: it succeeded, but the response cannot be parsed.
     ///
     /// # Errors
-    /// Why it did not succeed.
+    /// Why it failed.
     pub async fn post<A: DeserializeOwned>(
         &self,
         account: &Account,
@@ -115,22 +114,22 @@ impl Graph {
     /// Posts a form with a file to an edge of the account.
     ///
     /// # Errors
-    /// Why it did not succeed.
+    /// Why it failed.
     pub async fn post_form(&self, account: &Account, edge: &str, form: Form) -> Result<Option<Value>, GraphError> {
         let url = self.address(account, &format!("{}/{edge}", account.id));
         read(self.request(Method::POST, account, &url).multipart(form)).await
     }
 
-    /// Reads a node, for instance a file's: its address is in the answer.
+    /// Reads a node, for instance a file's: the response contains its URL.
     ///
     /// # Errors
-    /// Why it did not succeed.
+    /// Why it failed.
     pub async fn get(&self, account: &Account, node: &str) -> Result<Option<Value>, GraphError> {
         read(self.request(Method::GET, account, &self.address(account, node))).await
     }
 
-    /// The templates of a business account, as the provider describes them. Asked for under the number's id when the
-    /// business account is not known.
+    /// The templates of a business account, as the provider describes them. If the business account is not known, they
+    /// are requested under the number's id.
     /// <https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account/message_templates>
     ///
     /// # Errors
@@ -175,7 +174,7 @@ impl Graph {
     }
 }
 
-/// Without U+0000, which no table takes: a template's text becomes a message's.
+/// Removes U+0000, which PostgreSQL cannot store: a template's text becomes a message's.
 fn storable(told: Value) -> Value {
     match told {
         Value::String(text) => Value::String(text.replace('\0', "")),
@@ -194,7 +193,7 @@ async fn read<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>,
     Ok(body.and_then(|body| serde_json::from_slice(&body).ok()))
 }
 
-/// The body of an answer that is a success. None when it cannot be read.
+/// The body of a successful response. `None` when it cannot be read.
 async fn answer(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
     let response = request.send().await.map_err(unreachable)?;
     if response.status().is_success() { Ok(body(response).await) } else { Err(refused(response).await) }
@@ -209,13 +208,13 @@ async fn refused(response: Response) -> GraphError {
         let message = format!("status {status}");
         return GraphError::Refused { status, code: None, is_transient: false, message, retry_after };
     };
-    // The details say what is wrong, the message only which kind of wrong it is.
+    // The details name the actual problem, the message only its category.
     let details = error.error_data.as_ref().and_then(|data| data["details"].as_str());
     let message = details.unwrap_or(&error.message).chars().take(MESSAGE_CHARACTERS_MAX).collect();
     GraphError::Refused { status, code: error.code, is_transient: error.is_transient, message, retry_after }
 }
 
-/// None when it is cut off or longer than any answer is.
+/// `None` when it is truncated or exceeds the maximum size.
 async fn body(mut response: Response) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
@@ -227,7 +226,7 @@ async fn body(mut response: Response) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// What is told of it goes into logs and messages: no address, which may hold what nobody else should know.
+/// The error text goes into logs and messages, so it must not contain the URL, which may be secret.
 fn unreachable(error: reqwest::Error) -> GraphError {
     let error = error.without_url();
     let reason = if error.is_timeout() {

@@ -1,4 +1,4 @@
-//! Files of messages on their way to a provider.
+//! Uploads of messages' files to providers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,49 +13,49 @@ use hotline_persistence::{CompanyId, MessageId};
 use reqwest::Body;
 use reqwest::multipart::Part;
 
-/// Where the files of media messages are read.
+/// Access to the files of media messages.
 pub trait MediaFiles: Send + Sync + 'static {
-    /// The file of a message, from its beginning.
+    /// Opens the file of a message.
     fn open(&self, message: &MessageRow) -> BoxFuture<'static, Result<MediaFile, MediaUnavailable>>;
 }
 
-/// A file to be read once.
+/// A file that can be read once.
 pub struct MediaFile {
-    /// As the recipient sees it.
+    /// The name that the recipient sees.
     pub file_name: String,
-    /// What it is.
+    /// The content type.
     pub mime_type: String,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Its content, piece by piece.
+    /// The content in chunks.
     pub content: BoxStream<'static, std::io::Result<Bytes>>,
 }
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MediaUnavailable {
-    /// It is not there, and will not be.
+    /// It no longer exists.
     Gone,
-    /// Whatever keeps it cannot answer now.
+    /// The storage is unavailable.
     Later(String),
 }
 
-/// Uploads that are remembered, and for how long: a message that is tried again is not uploaded again. Providers keep
-/// an upload for days.
+/// Number of remembered uploads, and for how long: a message that is retried is not uploaded again. Providers keep an
+/// upload for days.
 const UPLOADS_MAX: usize = 10_000;
 const UPLOAD_TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// What was uploaded for which message. Cheap to clone.
+/// The uploads by message. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Uploads {
     files: Arc<dyn MediaFiles>,
     known: Arc<TtlCache<(CompanyId, MessageId), Uploaded>>,
 }
 
-/// A file the provider has.
+/// A file at the provider.
 #[derive(Clone, Debug)]
 pub(super) struct Uploaded {
-    /// What the provider calls it.
+    /// The provider's id.
     pub(super) id: Arc<str>,
     pub(super) file_name: Arc<str>,
     pub(super) mime_type: Arc<str>,
@@ -66,7 +66,7 @@ impl Uploads {
         Self { files, known: Arc::new(TtlCache::new(UPLOADS_MAX, UPLOAD_TIME_MAX)) }
     }
 
-    /// The message's file at the provider: uploaded before, or now by `upload`, which answers its id.
+    /// The message's file at the provider: an earlier upload, or a new one by `upload`, which returns its id.
     pub(super) async fn of_message(
         &self,
         message: &MessageRow,
@@ -97,13 +97,13 @@ impl Uploads {
         Ok(uploaded)
     }
 
-    /// Drops what was uploaded for a company's messages.
+    /// Drops the uploads of a company's messages.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { files: _, known } = self;
         known.remove_where(|(of, _)| *of == company);
     }
 
-    /// The message was taken: its upload has served.
+    /// Drops the upload of a message that was accepted.
     pub(super) fn forget(&self, message: &MessageRow) {
         self.known.remove(&(message.company_id, message.id));
     }

@@ -1,4 +1,4 @@
-//! The providers of phone and social channels, spoken to over HTTP: the cloud API for `whatsapp`, the send API for
+//! The providers of phone and social channels, called over HTTP: the cloud API for `whatsapp`, the send API for
 //! `messenger` and `instagram`. All three are parts of Meta's Graph API.
 //!
 //! - <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>
@@ -24,14 +24,14 @@ use hotline_persistence::tables::messages::MessageError;
 pub use self::graph::{Graph, GraphError};
 use self::media::{MediaFiles, Uploads};
 
-/// Where and how the providers are called.
+/// The settings for calling providers.
 #[derive(Clone, Debug)]
 pub struct ProviderOptions {
-    /// The Graph API's address, for channels that name none of their own. Default `https://graph.facebook.com`.
+    /// The URL of the Graph API, for channels without their own. Default: `https://graph.facebook.com`.
     pub url: String,
-    /// Its version, the first part of every path. Default `v23.0`.
+    /// Its version, the first segment of every path. Default: `v23.0`.
     pub version: String,
-    /// Longest a call may take, from the connection to the end of the answer. Default 30 seconds.
+    /// Timeout of a call, from connecting to the end of the response. Default: 30 seconds.
     pub call_time_max: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Default for ProviderOptions {
     }
 }
 
-/// Every provider. Cheap to clone.
+/// All providers. Cheap to clone.
 #[derive(Clone)]
 pub struct Providers {
     graph: Graph,
@@ -53,7 +53,7 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Every provider, called through `graph`; the files of messages are read from `files`.
+    /// Calls every provider through `graph`; reads the files of messages from `files`.
     pub fn new(graph: Graph, files: Arc<dyn MediaFiles>) -> Self {
         Self { graph, uploads: Uploads::of(files) }
     }
@@ -78,7 +78,7 @@ impl Provider for Providers {
     }
 }
 
-/// A message that no provider is asked to take.
+/// The failure of a message that no provider can accept.
 fn unsupported(message: &str) -> SendFailure {
     SendFailure::Failed(MessageError { code: "ERR_UNSUPPORTED".to_owned(), message: message.to_owned() })
 }

@@ -1,4 +1,4 @@
-//! The send API of messenger and instagram: what a message is called there.
+//! The message format of the send API of Messenger and Instagram.
 //! <https://developers.facebook.com/docs/messenger-platform/reference/send-api>,
 //! <https://developers.facebook.com/docs/messenger-platform/instagram/features/send-message>
 
@@ -13,7 +13,7 @@ use super::graph::Graph;
 use super::media::{Uploaded, Uploads};
 use super::unsupported;
 
-/// Quick replies of one message.
+/// Maximum number of quick replies in a message.
 /// <https://developers.facebook.com/docs/messenger-platform/send-messages/quick-replies>
 const QUICK_REPLIES_MAX: usize = 13;
 
@@ -23,7 +23,7 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
     let content = match message.kind {
         MessageType::Text => json!({"text": body.unwrap_or_default()}),
         MessageType::Media => {
-            // Apart, so that a text does not carry the room a file needs.
+            // Boxed, so that the future of a text does not reserve the space that a file needs.
             let uploaded = Box::pin(upload(graph, uploads, delivery)).await?;
             let payload = json!({"attachment_id": uploaded.id});
             json!({"attachment": {"type": kind_of(&uploaded.mime_type), "payload": payload}})
@@ -39,7 +39,7 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
     };
     let answer: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
     if message.kind == MessageType::Media {
-        // A file has no caption here: what was written with it follows, and is not tried again for itself.
+        // Files have no caption here: the text is sent as a second message, which is not retried.
         if let Some(body) = body {
             let caption = envelope(delivery, json!({"text": body}));
             let _: Result<Option<IgnoredAny>, _> = graph.post(&delivery.account, "messages", &caption).await;
@@ -50,7 +50,7 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
     Ok(Accepted { provider_message_id: id })
 }
 
-/// What every message has. Messenger gives `metadata` back with the echo of the message.
+/// The parts that every message has. Messenger returns `metadata` with the echo of the message.
 fn envelope(delivery: &Delivery, mut content: Value) -> Value {
     let recipient = json!({"id": delivery.to});
     if delivery.account.kind == ChannelType::Instagram {
@@ -60,7 +60,7 @@ fn envelope(delivery: &Delivery, mut content: Value) -> Value {
     json!({"recipient": recipient, "messaging_type": "RESPONSE", "message": content})
 }
 
-/// An interactive object of the cloud API in this API's words; none for what does not exist here.
+/// Converts an interactive object of the cloud API; `None` if it has no equivalent here.
 fn interactive(given: &Value) -> Option<Value> {
     let text = given["body"]["text"].as_str()?;
     let action = &given["action"];

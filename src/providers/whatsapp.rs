@@ -1,5 +1,4 @@
-//! The cloud API: what a message is called there.
-//! <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>
+//! The message format of the cloud API. <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>
 
 use hotline_actors::channels::{Accepted, Delivery, SendFailure};
 use hotline_persistence::tables::messages::{MessageRow, MessageType};
@@ -17,14 +16,14 @@ const PRODUCT: &str = "whatsapp";
 pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
     let Delivery { account, to, message } = delivery;
     let uploaded = match message.kind {
-        // Apart, so that a text does not carry the room a file needs.
+        // Boxed, so that the future of a text does not reserve the space that a file needs.
         MessageType::Media => Some(Box::pin(upload(graph, uploads, delivery)).await?),
         _ => None,
     };
     let envelope = Envelope::of(to, message, Content::of(message, uploaded.as_ref())?);
     let answer: Option<Taken> = graph.post(account, "messages", &envelope).await?;
     if let Some(uploaded) = uploaded {
-        // A sound has no caption: what was written with it follows, and is not tried again for itself.
+        // Audio has no caption: the text is sent as a second message, which is not retried.
         if let Some(body) = message.body.as_deref().filter(|_| !has_caption(kind_of(&uploaded.mime_type))) {
             let caption = Envelope::of(to, message, Content::Text { text: Text { body } });
             let _: Result<Option<IgnoredAny>, _> = graph.post(account, "messages", &caption).await;
@@ -35,8 +34,8 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
     Ok(Accepted { provider_message_id: named.map(|message| message.id) })
 }
 
-/// What every message has. The API knows no idempotency key; what it is given under `biz_opaque_callback_data` comes
-/// back with each of the message's statuses, which finds the message should its id have been lost.
+/// The parts that every message has. The API has no idempotency keys. It returns `biz_opaque_callback_data` with each
+/// of the message's statuses, which identifies the message if its id was lost.
 #[derive(Serialize)]
 struct Envelope<'a> {
     messaging_product: &'static str,
@@ -85,7 +84,7 @@ struct File<'a> {
     filename: Option<&'a str>,
 }
 
-/// The answer to a message that was taken.
+/// The response to an accepted message.
 #[derive(Deserialize)]
 struct Taken {
     messages: Vec<Named>,
@@ -118,8 +117,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// As what a file is sent. What is no picture, film or sound the API takes goes as a document.
-/// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
+/// The kind under which a file is sent. Everything that the API does not accept as image, video or audio is sent as a
+/// document. <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
 fn kind_of(mime_type: &str) -> &'static str {
     match mime_type {
         "image/jpeg" | "image/png" => "image",

@@ -1,4 +1,4 @@
-//! What goes on behind the requests for as long as the process lives.
+//! Background tasks that run for as long as the process lives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use hotline_persistence::{Error, Store};
 use super::EventOptions;
 use crate::routes::Handles;
 
-/// How often the days of events are looked at. One that is busy then is dropped an hour later.
+/// How often the partitions of events are checked. A partition in use at that time is dropped an hour later.
 const EVENT_DAYS_EVERY: Duration = Duration::from_secs(3600);
 
-/// Starts all of it.
+/// Starts all of them.
 pub(super) fn start(handles: &Handles, events: EventOptions) {
     let engine = &handles.app.engine;
     let visitors = handles.visitors.clone();
@@ -33,7 +33,8 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     engine.spawn(async move { app.media.keep_swept(&app.engine).await });
 }
 
-/// Makes the days of events that come, and drops those that are over, for as long as the process lives.
+/// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process
+/// lives.
 async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
     let mut clock = tokio::time::interval(EVENT_DAYS_EVERY);
     loop {

@@ -1,4 +1,4 @@
-//! Where the service listens.
+//! The addresses the service listens on.
 
 use std::net::SocketAddr;
 
@@ -9,12 +9,12 @@ use super::settings::Settings;
 use crate::metrics::Listener;
 use crate::web::wire;
 
-/// The options that say where.
+/// The options that set them.
 pub(super) const LISTEN: &str = "--listen";
 pub(super) const CLUSTER_LISTEN: &str = "--cluster-listen";
 pub(super) const METRICS_LISTEN: &str = "--metrics-listen";
 
-/// Where the service will listen: taken at once, opened once it can answer.
+/// Bound sockets: bound at startup, opened once the service can answer.
 pub(super) struct Doors {
     pub(super) http: TcpSocket,
     pub(super) peers: Option<TcpSocket>,
@@ -22,10 +22,10 @@ pub(super) struct Doors {
 }
 
 impl Doors {
-    /// Takes the addresses.
+    /// Binds the addresses.
     ///
     /// # Errors
-    /// When one is taken, or not ours to take.
+    /// When one is in use or not permitted.
     pub(super) fn bind(settings: &Settings) -> Result<Self, ServiceError> {
         let http = wire::bind(settings.listen).map_err(Self::not_there(LISTEN, settings.listen))?;
         let figures = match settings.metrics_listen {
@@ -42,7 +42,7 @@ impl Doors {
         Ok(Self { http, peers, figures })
     }
 
-    /// What it means that an address cannot be had.
+    /// The error of an address that cannot be bound.
     pub(super) fn not_there(option: &'static str, address: SocketAddr) -> impl FnOnce(std::io::Error) -> ServiceError {
         move |error| ServiceError::Listen { option, address, error }
     }

@@ -1,4 +1,4 @@
-//! Why the service could not start or stop.
+//! Errors of startup and shutdown.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -8,35 +8,35 @@ use crate::media;
 /// Why the service could not start or stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// The private PostgreSQL.
+    /// The private PostgreSQL failed.
     #[error(transparent)]
     Cluster(#[from] hotline_postgres::ClusterError),
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] hotline_persistence::Error),
-    /// What is to be sent could not be looked up.
+    /// The messages to send could not be loaded.
     #[error("messages that wait to be sent: {0}")]
     Sending(#[from] hotline_actors::Refusal),
-    /// The client that calls the providers.
+    /// The HTTP client for providers could not be created.
     #[error("the HTTP client: {0}")]
     Client(#[from] reqwest::Error),
-    /// The way to the relay of mail.
+    /// The mail relay could not be set up.
     #[error("--smtp-url: {0}")]
     Mail(#[from] crate::mail::MailError),
-    /// The dispatcher of webhooks.
+    /// The dispatcher of webhooks could not start.
     #[error("the dispatcher of webhooks: {0}")]
     Dispatcher(std::io::Error),
-    /// The files of messages.
+    /// The storage of messages' files could not be opened.
     #[error(transparent)]
     Media(#[from] media::OpenError),
-    /// A listener.
+    /// An address could not be listened on.
     #[error("{}", cannot_listen(option, *address, error))]
     Listen {
-        /// Which option says where.
+        /// The option that sets the address.
         option: &'static str,
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         error: std::io::Error,
     },
 }

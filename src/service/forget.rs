@@ -1,6 +1,6 @@
-//! Dropping all that memory holds of a company, and serving it again from the tables: what a company's move from one
-//! process to another consists of, at both ends. Meanwhile its requests wait, or are answered 503 with `Retry-After`; no
-//! other company notices.
+//! Drops everything memory holds of a company, and serves the company again from the tables: this is what both sides do
+//! when a company moves between processes. Meanwhile its requests wait, or are answered 503 with `Retry-After`; other
+//! companies are not affected.
 
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
@@ -9,7 +9,7 @@ use super::Service;
 use crate::deliveries::{Deliveries, Orders};
 use crate::routes::Handles;
 
-/// What drops a company from memory. Cheap to clone.
+/// Drops a company from memory. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Forgetting {
     handles: Handles,
@@ -20,8 +20,8 @@ impl Service {
     /// Drops a company from memory, and serves it again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when work of the company, a provider or the database keeps it from ending: the company is
-    /// then served as before.
+    /// [`Refusal::Unavailable`] when work of the company, a provider or the database does not end in time: the company
+    /// is then served as before.
     pub async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let deliveries = self.deliveries.as_ref().map(Deliveries::orders);
         Forgetting::new(self.handles.clone(), deliveries).forget(company).await
@@ -53,7 +53,7 @@ impl Forgetting {
     }
 }
 
-/// Nothing is delivered to a company's webhooks for as long as this lives, however it ends.
+/// Pauses the deliveries to a company's webhooks until it is dropped, in every case.
 struct Resting<'a> {
     deliveries: Option<&'a Orders>,
     company: CompanyId,
@@ -77,10 +77,10 @@ impl Drop for Resting<'_> {
 }
 
 impl Handles {
-    /// Drops what stands around the engine.
+    /// Drops what the layers outside the engine hold.
     fn forget(&self, company: CompanyId) {
-        // The documents are everybody's, the demo's page is how the process was started. Who signs in is counted by account,
-        // address and person for some minutes; sessions are not held in memory.
+        // The documents belong to no company, and the demo's page depends only on the settings. Sign-in attempts are
+        // counted by account, address and person for some minutes; sessions are not held in memory.
         let Self { app, tails, hooks, visitors, panel: _, demo: _, document: _, front } = self;
         app.forget(company);
         tails.forget(company, app.engine.store().events.as_deref());

@@ -1,4 +1,4 @@
-//! The service as one piece, and the order of its life: database, recovery, actors, listener; and back.
+//! The whole service, and the order of its startup (database, recovery, actors, listener) and shutdown.
 
 mod background;
 mod doors;
@@ -51,35 +51,35 @@ use crate::web::wrong_tokens::WrongTokens;
 use crate::web::{Front, compression, head};
 use crate::webhooks::Webhooks;
 
-/// How long requests that are being served may take once the service stops.
+/// How long requests in flight may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long no other process has sent anything once all have heard that nothing is served here any more: they read who
-/// serves what every second, should news of it be lost.
+/// How long no other process may have sent a request before this one stops serving its peers: they read the placement
+/// every second, in case a notification was lost.
 const QUIET: Duration = Duration::from_millis(1500);
 
-/// How long that is waited for. Who has not heard of it by then has lost its database, and its own slots with it.
+/// Maximum wait for that. A process that does not know by then has lost its database, and its own slots with it.
 const QUIET_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A running service.
 pub struct Service {
-    /// What the handlers work with.
+    /// The handlers' state.
     pub app: Data<App>,
-    /// Everything the routes work with.
+    /// The shared state of all routes.
     pub handles: Handles,
-    /// Which idempotency keys were used.
+    /// The used idempotency keys.
     pub keys: Keys,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// Where the other processes of a cluster reach it, if it is in one.
+    /// The address for the other processes of a cluster, if it is in one.
     pub peers: Option<SocketAddr>,
-    /// Where figures are served, if they are.
+    /// The listener for metrics, if they are served.
     pub metrics: Option<Listener>,
-    /// What delivers to webhooks; none where no events are kept.
+    /// Delivers to webhooks; `None` where no events are kept.
     deliveries: Option<Deliveries>,
-    /// This process as one of many; none: it is alone.
+    /// This process as a member of a cluster; `None`: it is alone.
     pub member: Option<Member>,
-    /// How long it still answers as one of many once it has said that it stops.
+    /// How long a member still answers after it has announced its shutdown.
     notice: Duration,
     cluster: Option<Cluster>,
     server: ServerHandle,
@@ -88,14 +88,14 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts everything, and answers when HTTP is served.
+    /// Starts everything, and returns when HTTP is served.
     ///
     /// # Errors
-    /// When a part cannot start; those before it are stopped again.
+    /// When a part cannot start; the parts before it are stopped again.
     pub async fn start(settings: Settings) -> Result<Self, ServiceError> {
-        // Before anything else is begun: a port that is taken must not be found out behind PostgreSQL and a recovery.
+        // Bound before anything else: a taken port must be reported before PostgreSQL is started and a recovery runs.
         let doors = match Doors::bind(&settings) {
-            // Most often the other one is the service of this very folder, which is the better thing to say.
+            // Usually the other process is the service of this very folder, which is the more useful error.
             Err(error) if settings.database.is_none() => {
                 Cluster::not_served(&settings.data_dir)?;
                 return Err(error);
@@ -121,7 +121,7 @@ impl Service {
         }
     }
 
-    /// Starts what needs a database, from the store up.
+    /// Starts everything that needs a database, from the store up.
     async fn start_on(settings: &Settings, doors: Doors, database: PgConnectOptions) -> Result<Self, ServiceError> {
         let store = Store::open(settings.store(database), fail).await?;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
@@ -130,21 +130,21 @@ impl Service {
             Some(_) => {
                 let known = directory.clone();
                 store.ownership().use_gates(Gates::new(Box::new(move |company| known.slot(company))));
-                // Those of the slots that are given to it.
+                // They are loaded with the slots that are assigned to this process.
                 Keys::default()
             }
         };
-        // After the store: its lock on the folder is what keeps another process out.
+        // After the store: its lock on the folder excludes other processes.
         let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
         let following = tokio::spawn(directory.clone().follow(
             store.housekeeping.clone(),
             store.events.clone(),
             store.webhooks.clone(),
         ));
-        // The threads that serve run the actors too.
+        // The serving threads also run the actors.
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
-        // What is sent goes over connections of its own: they belong to the thread that opened them.
+        // Sending uses connections of its own, because a connection belongs to the thread that opened it.
         let sending = Graph::new(&settings.provider)?;
         engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
         engine.schedules.start().await?;
@@ -198,7 +198,7 @@ impl Service {
         })
     }
 
-    /// Stops accepting, finishes what is in flight, writes everything out, and stops PostgreSQL.
+    /// Stops accepting, finishes requests in flight, writes everything out, and stops PostgreSQL.
     ///
     /// # Errors
     /// When the database does not take the last changes; the journal keeps them for the next start.
@@ -234,14 +234,14 @@ impl Service {
         Ok(flushed?)
     }
 
-    /// Sees to it that nobody sends requests here any more: those who balance the load, who hear of it at
-    /// `/health/ready`, and the other processes, which get what was served here. All that come meanwhile are answered.
+    /// Ensures that no more requests are sent here: load balancers read `/health/ready`, and the other processes take
+    /// over the slots. Requests that arrive meanwhile are still answered.
     async fn retire(&self, member: &Member) {
         let told = Instant::now();
         member.membership().begin_retiring();
         member.drain().await;
         if member.is_last().await {
-            // There is nobody to send them to.
+            // There is no other process to send them to.
             return;
         }
         sleep_until(told + self.notice).await;
@@ -263,7 +263,7 @@ impl Service {
     }
 }
 
-/// What the routes work with, over a live half that has started.
+/// Assembles the routes' state, over a running engine.
 fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Result<Handles, ServiceError> {
     let graph = Graph::new(&settings.provider)?;
     let outbound = Outbound::new(&settings.outbound)?;
@@ -305,8 +305,8 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
     })
 }
 
-/// Opens the listeners, to anybody and to the other processes of a cluster: where they are, and the server, which takes
-/// connections once it is polled.
+/// Opens the public listener and the one for the other processes of a cluster. Returns their addresses and the server,
+/// which accepts connections once it is polled.
 fn listen(
     settings: &Settings,
     socket: TcpSocket,
@@ -330,7 +330,7 @@ fn listen(
     });
     let listened = wire::listen(listening, move |side| {
         if side == Side::Public {
-            // Called on each thread that serves.
+            // Called on each serving thread.
             handles.app.engine.live_here();
         }
         let routes = Routes::new()
@@ -343,8 +343,8 @@ fn listen(
     listened.map_err(Doors::not_there(LISTEN, settings.listen))
 }
 
-/// Memory is ahead of disk, and only a recovery can mend that: the process ends at once, without answering those
-/// who wait.
+/// Memory is ahead of the disk, and only a recovery can repair that: the process exits at once, without answering those
+/// that wait.
 fn fail(reason: String) {
     tracing::error!(reason, "nothing can be made durable any more; stopping");
     std::process::exit(1);

@@ -1,4 +1,4 @@
-//! How the service is run.
+//! The settings of the service.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,78 +20,78 @@ use crate::web::wire::Limits;
 use crate::webhooks::WebhookOptions;
 use crate::{media, templates};
 
-/// Each an option of the command line.
+/// Each is an option of the command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where HTTP is served; port 0 takes any.
+    /// The address for HTTP; port 0 picks any.
     pub listen: SocketAddr,
-    /// Where the journal lies, and the private PostgreSQL.
+    /// The folder of the journal and the private PostgreSQL.
     pub data_dir: PathBuf,
-    /// Which database; none: a private one.
+    /// The database; `None`: a private one.
     pub database: Option<PgConnectOptions>,
-    /// The file of the keys that seal secrets.
+    /// The file with the keys that seal secrets.
     pub key_file: PathBuf,
-    /// Where the PostgreSQL binaries are, when they are not found.
+    /// The folder of the PostgreSQL binaries, if they are not found automatically.
     pub pg_bin: Option<PathBuf>,
-    /// When a change counts as kept.
+    /// When a change counts as durable.
     pub durability: Durability,
-    /// Whether the company's plan does not matter.
+    /// Whether to skip the check of companies' plans.
     pub on_premise: bool,
-    /// The journal's bounds.
+    /// The journal's limits.
     pub journal: journal::Options,
-    /// The live half.
+    /// The engine.
     pub engine: EngineOptions,
     /// Threads that serve HTTP.
     pub workers: usize,
-    /// Who is believed when it says for whom a connection was made.
+    /// Proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// How long connections are waited for, and how many there are.
+    /// Timeouts of connections, and their maximum number.
     pub limits: Limits,
-    /// Requests a minute of a company that has no limit of its own; 0: as many as it likes.
+    /// Requests per minute of a company without its own limit; 0: no limit.
     pub rate_per_minute: u32,
-    /// Most records of a page.
+    /// The maximum page size.
     pub per_page_max: i64,
-    /// Requests with a wrong token that an address is told why in a minute; 0: no limit.
+    /// Wrong tokens per address and minute whose response states the reason; 0: no limit.
     pub wrong_tokens_per_minute: u32,
-    /// How visitors are served.
+    /// The visitor's door.
     pub visitors: VisitorOptions,
-    /// Whether and how long events are kept.
+    /// Whether events are kept, and for how long.
     pub events: EventOptions,
-    /// Where figures are served; none: nowhere.
+    /// The address for metrics; `None`: they are not served.
     pub metrics_listen: Option<SocketAddr>,
-    /// How often providers are asked for templates.
+    /// How often templates are read from providers.
     pub templates: templates::Options,
-    /// How the files of messages are kept.
+    /// The storage of messages' files.
     pub media: media::Options,
-    /// How the providers are called.
+    /// Calls of the providers.
     pub provider: ProviderOptions,
-    /// How addresses are called that are not the operator's own.
+    /// Calls of addresses outside the operator's control.
     pub outbound: OutboundOptions,
-    /// How webhooks are delivered to.
+    /// Deliveries to webhooks.
     pub webhooks: WebhookOptions,
-    /// How people are let in.
+    /// Sign-in to the panel.
     pub panel: PanelOptions,
-    /// How this process is one of many on its database; none: it is alone.
+    /// This process as a member of a cluster; `None`: it is alone.
     pub cluster: Option<ClusterSettings>,
 }
 
-/// How a process is one of many on its database.
+/// The settings of a cluster member.
 #[derive(Clone, Debug)]
 pub struct ClusterSettings {
-    /// Where the others are served.
+    /// The address the listener for peers binds.
     pub listen: SocketAddr,
-    /// Host and port of that, as the others reach it.
+    /// Host and port under which the others reach it.
     pub address: String,
-    /// What people call the machine.
+    /// The name of the machine, for people.
     pub node: String,
-    /// How long it still answers once it has said that it stops.
+    /// How long it still answers after it has announced its shutdown.
     pub notice: Duration,
 }
 
-/// Whether and how long events are kept.
+/// Whether events are kept, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct EventOptions {
-    /// Whether they are at all.
+    /// Whether they are kept.
     pub are_kept: bool,
     /// Days after which they are dropped.
     pub kept_for_days: u32,
@@ -104,12 +104,12 @@ impl Default for EventOptions {
 }
 
 impl Settings {
-    /// How the private PostgreSQL is run.
+    /// The options of the private PostgreSQL.
     pub(super) fn cluster(&self) -> ClusterOptions {
         ClusterOptions { binaries: self.pg_bin.clone(), ..ClusterOptions::new(&self.data_dir) }
     }
 
-    /// How the store is opened.
+    /// The options of the store.
     pub(super) fn store(&self, database: PgConnectOptions) -> StoreOptions {
         StoreOptions {
             database,

@@ -1,8 +1,9 @@
-//! Logs and spans. They never hold tokens, bodies or phone numbers. Every line that is written while a request is served
-//! names it: it is in the request's span ([`crate::web::request_id`]), which can be exported as well (`otlp.rs`).
+//! Logs and spans. They never contain tokens, bodies or phone numbers. Every line written while a request is served
+//! carries its id, because it is in the request's span ([`crate::web::request_id`]), which can also be exported
+//! (`otlp.rs`).
 //!
-//! A span costs 0.6 to 1.2 µs, 4 to 9 % of a read. A name that is set by hand while the request is polled costs nothing,
-//! and was here before; but no tool knows it.
+//! A span costs 0.6 to 1.2 µs, 4 to 9 % of a read. Setting a name manually while the request is polled, as an earlier
+//! version did, costs nothing, but no tool supports it.
 
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -15,7 +16,7 @@ use tracing::Span;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
@@ -35,11 +36,11 @@ impl FromStr for LogFormat {
     }
 }
 
-/// The log filter without `RUST_LOG`. The HTTP layer logs every malformed request as an error: a client that sends many
-/// would fill the log.
+/// The default log filter, without `RUST_LOG`. The HTTP layer logs every malformed request as an error: a client that
+/// sends many would fill the log.
 const USUAL: &str = "info,actix_server=warn,actix_http=off";
 
-/// Starts logging to standard error: `USUAL`, or what `RUST_LOG` says. Once; later calls change nothing.
+/// Starts logging to standard error, filtered by `USUAL` or `RUST_LOG`. Further calls have no effect.
 pub fn start(format: LogFormat) {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter())
@@ -49,7 +50,7 @@ pub fn start(format: LogFormat) {
         LogFormat::Pretty => lines.try_init(),
         LogFormat::Json => lines.json().with_span_list(false).try_init(),
     };
-    // A test process starts many services and logs once.
+    // A test process starts many services, but logging only once.
     drop(started);
 }
 
@@ -57,7 +58,7 @@ fn filter() -> EnvFilter {
     EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL))
 }
 
-/// The same, and exports the spans of requests to the OpenTelemetry collector at this address. Needs a running runtime.
+/// The same, and exports the spans of requests to the OpenTelemetry collector at this URL. Needs a running runtime.
 ///
 /// # Errors
 /// When this build has no export, or it cannot be set up.
@@ -75,34 +76,34 @@ fn check_export(is_built: bool) -> Result<(), String> {
     if is_built { Ok(()) } else { Err(refused()) }
 }
 
-/// Sends the spans that are left. Nothing is exported afterwards.
+/// Exports the remaining spans, and stops the export.
 pub async fn stop() {
     #[cfg(feature = "otlp")]
     otlp::stop().await;
 }
 
-/// What a request's exported span says of it: nothing of what was said or who it was.
+/// The attributes of a request's exported span: no content, and no persons.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestSummary<'a> {
-    /// The id in its answer and its log lines.
+    /// The id in the response and in log lines.
     pub id: &'a str,
     /// The method.
     pub method: &'a str,
-    /// The path as it is declared, without ids.
+    /// The declared path, without ids.
     pub route: &'a str,
-    /// Of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// Whose it was, once that is known.
+    /// The company, once it is known.
     pub company: Option<i64>,
 }
 
-/// A request's span, if it is exported. What its caller says of the trace it belongs to is taken over.
+/// The request's span, if it is exported. It continues the trace named in the caller's headers.
 #[cfg(feature = "otlp")]
 pub fn exported(span: &Span, headers: &HeaderMap) -> Option<Span> {
     otlp::exported(span, headers)
 }
 
-/// A request's span, if it is exported. What its caller says of the trace it belongs to is taken over.
+/// The request's span, if it is exported. It continues the trace named in the caller's headers.
 #[cfg(not(feature = "otlp"))]
 pub fn exported(_: &Span, _: &HeaderMap) -> Option<Span> {
     None

@@ -1,7 +1,7 @@
 //! The export of requests' spans to an OpenTelemetry collector, as protobuf over HTTP.
 //!
-//! A span leaves with what [`KEPT`] names and nothing else, whatever is logged while it lasts. The exporter's thread gathers
-//! spans and sends them; when the collector is slow or away spans are dropped, and no request waits.
+//! A span is exported with only the attributes in [`KEPT`], whatever is logged during it. The exporter's thread
+//! collects and sends spans. When the collector is slow or unavailable, spans are dropped, and no request waits.
 
 use std::future::Future;
 use std::io::IsTerminal;
@@ -33,19 +33,19 @@ use url::Url;
 use super::{LogFormat, RequestSummary, filter};
 use crate::tls;
 
-/// Spans that wait to be sent, some 1 KiB each; more are dropped.
+/// Maximum number of spans in the queue, some 1 KiB each; further ones are dropped.
 const WAITING_MAX: usize = 8192;
 
-/// How often what waits is sent, unless there is enough for a call before.
+/// How often the queue is sent, unless a batch is full earlier.
 const SEND_EVERY: Duration = Duration::from_secs(2);
 
-/// How long a call to the collector may take.
+/// Timeout of a call to the collector.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes of a collector's answer that are read: it says how many spans it rejected, and why. Of a longer one nothing counts.
+/// Maximum size of a collector's response, which says how many spans it rejected, and why. A longer one is ignored.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
-/// How long the end of the service waits for the last call.
+/// How long the shutdown waits for the last call.
 const STOP_TIME_MAX: Duration = Duration::from_secs(3);
 
 const METHOD: &str = "http.request.method";
@@ -54,15 +54,15 @@ const STATUS: &str = "http.response.status_code";
 const REQUEST: &str = "hotline.request.id";
 const COMPANY: &str = "hotline.company.id";
 
-/// All that leaves with a span.
+/// The attributes that are exported with a span.
 const KEPT: [&str; 5] = [METHOD, ROUTE, STATUS, REQUEST, COMPANY];
 
-/// The header by which a caller says which trace a request belongs to.
+/// The header with the caller's trace.
 const TRACE_PARENT: &str = "traceparent";
 
 static EXPORT: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// Logs, and exports to this address.
+/// Starts logging, and the export to this URL.
 pub(super) fn start(format: LogFormat, endpoint: &Url) -> Result<(), String> {
     let provider = provider(endpoint)?;
     let spans = tracing_opentelemetry::layer()
@@ -70,7 +70,7 @@ pub(super) fn start(format: LogFormat, endpoint: &Url) -> Result<(), String> {
         .with_location(false)
         .with_threads(false)
         .with_tracked_inactivity(false)
-        // Lines of the log stay in the log.
+        // Log lines are not exported.
         .with_filter(filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("hotline")));
     let (plain, json) = match format {
         LogFormat::Pretty => (Some(fmt::layer()), None),
@@ -104,10 +104,10 @@ fn provider(endpoint: &Url) -> Result<SdkTracerProvider, String> {
     Ok(SdkTracerProvider::builder().with_span_processor(processor).with_resource(resource.build()).build())
 }
 
-/// Sends what is left.
+/// Exports the remaining spans.
 pub(super) async fn stop() {
     let Some(provider) = EXPORT.get() else { return };
-    // It waits for the exporter's thread, which needs this runtime to send.
+    // It blocks until the exporter's thread is done, which needs this runtime to send.
     let stopped = tokio::task::spawn_blocking(|| provider.shutdown_with_timeout(STOP_TIME_MAX)).await;
     if !matches!(stopped, Ok(Ok(()))) {
         tracing::warn!("the last spans were not exported");
@@ -118,7 +118,7 @@ pub(super) fn exported(span: &Span, headers: &HeaderMap) -> Option<Span> {
     EXPORT.get()?;
     if headers.contains_key(TRACE_PARENT) {
         let parent = TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
-        // Refused only for a span that has begun.
+        // Fails only for a span that has already started.
         let _ = span.set_parent(parent);
     }
     Some(span.clone())
@@ -138,7 +138,7 @@ pub(super) fn describe(span: &Span, summary: &RequestSummary<'_>) {
     }
 }
 
-/// What a caller says of its trace.
+/// Reads the caller's trace from the headers.
 struct Headers<'a>(&'a HeaderMap);
 
 impl Extractor for Headers<'_> {
@@ -151,7 +151,7 @@ impl Extractor for Headers<'_> {
     }
 }
 
-/// Exports spans by their route, with what is [`KEPT`].
+/// Exports spans under the name of their route, with only the attributes in [`KEPT`].
 #[derive(Debug)]
 struct Lean<E>(E);
 
@@ -183,7 +183,7 @@ fn lean(span: &mut SpanData) {
     }
 }
 
-/// Calls the collector on the service's runtime: the exporter's own thread has none.
+/// Calls the collector on the service's runtime, because the exporter's thread has none.
 #[derive(Debug)]
 struct Client {
     http: reqwest::Client,
@@ -209,7 +209,7 @@ impl HttpClient for Client {
             let mut body = Vec::new();
             while let Some(chunk) = response.chunk().await? {
                 if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-                    // The spans have arrived; what more is said of them is not read.
+                    // The spans were delivered; the rest of the response is not needed.
                     body.clear();
                     break;
                 }

@@ -1,4 +1,4 @@
-//! The templates of channels, as their providers told them lately.
+//! A cache of the channels' templates, which their providers define.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use super::Template;
 use crate::providers::Graph;
 use crate::web::{ApiError, ApiResult};
 
-/// How often the providers are asked.
+/// How often templates are fetched from the providers.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long what was fetched is taken for true. An approval is seen sooner: who names what is not there has it
-    /// looked for anew. Default 5 minutes.
+    /// How long fetched templates count as current. An approval is noticed earlier: a send with an unknown template
+    /// triggers a new fetch. Default: 5 minutes.
     pub fresh_for: Duration,
-    /// How long after a fetch nobody looks anew for what was not there: wrong names must not become calls of the
-    /// provider. Default 10 seconds.
+    /// How long after a fetch an unknown template triggers no new one: wrong names must not cause calls of the
+    /// provider. Default: 10 seconds.
     pub missed_for: Duration,
 }
 
@@ -31,21 +31,21 @@ impl Default for Options {
     }
 }
 
-/// How long what was fetched serves while the provider does not answer.
+/// How long fetched templates are used while the provider does not respond.
 const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// Pause after a fetch that failed: requests that wait behind it fail too, and do not each wait for a fetch of their own.
+/// Pause after a failed fetch: waiting requests fail too, and do not each start a fetch of their own.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 
-/// Channels whose fetch failed within it, some 100 bytes each.
+/// Maximum number of channels with a recent failure, some 100 bytes each.
 const FAILED_MAX: usize = 1000;
 
-/// Longest a fetch may take, all its pages together: somebody waits for it.
+/// Timeout of a fetch, including all pages: a caller waits for it.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Templates kept of all channels together, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
+/// Maximum size of all cached templates, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
-/// Accounts they are of, if each has some hundred: an account may have 32 times as many.
+/// Expected number of accounts, if each has some hundred templates: an account may have 32 times as many.
 const ACCOUNTS_USUAL: usize = 256;
 
 type Key = (CompanyId, ChannelId);
@@ -56,15 +56,15 @@ pub struct Templates {
     graph: Graph,
     options: Options,
     kept: TtlCache<Key, Arc<Kept>, Weigh<BytesOf>>,
-    /// One fetch at a time for each channel.
+    /// One fetch at a time per channel.
     turns: KeyedLocks<Key>,
-    /// When the last one failed.
+    /// The last failure by channel.
     failed: TtlCache<Key, Instant>,
 }
 
-/// What a provider told.
+/// The cached templates of a channel.
 struct Kept {
-    /// Of whom: a channel may be given another account.
+    /// The account they belong to: a channel may be moved to another account.
     account: (Account, Option<String>),
     at: Instant,
     templates: Arc<[Template]>,
@@ -72,7 +72,7 @@ struct Kept {
 }
 
 impl Templates {
-    /// None yet; they are asked for over this.
+    /// Creates an empty cache; templates are fetched through `graph`.
     pub fn new(graph: Graph, options: Options) -> Self {
         let bytes: BytesOf = |_, kept| kept.bytes;
         let kept = TtlCache::weighted(ACCOUNTS_USUAL, KEPT_BYTES_MAX, STALE_FOR, bytes);
@@ -87,18 +87,18 @@ impl Templates {
         failed.remove_where(|(of, _)| *of == company);
     }
 
-    /// The templates of a channel, approved or not; other than phone channels have none.
+    /// The templates of a channel, approved or not; only phone channels have any.
     ///
     /// # Errors
-    /// `503` when they are not known and the provider does not tell.
+    /// `503` when none are cached and the provider does not respond.
     pub async fn of(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
         self.not_older_than(self.options.fresh_for, channel).await
     }
 
-    /// The same after something was looked for in vain.
+    /// The same after a template was not found.
     ///
     /// # Errors
-    /// As [`Templates::of`].
+    /// As for [`Templates::of`].
     pub async fn anew(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
         self.not_older_than(self.options.missed_for, channel).await
     }
@@ -112,7 +112,7 @@ impl Templates {
             return Ok(templates);
         }
         let _turn = self.turns.lock(key).await;
-        // The request before this one has fetched them.
+        // The previous request has just fetched them.
         if let Some(templates) = fresh() {
             return Ok(templates);
         }
@@ -131,7 +131,8 @@ impl Templates {
     }
 }
 
-/// Whose templates a channel may send; none when it is no phone channel, or is not connected to an account.
+/// The account whose templates a channel may send; `None` when it is not a phone channel, or not connected to an
+/// account.
 fn account_of(channel: &ChannelRow) -> Option<(Account, Option<String>)> {
     if channel.kind != ChannelType::Whatsapp {
         return None;
@@ -157,7 +158,7 @@ async fn fetch(
         }
     };
     let bytes: usize = rows.iter().map(|row| row.to_string().len()).sum();
-    // What has no name or language cannot be sent anyway.
+    // A template without a name or language cannot be sent anyway.
     let templates = rows.iter().filter_map(|row| Template::deserialize(row).ok()).collect();
     Some((templates, bytes as u64))
 }

@@ -1,5 +1,5 @@
-//! What a phone channel's provider has approved for any time, fetched from there and kept for a while; and what a send
-//! asks of one of them, built as the provider takes it.
+//! Message templates that a phone channel's provider has approved: fetched from the provider and cached. Sends are
+//! built from them in the provider's format.
 
 mod build;
 mod cache;

@@ -1,5 +1,5 @@
-//! Typing, for the company's side: told to the visitor's sockets, asked of them, and kept by nobody. With a company's
-//! token.
+//! Typing, for the company's side: it is sent to the visitor's sockets and read from them, and never stored. Requires a
+//! company's token.
 
 use std::borrow::Cow;
 
@@ -45,10 +45,10 @@ pub struct DoingView {
     pub typing: bool,
 }
 
-/// The ticket in a path behind the door, as `actix` reads a path with two ids.
+/// The ticket in a path behind the door, extracted as the second of two segments.
 type Path = actix_web::web::Path<(String, String)>;
 
-/// The ticket in a path behind the door, after the key.
+/// Documents the ticket's id, which follows the public key.
 impl Described for Path {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.path_ids.extend(<TicketId as PathIds>::schemas());
@@ -87,7 +87,7 @@ pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> Api
     Ok(Json::of(DoingView { online: doing.online, typing: doing.typing }))
 }
 
-/// Whom the ticket is with, if it is one of this webchat, and the webchat the caller's.
+/// The conversation of the ticket, if the ticket belongs to this webchat, and the webchat to the caller's company.
 async fn conversation_of(caller: &Caller, door: &Door, app: &App, ticket: &str) -> ApiResult<Conversation> {
     let id: TicketId = ticket.parse().map_err(|_| ApiError::not_found())?;
     if caller.company != door.company() {

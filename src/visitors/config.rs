@@ -1,4 +1,4 @@
-//! `GET …/config`: how the widget looks, and what it asks.
+//! `GET …/config`: the look of the widget, and the fields it asks for.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CACHE_CONTROL;
@@ -15,7 +15,7 @@ use crate::openapi::{Describes, Operation, Written};
 use crate::web::reply::{Json, Reply};
 use crate::web::schema::Schemas;
 
-/// The colour of a channel that has none of its own: white text on it is read well (WCAG AA).
+/// Default colour of a channel: white text on it has sufficient contrast (WCAG AA).
 const COLOR: &str = "#2563eb";
 
 /// How the widget looks, and what it asks.
@@ -62,7 +62,7 @@ impl Describes for Look<'static> {
     }
 }
 
-/// Shows it.
+/// Returns it.
 pub async fn show(door: Door, app: Data<App>) -> Written<Look<'static>> {
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "public, max-age=60"))

@@ -1,5 +1,5 @@
-//! The page of `hotline demo`: the visitor on the left, a small desk on the right. It is there in demo mode only, and
-//! hands the demo's token to everybody who opens it.
+//! The page of `hotline demo`: the visitor on the left, a small desk on the right. It exists only in demo mode, and
+//! gives the demo's token to everyone who opens it.
 
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, LOCATION, X_CONTENT_TYPE_OPTIONS,
@@ -11,7 +11,7 @@ use super::demo_page::Demo;
 use crate::web::methods::no_such_route;
 use crate::web::{ApiError, ApiResult};
 
-/// Nothing from elsewhere, and nothing inline.
+/// Nothing from other origins, and nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -25,11 +25,11 @@ const FILES: [(&str, &str, &str); 6] = [
     ("mug-ocean.svg", "image/svg+xml", include_str!("assets/demo/mug-ocean.svg")),
 ];
 
-/// The settings of the page, with its token.
+/// The settings of the page, including its token.
 const SETTINGS: &str = "settings.json";
 
 pub(super) fn configure(services: &mut ServiceConfig) {
-    // Not there, whatever is asked of it: a service that is no demo has none of these.
+    // Every method answers 404 unless this is a demo.
     let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(no_such_route));
     services
         .service(path("/").get(to_page))
@@ -37,7 +37,7 @@ pub(super) fn configure(services: &mut ServiceConfig) {
         .service(path("/demo/{file:.*}").get(file));
 }
 
-/// `GET /`: where the relative links of the page are right.
+/// `GET /`: redirects to the page, where its relative links work.
 async fn to_page(demo: Data<Demo>) -> ApiResult<HttpResponse> {
     demo.page()?;
     Ok(HttpResponse::Found().insert_header((LOCATION, "/demo/")).finish())
@@ -53,7 +53,8 @@ async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> Api
         .insert_header((HeaderName::from_static("referrer-policy"), "no-referrer"))
         .insert_header((CACHE_CONTROL, "no-store"));
     if *file == SETTINGS {
-        // A page elsewhere can make its own name point here, and would then read this as its own.
+        // Prevents DNS rebinding: a foreign page could let its own host name point here, and would then read this as
+        // same-origin.
         if !is_named_plainly(&request) {
             return Err(ApiError::no_such_route());
         }
@@ -63,7 +64,7 @@ async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> Api
     Ok(response.insert_header((CONTENT_TYPE, *kind)).body(*text))
 }
 
-/// Whether the browser knows this service by `localhost` or an address, and not by a name that anybody may have made.
+/// Whether the `Host` is `localhost` or an IP address, and not a name that anyone could have registered.
 fn is_named_plainly(request: &HttpRequest) -> bool {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let url = url::Url::parse(&format!("http://{host}/"));

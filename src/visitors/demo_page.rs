@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::identity;
 use crate::web::{ApiError, ApiResult};
 
-/// How long the identity of the demo's visitor is good, in seconds: as long as somebody looks at a page.
+/// How long the identity of the demo's visitor is valid, in seconds.
 const IDENTITY_VALID_S: i64 = 12 * 3600;
 
-/// The demo's page, once the demo is there.
+/// The demo's page, once the demo has started.
 pub struct DemoPage {
     secret: Secret,
     visitor: Value,
@@ -20,12 +20,12 @@ pub struct DemoPage {
 }
 
 impl DemoPage {
-    /// With what the page needs to know, and the visitor it may sign in.
+    /// The settings for the page, and the visitor it may sign in.
     pub fn new(secret: Secret, visitor: Value, settings: Value) -> Self {
         Self { secret, visitor, settings }
     }
 
-    /// What a shop's server would put into its page, with the identity it has just signed.
+    /// The settings that a shop's server would embed in its page, with a freshly signed identity.
     pub(super) fn settings(&self) -> ApiResult<String> {
         let (mut settings, mut claims) = (self.settings.clone(), self.visitor.clone());
         claims["exp"] = json!(clock::now().timestamp() + IDENTITY_VALID_S);
@@ -35,12 +35,12 @@ impl DemoPage {
     }
 }
 
-/// The page, once there is a demo; a service that is none has none.
+/// The demo's page, once there is a demo; empty in a normal service.
 #[derive(Default)]
 pub struct Demo(OnceLock<DemoPage>);
 
 impl Demo {
-    /// Shows the page from now on. Once: there is one demo in a process.
+    /// Makes the page available. Called once: a process has at most one demo.
     pub fn show(&self, page: DemoPage) {
         let _ = self.0.set(page);
     }

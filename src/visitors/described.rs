@@ -1,11 +1,10 @@
-//! What the API document says of everything behind the door.
+//! The parts of the API document that all operations behind the door share.
 
 use serde_json::json;
 
 use crate::openapi::Operation;
 
-/// The public key in the path, and what is answered to one that is nobody's, to a page that is not allowed, and to an
-/// address that asks too much: all that is behind the door has them.
+/// Adds the public key in the path, and the errors of an unknown key, of a forbidden page and of an exceeded rate.
 pub(super) fn behind_the_door(operation: &mut Operation) {
     if operation.path_ids.is_empty() {
         operation.path_ids.push(json!({

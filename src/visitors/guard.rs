@@ -1,5 +1,5 @@
-//! Who may pass the door, before anything of a request is read: the webchat exists, its company is active, the page is
-//! one it allows, and its visitor's address does not ask too much.
+//! The checks of the door before a request is read: the webchat exists, its company is active, its settings allow the
+//! page, and the visitor's address does not exceed its rate.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -31,32 +31,32 @@ use crate::web::rate::{Allowance, Unlimited};
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult, origin, origins};
 
-/// How long a browser may remember that a page is allowed, in seconds: a channel that allows another origin no longer
-/// is seen to do so after that at the latest, on top of the check of every request.
+/// How long browsers may cache a preflight, in seconds: the maximum delay until they notice that an origin is no longer
+/// allowed. Every request is checked in addition.
 const PREFLIGHT_AGE_S: &str = "600";
 
-/// The webchat a request came to.
+/// The webchat that a request addresses.
 #[derive(Clone)]
 pub struct Door {
     /// Its company's directory.
     pub organization: Arc<Organization>,
     /// The channel.
     pub channel: ChannelId,
-    /// Its public key.
+    /// The channel's public key.
     pub public_key: String,
-    /// Where it is embedded, and how it looks.
+    /// Where it may be embedded, and how it looks.
     pub settings: Arc<ChannelSettings>,
-    /// The visitor's address; none when it is unknown.
+    /// The visitor's address; `None` when it is unknown.
     pub(super) address: Option<Address>,
 }
 
 impl Door {
-    /// The tenant.
+    /// The company.
     pub fn company(&self) -> CompanyId {
         self.organization.company.id
     }
 
-    /// Whether somebody could answer: the channel's queue has an active user, or without a queue the company has.
+    /// Whether anyone could answer: the channel's queue has an active user, or, without a queue, the company has one.
     pub fn is_staffed(organization: &Organization, channel: ChannelId) -> bool {
         let works = |id: &_| organization.users.get(id).is_some_and(|user| user.active);
         match organization.channels.get(&channel).and_then(|channel| channel.queue_id) {
@@ -71,7 +71,7 @@ impl FromRequest for Door {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // Without the gate there is no door: a route outside it cannot be served by accident.
+        // Without the guard there is no door, so a route outside it cannot be served by accident.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::not_found))
     }
 }
@@ -82,21 +82,21 @@ impl Described for Door {
     }
 }
 
-/// What is asked of a page's origin.
+/// The requirement on a page's origin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OriginRule {
-    /// Nothing: a script is fetched without one, and a desk is no browser's page.
+    /// None: a script is fetched without an origin, and a desk is not a browser's page.
     Any,
-    /// If it is said, it must be allowed. A browser does not say it when a page reads from its own origin.
+    /// If present, it must be allowed. A browser omits it when a page reads from its own origin.
     IfSaid,
-    /// It must be said, and allowed.
+    /// It must be present and allowed.
     Allowed,
 }
 
-/// Lets through who may.
+/// Admits requests that pass the checks.
 ///
 /// # Errors
-/// Whatever stands behind says; refusals are answers.
+/// Errors of the inner service; refusals are responses.
 pub async fn pass<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -128,18 +128,18 @@ pub async fn pass<B: MessageBody + 'static>(
 
 enum Passed {
     Through(Door),
-    /// The browser asks whether the page may ask.
+    /// A CORS preflight.
     Preflight,
-    /// The page embeds a webchat that is not there.
+    /// The page embeds a webchat that does not exist.
     Nowhere,
 }
 
-/// What every answer says, whatever became of the request.
+/// Headers of every response, whether the request succeeds or not.
 #[derive(Default)]
 struct Told {
-    /// The page's origin, once it is found to be allowed.
+    /// The page's origin, once it was found to be allowed.
     origin: Option<HeaderValue>,
-    /// Whether another origin would be answered otherwise.
+    /// Whether the response depends on the origin.
     varies: bool,
     allowance: Option<Allowance>,
 }
@@ -170,7 +170,7 @@ fn check(request: &ServiceRequest, told: &mut Told) -> ApiResult<Passed> {
         (row.kind == ChannelType::Webchat).then_some((organization, *id, row))
     });
     let Some((organization, channel, row)) = webchat else {
-        // The page's author sees nothing of a `404`: a script that is one is not run.
+        // A `404` would be invisible to the page's author, because browsers do not run such a script.
         let is_script = path == paths::SCRIPT && [Method::GET, Method::HEAD].contains(request.method());
         return if is_script { Ok(Passed::Nowhere) } else { Err(ApiError::not_found()) };
     };
@@ -210,11 +210,11 @@ fn rule_of(method: &Method, path: &str) -> OriginRule {
     }
 }
 
-/// What counts against the address; the desk has its company's own rate.
+/// The limit that a request counts against; the desk has its company's own rate.
 fn ask_of(method: &Method, path: &str) -> Option<Ask> {
     match path {
         _ if is_desk(path) => None,
-        // Who signs in may open one.
+        // Signing in may open a session.
         "/sessions" | "/identify" if *method == Method::POST => Some(Ask::Session),
         "/messages" if *method == Method::POST => Some(Ask::Message),
         _ => Some(Ask::Other),

@@ -1,8 +1,8 @@
-//! The signed identity of a visitor: a JSON Web Token (RFC 7519) with an HMAC-SHA256 (HS256), which the company's server
-//! makes with a secret of the channel.
+//! The signed identity of a visitor: a JSON Web Token (RFC 7519) with HMAC-SHA256 (HS256), which the company's server
+//! creates with a secret of the channel.
 //!
-//! Of everything the family of standards allows one thing is taken: the compact form, `alg` `HS256`, one signature. The
-//! token does not choose how it is looked at. Its signature is checked before its claims are read.
+//! Only one form of the standards is accepted: the compact serialization, `alg` `HS256`, one signature. The token does
+//! not choose how it is verified, and its signature is verified before its claims are parsed.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -20,19 +20,19 @@ use sha2::Sha256;
 use crate::web::values::{Email, FromField, Name, Number};
 use crate::web::{ApiError, ApiResult};
 
-/// Bytes of a token: a name, an e-mail and a number of the largest sizes fit in three times over.
+/// Maximum size of a token: three times what a name, an e-mail and a number of maximum length need.
 const BYTES_MAX: usize = 4096;
 
-/// How far ahead a token may expire, in seconds: one that leaks is good for a day at most.
+/// Maximum time until a token expires, in seconds: a leaked one is valid for a day at most.
 const AHEAD_MAX_S: f64 = 24.0 * 3600.0;
 
-/// How much the clocks of the two servers may differ, in seconds.
+/// Accepted clock difference between the two servers, in seconds.
 const SKEW_S: f64 = 60.0;
 
 #[derive(Deserialize)]
 struct Header {
     alg: String,
-    /// Extensions that must be understood; none is.
+    /// Critical extensions; none are supported.
     crit: Option<IgnoredAny>,
 }
 
@@ -47,10 +47,11 @@ struct Claims {
     number: Option<Value>,
 }
 
-/// Whom a token names, if it was signed with one of the channel's secrets, is meant for the channel, and holds now.
+/// Verifies a token: it must be signed with one of the channel's secrets, be meant for the channel, and be valid now.
+/// Returns the identity.
 ///
 /// # Errors
-/// `401` that says why it is none; `422` when what it says of the visitor cannot be stored.
+/// `401` with the reason when it is invalid; `422` when its claims about the visitor cannot be stored.
 pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc>) -> ApiResult<Identified> {
     let claims = claims_of(token, secrets).and_then(|claims| {
         holds(&claims, public_key, now)?;
@@ -79,7 +80,7 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
     Ok(Identified { external_id, visitor })
 }
 
-/// The claims of a token that one of these secrets has signed.
+/// The claims of a token that is signed with one of these secrets.
 fn claims_of(token: &str, secrets: &[Secret]) -> Result<Claims, &'static str> {
     const NO_TOKEN: &str = "it is no JSON Web Token";
     if token.len() > BYTES_MAX {
@@ -98,9 +99,9 @@ fn claims_of(token: &str, secrets: &[Secret]) -> Result<Claims, &'static str> {
     part(claims).ok_or("its claims cannot be read")
 }
 
-/// How long it takes does not tell how much of the signature is right.
+/// Verifies the signature in constant time.
 fn is_signed_with(secret: &Secret, signed: &str, signature: &[u8]) -> bool {
-    // An empty secret is everybody's.
+    // An empty secret would be known to everyone.
     let mac = (!secret.0.is_empty()).then(|| mac_of(secret, signed)).flatten();
     mac.is_some_and(|mac| mac.verify_slice(signature).is_ok())
 }
@@ -113,7 +114,7 @@ fn mac_of(secret: &Secret, signed: &str) -> Option<Hmac<Sha256>> {
 
 fn part<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
-    // A name that stands twice is refused: two readers could choose differently.
+    // Duplicate names are refused: two parsers could choose different ones.
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -152,7 +153,7 @@ fn optional<T: FromField>(name: &str, value: Option<Value>, wrong: &mut Vec<Fiel
     }
 }
 
-/// A token with these claims, as the company's server makes it: for the demo, which has no such server.
+/// Creates a token with these claims, as the company's server would: for the demo, which has no such server.
 pub fn sign(secret: &Secret, claims: &Value) -> Option<String> {
     let header = json!({"alg": "HS256", "typ": "JWT"});
     let [header, claims] = [&header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part.to_string()));
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_token_of_another_maker_is_read() {
-        // RFC 7515, appendix A.1, has a key that is no text; this one was made with `openssl dgst -sha256 -hmac`.
+        // The key of RFC 7515, appendix A.1, is not text; this value was created with `openssl dgst -sha256 -hmac`.
         let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTgxIiwiZXhwIjoxNzAwMDAzNjAwfQ.";
         let signed = token.trim_end_matches('.');
         let mac = mac_of(&secret(), signed).expect("mac").finalize().into_bytes();

@@ -1,4 +1,4 @@
-//! How much one address may ask of the door.
+//! Limits of an address at the visitor's door.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use crate::web::origin::Address;
 use crate::web::rate::{Allowance, TooMany, allowance, full};
 use crate::web::seats::{Seat, Seats};
 
-/// How visitors are served; each an option of the command line.
+/// The settings of the visitor's door; each is an option of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitorOptions {
-    /// Sessions an address may open in a minute; 0: as many as it likes, as below.
+    /// Sessions an address may open per minute; 0, here and below: no limit.
     pub sessions_per_minute: u32,
-    /// Messages it may send in a minute.
+    /// Messages it may send per minute.
     pub messages_per_minute: u32,
-    /// All other requests, the handshakes of sockets among them, in a minute.
+    /// All other requests per minute, including socket handshakes.
     pub requests_per_minute: u32,
     /// Sockets it may have open.
     pub sockets_per_address: u32,
-    /// Bytes they may send.
+    /// Bytes that visitors may send.
     pub uploads: UploadOptions,
-    /// How often a socket is asked whether anybody is there.
+    /// Interval of the pings on a socket.
     pub heartbeat: Duration,
-    /// How long a socket may say nothing.
+    /// Maximum silence of a socket.
     pub silence_max: Duration,
 }
 
 impl VisitorOptions {
-    /// What holds unless it is said otherwise.
+    /// The defaults.
     pub const DEFAULT: Self = Self {
-        // An office behind one address opens its chats within working hours, not within a minute.
+        // An office behind one address opens its chats over hours, not within a minute.
         sessions_per_minute: 30,
-        // Somebody who types fast sends twenty.
+        // A fast typist sends twenty.
         messages_per_minute: 240,
         requests_per_minute: 600,
         sockets_per_address: 500,
         uploads: UploadOptions::DEFAULT,
-        // Below the 30 seconds after which the strictest of the usual proxies cut a silent connection.
+        // Below the 30 seconds after which the strictest common proxies close a silent connection.
         heartbeat: Duration::from_secs(25),
         silence_max: Duration::from_secs(60),
     };
@@ -58,12 +58,12 @@ impl Default for VisitorOptions {
     }
 }
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Ask {
-    /// A new session.
+    /// Opening a session.
     Session,
-    /// To send a message.
+    /// Sending a message.
     Message,
     /// Anything else.
     Other,
@@ -71,9 +71,9 @@ pub enum Ask {
 
 type Limiter = RateLimiter<Address, DefaultKeyedStateStore<Address>, DefaultClock, StateInformationMiddleware>;
 
-/// What every address has left.
+/// The remaining allowance of every address.
 pub struct Visitors {
-    /// As the service was started.
+    /// The settings.
     pub options: VisitorOptions,
     sessions: Limit,
     messages: Limit,
@@ -95,13 +95,13 @@ impl Limit {
     }
 }
 
-/// A socket's place in its address's share.
+/// A socket's share of its address's limit.
 pub struct SocketPermit {
     _seat: Option<Seat<Address>>,
 }
 
 impl Visitors {
-    /// Nothing used yet.
+    /// Starts with full allowances.
     pub fn new(options: VisitorOptions) -> Self {
         Self {
             sessions: Limit::new(options.sessions_per_minute),
@@ -114,7 +114,7 @@ impl Visitors {
         }
     }
 
-    /// Takes one request of an address.
+    /// Takes one request from an address's allowance.
     ///
     /// # Errors
     /// When none is left.
@@ -135,12 +135,12 @@ impl Visitors {
         }
     }
 
-    /// Counts what a session sends from an address, in one body.
+    /// Counts what a session sends in one body, by session, address and company.
     pub(super) fn meter(&self, session: &SessionRow, address: Option<Address>) -> Metered {
         Metered::of(self.uploads.clone(), session, address)
     }
 
-    /// Takes a socket's place, if the address has one left.
+    /// Acquires a permit for a socket, if the address has one left.
     pub fn enter(&self, address: Option<Address>) -> Option<SocketPermit> {
         let most = self.options.sockets_per_address;
         let seat = match address.filter(|_| most > 0) {
@@ -150,13 +150,13 @@ impl Visitors {
         Some(SocketPermit { _seat: seat })
     }
 
-    /// Drops what is known of a company: all but what is known by address.
+    /// Drops a company's state; limits by address remain.
     pub fn forget(&self, company: CompanyId) {
         let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, clock: _ } = self;
         uploads.forget_company(company);
     }
 
-    /// Forgets addresses that have used nothing, for as long as the process lives.
+    /// Removes addresses with full allowances, for as long as the process lives.
     pub async fn keep_forgetting(&self) {
         let mut clock = tokio::time::interval(FORGET_EVERY);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,8 +1,8 @@
-//! The visitor's own door, `/webchat/{publicKey}`: what a visitor's browser may ask of one webchat, and what is pushed
-//! to it. `docs/webchat.md` is its protocol.
+//! The visitor's door, `/webchat/{publicKey}`: the endpoints of one webchat for visitors' browsers, and the socket that
+//! pushes to them. `docs/webchat.md` describes the protocol.
 //!
-//! A browser never holds a company token. What it may do hangs on three things: the channel's public key, which is no
-//! secret; the origin of the page, which the browser vouches for; and the token of its one session.
+//! A browser never has a company's token. Its access depends on three things: the channel's public key, which is not
+//! secret; the origin of the page, which the browser asserts; and the token of its own session.
 
 mod agent_typing;
 mod config;
@@ -38,7 +38,7 @@ use crate::web::auth::admit;
 use crate::web::methods::no_such_route;
 use crate::web::schema::Schemas;
 
-/// What the operations behind the door are listed under.
+/// The tag of the operations behind the door.
 const TAG: &str = "visitors";
 
 /// Every path behind the door.
@@ -56,12 +56,12 @@ fn paths_of(table: &mut Table<'_>) {
         .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Ask what the visitor is doing").post("showAgentTyping", agent_typing::types, "Show the visitor that an agent types");
 }
 
-/// So much of a path is known to the scope it is in.
+/// The part of a path that its scope covers.
 fn scope_of(path: &str) -> &str {
     if path.starts_with(paths::DESK) { paths::DESK } else { "" }
 }
 
-/// What visitors may ask, and agents behind their door; the schemas it refers to are added to `schemas`.
+/// The operations of visitors, and those of agents behind the door; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::beside(schemas, TAG, scope_of);
     paths_of(&mut table);
@@ -69,7 +69,7 @@ pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     operations.map(|operation| Operation { path: format!("{DOOR}{}", operation.path), ..operation }).collect()
 }
 
-/// The door and what is behind it.
+/// The routes of the door.
 pub fn door() -> Scope<
     impl ServiceFactory<
         ServiceRequest,
@@ -95,7 +95,7 @@ pub fn door() -> Scope<
     door.service(desk).default_service(web::to(no_such_route))
 }
 
-/// The page of the demo; not there unless this is one.
+/// The demo's page; it answers 404 unless this is a demo.
 pub fn demo(services: &mut web::ServiceConfig) {
     demo::configure(services);
 }

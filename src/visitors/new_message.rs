@@ -1,4 +1,4 @@
-//! The body of `POST …/messages`: words as JSON, or a form with one file.
+//! The body of `POST …/messages`: a text as JSON, or a form with one file.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -21,10 +21,10 @@ use crate::web::schema::Schemas;
 use crate::web::values::{ClientId, MessageBody};
 use crate::web::{ApiError, ApiResult, Body, BodyWithFiles, Fields, Input};
 
-/// Files of a message: each has its own `clientId`, so that each can be sent again by itself.
+/// Files per message: each has its own `clientId`, so that each can be resent separately.
 const FILES_MAX: usize = 1;
 
-/// What a visitor says, and how.
+/// The content of a visitor's message.
 pub(super) enum Said {
     Words(VisitorMessage),
     File(Box<VisitorFile>),
@@ -39,13 +39,13 @@ impl FromRequest for Said {
             let form = BodyWithFiles::<Caption, FILES_MAX>::from_request(request, payload);
             return Box::pin(async move { Ok(Self::File(Box::new(VisitorFile::of(form.await?)?))) });
         }
-        // Says of any other type that it is neither JSON nor a form.
+        // For any other type, it reports that the body is neither JSON nor a form.
         let words = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);
         Box::pin(async move { words.await.map(|words| Self::Words(words.fields)) })
     }
 }
 
-/// Words as JSON, or a form with one file and what stands beside it.
+/// A text as JSON, or a form with one file and its fields.
 impl Described for Said {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         Body::<VisitorMessage>::describe(operation, schemas);
@@ -55,7 +55,7 @@ impl Described for Said {
     }
 }
 
-/// What stands beside a file.
+/// The fields beside a file.
 struct Caption {
     body: Option<MessageBody>,
     client_id: Option<ClientId>,
@@ -75,7 +75,7 @@ impl Input for Caption {
     }
 }
 
-/// A file that came in, and is not stored yet.
+/// An uploaded file that is not stored yet.
 pub(super) struct VisitorFile {
     upload: Upload,
     body: Option<String>,
@@ -92,14 +92,14 @@ impl VisitorFile {
         Ok(Self { upload, body: body.map(|body| body.0), client_id: client_id.map(|id| id.0) })
     }
 
-    /// Stores the file, and says it. What no message names in the end is removed.
+    /// Stores the file, and sends the message. If no message refers to the file in the end, it is removed.
     pub(super) async fn send(self, app: &App, session: &SessionRow) -> ApiResult<MessageRow> {
         let Self { upload, body, client_id } = self;
         let company = session.company_id;
         let published = Published::store(&app.media, company, vec![upload]).await?;
         let file = published.files().first().cloned();
         let say = Say { body, file, quoted: None, client_id, attached: None };
-        // A re-send is answered the first message, which has a file of its own.
+        // A resend returns the first message, which refers to its own file.
         let names = |message: &MessageRow, file: &StoredMedia| {
             message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)
         };

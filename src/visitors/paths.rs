@@ -1,9 +1,9 @@
 //! The paths of the door.
 
-/// Where the door is.
+/// The path of the door.
 pub const DOOR: &str = "/webchat/{publicKey}";
 
-/// Where the desk's paths begin behind the door.
+/// The prefix of the desk's paths behind the door.
 pub const DESK: &str = "/tickets";
 
 /// Path of the widget's script behind the door.

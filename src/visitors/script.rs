@@ -14,10 +14,10 @@ use crate::web::schema::Schemas;
 /// The script.
 const SCRIPT: &str = include_str!("assets/widget/widget.js");
 
-/// How long a browser shows a widget that may have a successor: a day at most, and while it asks for the new one.
+/// How long browsers may use an outdated widget: up to a day, while they revalidate it in the background.
 const CACHED: &str = "public, max-age=300, stale-while-revalidate=86400";
 
-/// Made once, when the first page asks for it.
+/// Compressed once, at the first request.
 static MADE: LazyLock<Packed> = LazyLock::new(|| Packed::new("text/javascript; charset=utf-8", SCRIPT));
 
 /// The widget.
@@ -31,24 +31,25 @@ impl Describes for Script {
     }
 }
 
-/// Shows it.
+/// Returns it.
 pub async fn show(request: HttpRequest) -> Written<Script> {
     let answer = MADE.answer(&request, |response| {
         response
             .insert_header((CACHE_CONTROL, CACHED))
-            // Pages that isolate themselves embed it all the same.
+            // Pages with cross-origin isolation may embed it too.
             .insert_header((HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"));
     });
     answer.into()
 }
 
-/// What a page is told that embeds a webchat there is not: its author finds it in the browser's console.
+/// The script for a page that embeds a webchat that does not exist: its author sees the message in the browser's
+/// console.
 const NOWHERE: &str = concat!(
     "console.warn(\"Hotline webchat: no webchat has the public key in this address; see `hotline channel list`:\", ",
     "document.currentScript ? document.currentScript.src : \"\");\n"
 );
 
-/// Shows it. Not `404`: a browser runs no script that was not found.
+/// Returns it. Not `404`, because browsers do not run such a script.
 pub(super) fn nowhere() -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"))
@@ -63,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes of the widget as browsers load it.
+    /// Maximum size of the widget as browsers load it.
     const COMPRESSED_MAX: usize = 30 * 1024;
 
     #[test]

@@ -1,5 +1,5 @@
-//! How many bytes visitors may send: of a session, of an address, of a company. Each is a well that fills up again
-//! evenly within an hour. Bytes count as they come, whatever becomes of them: a refused file has cost as much.
+//! Limits on the bytes that visitors send, by session, address and company. Each limit is a token bucket that refills
+//! evenly within an hour. Bytes count when they arrive, whatever happens to them: a refused file has cost as much.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use super::remembered::KEYS_MAX;
 use crate::web::origin::Address;
 use crate::web::rate::TooMany;
 
-/// Bytes that are counted as one. What is begun counts whole, so that no body is free.
+/// Bytes per counted unit. A unit that was started counts fully, so that no body is free.
 const UNIT_BYTES: usize = 1024;
 
-/// How much visitors may send in an hour, in MiB; 0: as much as they like.
+/// Limits on what visitors may send per hour, in MiB; 0: no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct UploadOptions {
-    /// Of one session.
+    /// Per session.
     pub session_mib_per_hour: u32,
-    /// Of all sessions of one address.
+    /// For all sessions of one address.
     pub address_mib_per_hour: u32,
-    /// Of all sessions of one company.
+    /// For all sessions of one company.
     pub company_mib_per_hour: u32,
 }
 
 impl UploadOptions {
-    /// What holds unless it is said otherwise.
+    /// The defaults.
     pub const DEFAULT: Self = Self {
-        // Eight files of the largest size, or a hundred photographs.
+        // Eight files of maximum size, or a hundred photographs.
         session_mib_per_hour: 128,
         // An office behind one address.
         address_mib_per_hour: 1024,
-        // Thousands of visitors; a disk of 100 GiB lasts for ten such hours.
+        // Thousands of visitors; fills a disk of 100 GiB in ten hours.
         company_mib_per_hour: 10 * 1024,
     };
 
@@ -67,7 +67,7 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(clock.now()))),
-            // More at once than an hour has.
+            // More at once than an hour allows.
             Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
     }
@@ -80,7 +80,7 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     }
 }
 
-/// The same of companies: each has a limiter of its own, which can be dropped. There are no more than there are companies.
+/// The same for companies: each has its own limiter, which can be dropped. There are no more limiters than companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,
@@ -99,13 +99,13 @@ impl CompanyLimit {
         match limiter.check_n(units) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(clock.now()))),
-            // More at once than an hour has.
+            // More at once than an hour allows.
             Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
     }
 }
 
-/// What every session, address and company has left.
+/// The remaining allowance of every session, address and company.
 pub(super) struct Uploads {
     sessions: Limit<SessionId>,
     addresses: Limit<Address>,
@@ -131,20 +131,20 @@ impl Uploads {
         self.companies.take(whose.company, units, &self.clock)
     }
 
-    /// Forgets who has all of an hour left.
+    /// Removes sessions and addresses with full allowances.
     pub(super) fn forget(&self) {
         self.sessions.forget();
         self.addresses.forget();
     }
 
-    /// Drops what a company has left: it begins with a full hour again. Sessions and addresses are forgotten by age.
+    /// Drops a company's limit: it starts again with a full hour. Sessions and addresses expire on their own.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { sessions: _, addresses: _, companies, clock: _ } = self;
         companies.limiters.remove(&company);
     }
 }
 
-/// Who sends.
+/// The sender.
 #[derive(Clone)]
 struct Whose {
     session: SessionId,
@@ -156,7 +156,7 @@ struct Whose {
 pub(super) struct Metered {
     uploads: Arc<Uploads>,
     whose: Whose,
-    /// Bytes of the last unit that was taken which have not come yet.
+    /// Bytes of the last counted unit that have not arrived yet.
     ahead: usize,
 }
 
@@ -166,7 +166,7 @@ impl Metered {
         Self { uploads, whose, ahead: 0 }
     }
 
-    /// So many bytes more.
+    /// Counts this many further bytes.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), TooMany> {
         let missing = bytes.saturating_sub(self.ahead);
         let units = missing.div_ceil(UNIT_BYTES);

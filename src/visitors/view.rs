@@ -1,5 +1,5 @@
-//! What a visitor is shown: of a session and of messages no more than they may know. Neither contact nor ticket: what
-//! the company keeps of somebody is the company's.
+//! Sessions and messages as visitors see them: only what they may know. Contacts and tickets are left out, because a
+//! company's records of a person belong to the company.
 
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
@@ -76,7 +76,7 @@ pub struct AgentView {
 }
 
 impl MessageView {
-    /// For the visitor of this session; its file gets a fresh address.
+    /// The message for the visitor of this session; its file gets a fresh URL.
     pub fn of(row: &MessageRow, session: &SessionId, links: &Links) -> Self {
         Self {
             id: row.id,

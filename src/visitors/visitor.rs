@@ -1,4 +1,4 @@
-//! What a visitor's browser asks for: a session, and with its token what is said in it.
+//! The requests of a visitor's browser: opening a session and, with its token, its messages.
 
 use std::borrow::Cow;
 use std::future::{Ready, ready};
@@ -34,10 +34,10 @@ use crate::web::schema::Schemas;
 use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Page, Query};
 
-/// How often a visitor is signed in anew because their contact was deleted meanwhile.
+/// How often an identification is repeated because the contact was deleted meanwhile.
 const IDENTIFY_ATTEMPTS_MAX: usize = 8;
 
-/// Who asks: the visitor of one session of this webchat.
+/// The caller: the visitor of one session of this webchat.
 #[derive(Clone)]
 pub struct Visitor(pub SessionRow);
 
@@ -46,15 +46,15 @@ impl FromRequest for Visitor {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // As with a company's caller: without the middleware nobody is there.
+        // As for a company's caller: without the middleware there is no visitor.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::unauthorized))
     }
 }
 
-/// Lets through who holds a token of this webchat, before the body is read.
+/// Admits holders of a token of this webchat, before the body is read.
 ///
 /// # Errors
-/// Whatever stands behind says; refusals are answers.
+/// Errors of the inner service; refusals are responses.
 pub async fn authenticate<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -84,7 +84,7 @@ pub async fn authenticate<B: MessageBody + 'static>(
     }
 }
 
-/// The visitor with this token. It is hashed and looked up, so nothing of it is compared.
+/// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte.
 pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> ApiResult<Visitor> {
     let is_one = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
     let token = token.filter(is_one).ok_or_else(ApiError::unauthorized)?;
@@ -92,7 +92,7 @@ pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> ApiResu
     row.map(Visitor).ok_or_else(ApiError::unauthorized)
 }
 
-/// The token of an earlier session, which a browser may show; whose it is has still to be looked up.
+/// The token of an earlier session, which a browser may send; it is not verified yet.
 pub struct ShownToken(Option<String>);
 
 impl FromRequest for ShownToken {
@@ -112,7 +112,7 @@ impl Described for Visitor {
     }
 }
 
-/// Nobody has to show one. A signed identity beside it may not be accepted.
+/// The token is optional. A signed identity beside it may be refused.
 impl Described for ShownToken {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::VisitorOrNobody;
@@ -150,7 +150,7 @@ impl Input for Identity {
     }
 }
 
-/// A signed identity, as it came: whatever is wrong with it, it is not accepted.
+/// A signed identity, unverified: any defect of it makes it not accepted.
 pub struct IdentityText(String);
 
 impl FromField for IdentityText {
@@ -169,8 +169,8 @@ impl IdentityText {
     }
 }
 
-/// `POST …/sessions`. Who shows a signed identity is whom it names; who shows the token of an earlier session is who
-/// that one's visitor was, as long as nobody knows who that is.
+/// `POST …/sessions`. With a signed identity, the visitor is the person it names. With the token of an earlier session,
+/// the visitor is that session's, as long as that one is anonymous.
 pub async fn open(
     door: Door,
     app: Data<App>,
@@ -194,7 +194,7 @@ pub async fn open(
     opening.begin(show).await
 }
 
-/// The session whose token the browser shows; none when it shows none, or one that is nobody's any more.
+/// The session of the token that the browser sent; `None` without a token, or with an invalid one.
 async fn earlier(app: &App, door: &Door, shown: &ShownToken) -> ApiResult<Option<SessionRow>> {
     match find(app, door, shown.0.as_deref()).await {
         Ok(Visitor(session)) => Ok(Some(session)),
@@ -203,7 +203,7 @@ async fn earlier(app: &App, door: &Door, shown: &ShownToken) -> ApiResult<Option
     }
 }
 
-/// `POST …/identify`. A retry comes to the same end.
+/// `POST …/identify`. Repeating it has the same result.
 pub async fn identify(
     visitor: Visitor,
     door: Door,
@@ -213,7 +213,7 @@ pub async fn identify(
     let who = body.0.0.read(&door)?;
     for _ in 1..IDENTIFY_ATTEMPTS_MAX {
         match sign_in(&visitor.0, &app, &who).await {
-            // The contact was deleted in this very moment: the identity gets another one.
+            // The contact was deleted at this very moment: the identity gets another one.
             Err(error) if error.status == StatusCode::NOT_FOUND => {}
             outcome => return outcome,
         }
@@ -233,7 +233,7 @@ pub async fn show(visitor: Visitor) -> ApiResult<Json<SessionView>> {
     Ok(Json::of(&visitor.0))
 }
 
-/// `POST …/messages`. Unlike the API's, a re-send is known by its `clientId`.
+/// `POST …/messages`. Unlike in the API, a resend is recognized by its `clientId`.
 pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> ApiResult<Created<MessageView>> {
     let session = visitor.0;
     let message = match said {
@@ -247,7 +247,7 @@ pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> ApiResult<Crea
     Ok(Created::of(MessageView::of(&message, &session.id, app.media.links())))
 }
 
-/// `GET …/messages`. What is listed counts as delivered.
+/// `GET …/messages`. Listed messages count as delivered.
 pub async fn list_messages(
     request: HttpRequest,
     visitor: Visitor,
@@ -259,14 +259,14 @@ pub async fn list_messages(
     let filter = shown_in(&session, after, created);
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
-    // Who only asks whether there is anything has not received it.
+    // A `HEAD` request does not receive the messages.
     if !is_asked_alone(&request) {
         note_delivery(&app.engine, session.company_id, session.id.clone(), &rows.rows);
     }
     Ok(Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links())))
 }
 
-/// `POST …/end`. Ending twice is no error.
+/// `POST …/end`. Ending a session again is not an error.
 pub async fn end(visitor: Visitor, app: Data<App>) -> ApiResult<Json<SessionView>> {
     let session = visitor.0;
     let end = End { idle_since: None, attached: None };

@@ -1,4 +1,4 @@
-//! Addresses a token may be used from.
+//! IP addresses and ranges that a token may be used from.
 
 use std::net::Ipv4Addr;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::values::FromField;
 
-/// Addresses and ranges a token may be bound to.
+/// Maximum number of addresses and ranges in a token's list.
 pub const ALLOWED_IPS_MAX: usize = 50;
 
-/// An IPv4 address, which is a range of one, or a range, which begins at its network's address.
+/// An IPv4 address (a range of one), or a CIDR range whose address part is the network address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRange(pub Ipv4Net);
 
@@ -27,10 +27,10 @@ impl FromField for AddressRange {
     }
 }
 
-/// As they are kept: each once.
+/// The ranges as they are stored, without duplicates.
 ///
 /// # Errors
-/// What is wrong, as a phrase that follows the field's name, when there are too many.
+/// A phrase that follows the field's name, when there are too many ranges.
 pub fn allowed_ips(ranges: &[AddressRange]) -> Result<Vec<String>, String> {
     let mut entries: Vec<String> = Vec::new();
     for AddressRange(range) in ranges {

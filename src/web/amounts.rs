@@ -1,4 +1,4 @@
-//! Money and quantities as fields of a body: numbers that are read from their digits, never from a float.
+//! Money and quantities as fields of a body. They are parsed from their decimal digits, never from a float.
 
 use hotline_persistence::Amount;
 use hotline_persistence::amount::{DECIMALS_MAX, LIMIT, Malformed};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::values::FromField;
 
-/// The digits of a JSON number whose `Value` has all of them.
+/// Parses a JSON number whose `Value` preserves all digits.
 fn of_json(value: &Value) -> Result<Amount, String> {
     let number = value.as_number().filter(|number| !number.is_f64());
     number
@@ -64,11 +64,11 @@ macro_rules! amounts {
 }
 
 amounts! {
-    /// What one of something costs.
+    /// A unit price.
     Price, "minimum", Amount::is_negative, "must not be negative", 19.9;
-    /// How much of something.
+    /// A quantity.
     Quantity, "exclusiveMinimum", |amount| amount <= Amount::ZERO, "must be above 0", 1.5;
-    /// What is to be sold in a month or a year.
+    /// A sales goal for a month or a year.
     Goal, "minimum", Amount::is_negative, "must not be negative", 50000;
 }
 
@@ -119,7 +119,7 @@ mod tests {
         ];
         let (goal, inner) = (amount("12345678901234.5671"), amount("31415926535897.9323"));
         assert_eq!(read(body), Ok(Lines(Some(goal), lines, Some(inner))));
-        // In a form objects and lists are JSON text, and a number is text.
+        // In a form, objects and lists are JSON text, and numbers are plain text.
         let form = json!({"goal": "0.3", "lines": r#"[{"price": 98765432109876.5432}]"#, "inner": r#"{"price": 0.1}"#});
         let form = Fields::parse_form::<Lines>(form.as_object().expect("an object")).map_err(|_| ());
         let lines = vec![(amount("98765432109876.5432"), None)];

@@ -1,8 +1,8 @@
-//! Large bodies, so that one company's are nobody else's wait: few of them are in memory at a time, and none is parsed
-//! on a thread that serves.
+//! Limits for large bodies, so that one company's large bodies do not delay other companies: only a few are in memory
+//! at a time, and none is parsed on a thread that serves requests.
 //!
-//! A thread that serves has hundreds of requests; 16 MiB of JSON keep it for a tenth of a second and more. What is
-//! small is parsed where it is, which is quicker than to hand it over.
+//! A serving thread handles hundreds of requests; parsing 16 MiB of JSON blocks it for a tenth of a second or more.
+//! Small bodies are parsed in place, because handing them over takes longer than parsing them.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -16,34 +16,34 @@ use tokio::task::spawn_blocking;
 
 use super::{ApiError, ApiResult};
 
-/// Bytes from which JSON is parsed aside: half a millisecond's work.
+/// Bodies of at least this many bytes are parsed on another thread: about half a millisecond of work.
 const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 
-/// Bytes from which a body needs a place in memory.
+/// Bodies of at least this many bytes need a permit before they are read into memory.
 pub const LARGE_BYTES: usize = 1024 * 1024;
 
-/// Large bodies in memory at a time, at 16 MiB half a GiB; and of one company.
+/// Maximum number of large bodies in memory, in total (half a GiB at 16 MiB each) and per company.
 const LARGE_MAX: usize = 32;
 const COMPANY_LARGE_MAX: usize = 2;
 
-/// Large bodies of a company that are not read on, until it is their turn.
+/// Maximum number of a company's large bodies that wait for a permit; reading is paused meanwhile.
 const COMPANY_LARGE_WAITING_MAX: usize = 64;
 
-/// Threads that parse aside, if there are as many cores; one company's bodies are parsed one after the other.
+/// Maximum number of parsing threads, if there are as many cores. One company's bodies are parsed one after the other.
 const PARSED_AT_ONCE_MAX: usize = 4;
 const COMPANY_PARSED_AT_ONCE: usize = 1;
 
-/// Bodies of a company that wait to be parsed, at 1 MiB 256 MiB.
+/// Maximum number of a company's bodies that wait to be parsed: 256 MiB at 1 MiB each.
 const COMPANY_PARSED_WAITING_MAX: usize = 256;
 
 /// How long a body waits for its turn. Imports of one company take seconds each on a slow machine.
 const TURN_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// The company whose share a request uses; the guard that admits the request sets it.
+/// The company whose quota a request uses; the guard that admits the request sets it.
 #[derive(Clone, Copy, Debug)]
 pub struct Tenant(pub CompanyId);
 
-/// The turns of large bodies.
+/// Schedules large bodies: one scheduler for memory, one for parsing.
 pub struct Aside {
     large: Arc<Scheduler>,
     parsing: Arc<Scheduler>,
@@ -61,18 +61,18 @@ impl Default for Aside {
 }
 
 impl Aside {
-    /// A place in memory for a large body.
+    /// Acquires a permit to hold a large body in memory.
     ///
     /// # Errors
-    /// `503` when none was free in time.
+    /// `503` when no permit became free in time.
     pub async fn place(&self, company: CompanyId) -> ApiResult<Permit> {
         self.large.permit(company, Weight::Light).await.map_err(unavailable)
     }
 
-    /// Does a company's work on a thread that does not serve.
+    /// Runs a company's work on a thread that does not serve requests.
     ///
     /// # Errors
-    /// `503` when it was not its turn in time; `500` when the work panics.
+    /// `503` when the turn did not come in time; `500` when the work panics.
     pub async fn run<T: Send + 'static>(
         &self,
         company: CompanyId,
@@ -93,12 +93,12 @@ fn unavailable(denied: Denied) -> ApiError {
     ApiError::unavailable()
 }
 
-/// Whose share this request takes from: of those without a company there is one for all.
+/// The company whose quota the request uses; all requests without a company share one quota.
 pub(super) fn tenant(request: &HttpRequest) -> CompanyId {
     request.extensions().get::<Tenant>().map_or(CompanyId::new(0), |tenant| tenant.0)
 }
 
-/// Reads what was sent: here if it is small, else aside.
+/// Parses the body: on this thread if it is small, else on a parsing thread.
 pub(super) async fn parse<T: Send + 'static>(
     request: &HttpRequest,
     bytes: usize,
@@ -110,11 +110,11 @@ pub(super) async fn parse<T: Send + 'static>(
     }
 }
 
-/// Takes a place for a large body, which lasts as long as its request.
+/// Acquires a permit for a large body; the request holds it until it ends.
 pub(super) async fn take_place(request: &HttpRequest) -> ApiResult<()> {
     let Some(aside) = request.app_data::<Data<Aside>>() else { return Ok(()) };
     if request.extensions().contains::<Permit>() {
-        // It was read before, for its fingerprint.
+        // The body was already read to compute its fingerprint.
         return Ok(());
     }
     let place = aside.place(tenant(request)).await?;

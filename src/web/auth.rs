@@ -1,6 +1,6 @@
-//! Who calls: an integration with its company's token, or a person who has signed in to the panel. For a token, what must hold before anything of the request is looked at, in the order of the contract: the
-//! token, the company, its plan, its rate, the token's permission. It is middleware, so that no bad body is ever
-//! answered before a bad token.
+//! Identifies the caller: an integration with its company's token, or a person who has signed in to the panel. A token
+//! request passes these checks in the order of the contract: the token, the company, its plan, its rate, the token's
+//! permission. This is middleware, so a bad token is always reported before a bad body.
 
 use std::future::{Ready, ready};
 use std::net::IpAddr;
@@ -35,17 +35,17 @@ use super::rate::{Allowance, RateLimits, Unlimited};
 use super::wrong_tokens::WrongTokens;
 use super::{ApiError, ApiResult};
 
-/// The company a request speaks for, and what its token may do.
+/// The company a request acts for, and what its token may do.
 #[derive(Clone)]
 pub struct Caller {
     /// The tenant.
     pub company: CompanyId,
-    /// Its directory.
+    /// The company's directory.
     pub organization: Arc<Organization>,
     by: By,
 }
 
-/// On whose behalf.
+/// Who acts for the company.
 #[derive(Clone)]
 enum By {
     Token(Arc<Token>),
@@ -53,12 +53,13 @@ enum By {
 }
 
 impl Caller {
-    /// A person who has signed in, in a company: their own, or whichever an administrator of the installation works in.
+    /// A person who has signed in, in their own company, or in the company that an administrator of the installation
+    /// works in.
     pub fn person(organization: Arc<Organization>, signed: Arc<Signed>) -> Self {
         Self { company: organization.company.id, organization, by: By::Person(signed) }
     }
 
-    /// Whether the token, or the person's profile, permits the method in the module.
+    /// Checks that the token, or the person's profile, permits the method in the module.
     ///
     /// # Errors
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
@@ -72,8 +73,9 @@ impl Caller {
         if permitted { Ok(()) } else { Err(refused(method, module)) }
     }
 
-    /// Whether the token or the session still permits the method in the module: what lasts longer than a request asks
-    /// again. While the database is away, nobody knows of a session that it has ended.
+    /// Whether the token or the session still permits the method in the module. Streams and sockets outlive the request
+    /// that was checked, so they check again. While the database is unavailable, the end of a session cannot be
+    /// detected.
     pub async fn stands(&self, method: &str, module: &str, directory: &Directory, db: Db<'_>) -> bool {
         let Some(organization) = directory.company(self.company).filter(|known| known.company.active) else {
             return false;
@@ -96,7 +98,7 @@ impl Caller {
         Self { company: self.company, organization, by }.may(method, module).is_ok()
     }
 
-    /// Who has signed in; none when a token calls.
+    /// The person who has signed in; `None` when a token calls.
     pub fn signed(&self) -> Option<&Signed> {
         match &self.by {
             By::Token(_) => None,
@@ -104,7 +106,7 @@ impl Caller {
         }
     }
 
-    /// The user who calls themselves; none when a token calls, or an administrator of the installation.
+    /// The user of the person who calls; `None` when a token or an administrator of the installation calls.
     fn user(&self) -> Option<(UserId, String)> {
         match self.signed().map(|signed| (signed.person(), &signed.name)) {
             Some((PersonId::User(_, id), name)) => Some((id, name.clone())),
@@ -112,8 +114,8 @@ impl Caller {
         }
     }
 
-    /// The user whose own cards, and the boards of whose queues, are all that the caller sees of sales; none when they see
-    /// all.
+    /// The user to whose own cards, and to whose queues' boards, the caller's view of sales is limited; `None` when the
+    /// caller sees everything.
     pub fn sees_own_of(&self) -> Option<UserId> {
         let signed = self.signed().filter(|signed| !signed.sees_all_cards)?;
         match signed.person() {
@@ -122,7 +124,7 @@ impl Caller {
         }
     }
 
-    /// As whom the caller does what it does.
+    /// The author that is recorded for the caller's changes.
     pub fn author(&self) -> Author {
         match &self.by {
             By::Token(token) => Author { integration: Some(token.row.id), ..Author::API },
@@ -130,10 +132,10 @@ impl Caller {
         }
     }
 
-    /// The same on behalf of an agent, if one is named. A person acts for nobody but themselves.
+    /// The author when the body may name an agent to act for. A person may name only themselves.
     ///
     /// # Errors
-    /// `404 ERR_API_NOT_FOUND` when they are none of the company's; `403 ERR_API_FORBIDDEN_SCOPE` when a person names
+    /// `404 ERR_API_NOT_FOUND` when the company has no such user; `403 ERR_API_FORBIDDEN_SCOPE` when a person names
     /// somebody else.
     pub fn author_for(&self, user: Option<UserId>) -> ApiResult<Author> {
         let Some(id) = user else { return Ok(self.author()) };
@@ -145,7 +147,7 @@ impl Caller {
         }
     }
 
-    /// The queue a filter or a body names is the company's.
+    /// Checks that the queue of a filter or a body belongs to the company.
     ///
     /// # Errors
     /// `404 ERR_API_NOT_FOUND`.
@@ -160,29 +162,29 @@ impl FromRequest for Caller {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // Without the middleware there is no caller: a route outside it cannot be served by accident.
+        // Without the middleware there is no caller, so a route outside it cannot be served by accident.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::unauthorized))
     }
 }
 
-/// What identifies callers.
+/// Everything that is needed to identify callers.
 pub struct Admission {
-    /// Every company and token.
+    /// All companies and tokens.
     pub directory: Directory,
-    /// Which companies are served here.
+    /// Which companies this process serves.
     pub ownership: Ownership,
-    /// Whether the company's plan does not matter.
+    /// Whether to skip the check of the company's plan.
     pub on_premise: bool,
-    /// Who is believed when it says for whom a connection was made.
+    /// Proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Who has shown wrong tokens.
+    /// Counts wrong tokens per address.
     pub wrong_tokens: WrongTokens,
 }
 
-/// Lets through who may, and once what carries a key.
+/// Admits requests that pass every check, and runs a request with an idempotency key once.
 ///
 /// # Errors
-/// Whatever stands behind says; refusals are answers.
+/// Errors of the inner service; refusals are responses.
 pub async fn admit<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -202,7 +204,7 @@ pub async fn admit<B: MessageBody + 'static>(
             let is_guesser = refused.status == StatusCode::TOO_MANY_REQUESTS && allowance.is_none();
             let mut response = request.into_response(refused.error_response());
             if is_guesser {
-                // Each further guess costs a connection.
+                // Closing the connection makes each further guess cost a new connection.
                 response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
             }
             response
@@ -217,26 +219,26 @@ pub async fn admit<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// A company whose door was passed before its request came to a handler: by the edge of a cluster, which must know that the
-/// company does not move any more.
+/// A company whose presence was acquired before its request reached the handler: by the edge of a cluster, which must
+/// know that the company can no longer move.
 pub struct Entered {
     company: CompanyId,
-    /// None: it lies where every request's does ([`stay`]).
+    /// None once [`stay`] has moved it to the request's extensions.
     presence: Option<Presence>,
 }
 
 impl Entered {
-    /// Of a company.
+    /// Holds the presence of this company.
     pub fn new(company: CompanyId, presence: Presence) -> Self {
         Self { company, presence: Some(presence) }
     }
 
-    /// Whether the request has passed this company's door.
+    /// Whether the request already holds the presence of this company.
     pub fn has(request: &impl HttpMessage, company: CompanyId) -> bool {
         request.extensions().get::<Self>().is_some_and(|entered| entered.company == company)
     }
 
-    /// Puts the presence where a handler finds it that lasts and is not to hold up a move.
+    /// Moves the presence to the extensions, where a handler that waits for long finds and releases it.
     fn hand_over(request: &impl HttpMessage) {
         let mut extensions = request.extensions_mut();
         let presence = extensions.get_mut::<Self>().and_then(|entered| entered.presence.take());
@@ -246,8 +248,8 @@ impl Entered {
     }
 }
 
-/// Lets a request in while its company is served here; whoever drops the company waits for it, however long it goes on
-/// without its caller.
+/// Registers the request while its company is served here. Dropping the company waits until the request ends, even when
+/// its caller has disconnected.
 pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
     if Entered::has(request, company) {
         Entered::hand_over(request);
@@ -259,7 +261,7 @@ pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiRes
     Ok(())
 }
 
-/// Every check, in order. The answer shows the company's allowance as soon as the company is known.
+/// Runs every check in order. The response carries the company's allowance as soon as the company is known.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Caller> {
     let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
     let (admission, rates) = admission.ok_or_else(|| ApiError::internal("nobody is told apart"))?;
@@ -284,15 +286,16 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResu
     Ok(caller)
 }
 
-/// Whose token the headers of a request show, whether it is good or not.
+/// The company of the token in the request's headers, whether the token is valid or not.
 pub fn company_of(headers: &HeaderMap, directory: &Directory) -> Option<CompanyId> {
     let key = bearer_in(headers).filter(|key| key.len() == KEY_LENGTH)?;
     Some(directory.token(&key::hash(key))?.row.company_id)
 }
 
-/// Who holds the token. The way is the same for every token that is no good: hashed, looked up, refused.
+/// The holder of the token. Every invalid token takes the same path (hash, look up, refuse), so timing reveals nothing.
 fn identify(request: &ServiceRequest, directory: &Directory, origin: Option<IpAddr>) -> Option<Caller> {
-    // A key of another length cannot be one: a stand-in of the right length takes its place, and as long.
+    // A key of another length cannot be valid. A stand-in of the right length replaces it, so that hashing takes
+    // equally long.
     let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(NOBODY);
     let token = directory.token(&key::hash(key))?;
     if !is_good(&token, origin) {
@@ -303,18 +306,18 @@ fn identify(request: &ServiceRequest, directory: &Directory, origin: Option<IpAd
     Some(Caller { company: token.row.company_id, organization, by: By::Token(token) })
 }
 
-/// Characters of a whole key.
+/// Length of a whole key, in characters.
 const KEY_LENGTH: usize = KEY_PREFIX.len() + key::KEY_CHARACTERS;
 
-/// Nobody's key: it has a character no key has.
+/// A key that never exists: it contains a character that no key has.
 const NOBODY: &str = "sk_live_-------------------------------!";
 
-/// The token a request shows.
+/// The bearer token of a request.
 pub(crate) fn bearer(request: &ServiceRequest) -> Option<&str> {
     bearer_in(request.headers())
 }
 
-/// The same of a request's headers.
+/// The bearer token in these headers.
 pub(crate) fn bearer_in(headers: &HeaderMap) -> Option<&str> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
@@ -326,16 +329,16 @@ fn is_good(token: &Token, origin: Option<IpAddr>) -> bool {
         && token.is_allowed_from(origin)
 }
 
-/// Whether the caller may do what the path and the method say. A path outside every module is left to the router, which has
-/// nothing there.
+/// Checks that the caller may use this method on this path. A path outside every module is left to the router, which
+/// answers 404.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE`.
 pub(crate) fn permit(request: &ServiceRequest, caller: &Caller) -> ApiResult<()> {
     let method = request.method().as_str();
-    // The path as the router reads it: another spelling must not pass by here.
+    // Uses the path as the router normalizes it, so that another spelling cannot bypass the check.
     match module_of(request.match_info().as_str()) {
-        // What may be read may be looked for.
+        // `HEAD` needs the permission of `GET`.
         Some(module) if method == "HEAD" => caller.may("GET", module),
         Some(module) if METHODS.contains(&method) => caller.may(method, module),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! The JSON body as an extractor: bounded, of the right kind, read field by field.
+//! The JSON body as an extractor: it checks the size and the content type, and reads the body field by field.
 
 use std::pin::Pin;
 
@@ -13,10 +13,10 @@ use super::compression::unpack;
 use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input, aside};
 
-/// How many times the limit is read at most before the connection is given up.
+/// How many times the size limit is drained at most before the connection is closed.
 pub(super) const DRAINED_FACTOR: usize = 8;
 
-/// A JSON body that was accepted.
+/// A JSON body that passed validation.
 pub struct Body<T>(pub T);
 
 impl<T: Input + Send + 'static> FromRequest for Body<T> {
@@ -36,15 +36,16 @@ impl<T: Input + Send + 'static> FromRequest for Body<T> {
     }
 }
 
-/// Whether the body says it is JSON. An empty body has no type, and is refused as no JSON where one is needed.
+/// Whether the content type is JSON. A body without a content type counts as JSON; an empty one is then refused as
+/// invalid JSON where a body is required.
 pub(super) fn is_json(request: &HttpRequest) -> bool {
     !request.headers().contains_key(CONTENT_TYPE) || request.content_type().eq_ignore_ascii_case("application/json")
 }
 
-/// Reads a body's bytes as the endpoint takes them.
+/// Parses a body's bytes into the endpoint's input.
 ///
 /// # Errors
-/// `400` when they are no JSON, `422` with every field that is missing or not accepted.
+/// `400` when the bytes are not JSON, `422` with every field that is missing or invalid.
 pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
     if bytes.is_empty() && T::MAY_BE_EMPTY {
         return Fields::parse(&Value::Object(Map::new()), b"{}");
@@ -54,12 +55,12 @@ pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
     Fields::parse(&value, bytes)
 }
 
-/// Reads a whole body of a company's request; `see` is shown every chunk. One that is large waits for a place before
+/// Reads the whole body of a company's request and passes every chunk to `see`. A large body waits for a permit before
 /// the rest of it is read.
 ///
 /// # Errors
-/// `413` when it is larger than it may be, `408` when it comes too slowly, `400` when it breaks off, `503` when there
-/// is no place for it.
+/// `413` when it exceeds the size limit, `408` when it arrives too slowly, `400` when it breaks off, `503` when no
+/// permit becomes free.
 pub async fn read(
     request: &HttpRequest,
     payload: &mut Payload,
@@ -72,7 +73,7 @@ pub async fn read(
 /// Reads a whole body that is never large.
 ///
 /// # Errors
-/// As of [`read`].
+/// As for [`read`].
 pub async fn read_up_to(payload: &mut Payload, bytes_max: usize) -> Result<Bytes, ApiError> {
     gather(payload, bytes_max, |_| (), async || Ok(())).await
 }
@@ -85,8 +86,8 @@ async fn gather(
 ) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     let mut refused = None;
-    // What is refused is read to its end and thrown away: a client that is still writing must be able to read
-    // the answer.
+    // The rest of a refused body is read and discarded: a client that is still writing must be able to read the
+    // response.
     let mut left = bytes_max * DRAINED_FACTOR;
     let mut chunks = Paced::new(payload);
     while let Some(chunk) = chunks.next().await {

@@ -1,7 +1,7 @@
-//! Limits of every body.
+//! Limits of all request bodies.
 
-/// Bytes of a JSON body.
+/// Maximum size of a JSON body, in bytes.
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;
 
-/// The part that files come in, once for each.
+/// The name of the form part that holds a file; it is repeated for each file.
 pub const FILES_PART: &str = "medias";

@@ -1,4 +1,4 @@
-//! Days as people count them: in a time zone.
+//! Calendar days in a time zone.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -12,27 +12,27 @@ use super::values::FromField;
 pub struct Zone(pub Tz);
 
 impl Zone {
-    /// A company's own; one that nobody knows is UTC.
+    /// The company's own time zone; an unknown name falls back to UTC.
     pub fn of_company(name: &str) -> Self {
         Self(name.parse().unwrap_or(Tz::UTC))
     }
 
-    /// The day a moment is on.
+    /// The day that contains a moment.
     pub fn day_of(self, at: DateTime<Utc>) -> NaiveDate {
         at.with_timezone(&self.0).date_naive()
     }
 
-    /// When a day begins. Where clocks are put forward at midnight it begins after the gap; where a day is left out, with
-    /// the next; where midnight comes twice, with the first.
+    /// When a day begins. If clocks are put forward at midnight, it begins after the gap; if the day is skipped, with
+    /// the next day; if midnight occurs twice, with the first one.
     pub fn begin_of(self, day: NaiveDate) -> DateTime<Utc> {
         let midnight = day.and_time(NaiveTime::MIN);
-        // Clocks change by whole minutes since about 1970; those of a day that is left out, by a day.
+        // Clocks have changed by whole minutes since about 1970; a skipped day changes them by a day.
         let minutes = (0..=2 * 24 * 60).map(|minute| midnight + TimeDelta::minutes(minute));
         let mut moments = minutes.filter_map(|time| self.0.from_local_datetime(&time).earliest());
         moments.next().map_or_else(|| midnight.and_utc(), |moment| moment.to_utc())
     }
 
-    /// The month a moment is in.
+    /// The month that contains a moment.
     pub fn month_of(self, at: DateTime<Utc>) -> Period {
         let today = self.day_of(at);
         let first = today.with_day(1).unwrap_or(today);
@@ -40,18 +40,18 @@ impl Zone {
         Period { from: self.begin_of(first), to: self.begin_of(next) }
     }
 
-    /// The year a moment is in.
+    /// The year that contains a moment.
     pub fn year_of(self, at: DateTime<Utc>) -> Period {
         let year = self.day_of(at).year();
         let first = |year| self.begin_of(NaiveDate::from_ymd_opt(year, 1, 1).unwrap_or_default());
         Period { from: first(year), to: first(year + 1) }
     }
 
-    /// Each day that has a moment from `from` on and before `to`, with when it begins.
+    /// Each day that overlaps `from` (inclusive) to `to` (exclusive), with the time it begins.
     pub fn days(self, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<(NaiveDate, DateTime<Utc>)> {
         let days = std::iter::successors(Some(self.day_of(from)), |day| day.checked_add_days(Days::new(1)));
         let begun = days.map(|day| (day, self.begin_of(day)));
-        // A day that a zone left out (Samoa had no 30 December 2011) begins when the next one does.
+        // A skipped day (Samoa had no 30 December 2011) begins when the next one does.
         let mut days: Vec<_> = begun.take_while(|(_, begin)| *begin < to).collect();
         days.dedup_by(|next, day| next.1 == day.1);
         days
@@ -95,9 +95,9 @@ mod tests {
             (Tz::Asia__Kathmandu, "2026-02-28", "2026-02-27T18:15:00Z"),
             (Tz::Europe__Lisbon, "2026-03-29", "2026-03-29T00:00:00Z"),
             (Tz::Europe__Lisbon, "2026-03-30", "2026-03-29T23:00:00Z"),
-            // The clock was set from 0:00 to 1:00.
+            // The clock was set forward from 0:00 to 1:00.
             (Tz::America__Sao_Paulo, "2018-11-04", "2018-11-04T03:00:00Z"),
-            // It is set back from 1:00 to 0:00: there are two midnights, and the day begins with the first.
+            // The clock is set back from 1:00 to 0:00: there are two midnights, and the day begins with the first.
             (Tz::Atlantic__Azores, "2026-10-25", "2026-10-25T00:00:00Z"),
         ] {
             assert_eq!(Zone(zone).begin_of(day(on)), at(begin), "{zone}, {on}");
@@ -124,9 +124,9 @@ mod tests {
             ("2026-12-01T02:59:59Z", Tz::America__Sao_Paulo, "2026-11-01T03:00:00Z", "2026-01-01T03:00:00Z"),
             ("2026-12-31T18:15:00Z", Tz::Asia__Kathmandu, "2026-12-31T18:15:00Z", "2026-12-31T18:15:00Z"),
             ("2026-07-01T00:00:00Z", Tz::Europe__Lisbon, "2026-06-30T23:00:00Z", "2026-01-01T00:00:00Z"),
-            // In summer the clocks of Sao Paulo stood two hours behind.
+            // In summer the offset of Sao Paulo was two hours behind UTC.
             ("2018-12-15T00:00:00Z", Tz::America__Sao_Paulo, "2018-12-01T02:00:00Z", "2018-01-01T02:00:00Z"),
-            // Clocks went forward at midnight: the month began at one.
+            // Clocks went forward at midnight: the month began at 1:00.
             ("2011-04-02T00:00:00Z", Tz::Asia__Amman, "2011-03-31T22:00:00Z", "2010-12-31T22:00:00Z"),
         ] {
             let now = now.parse().expect("a time");

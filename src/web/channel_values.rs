@@ -1,4 +1,4 @@
-//! What a channel needs besides its name, as the command line and the panel take it.
+//! The settings of a channel, as the command line and the panel accept them.
 
 use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger, Webchat, Whatsapp};
 use hotline_persistence::tables::channels::Secret;
@@ -8,19 +8,19 @@ use url::Url;
 use super::origins;
 use super::values::FromField;
 
-/// Bytes of an id, a credential or an address of the provider.
+/// Maximum length of a provider's id, credential or address, in bytes.
 pub const WORD_BYTES_MAX: usize = 4096;
 
-/// Most that may be given of what is counted: more is a slip of the finger.
+/// Upper bound for counts: a larger number is a typing error.
 const COUNT_MAX: u32 = 1_000_000;
 
-/// Websites that may embed a webchat.
+/// Maximum number of websites that may embed a webchat.
 pub const ORIGINS_MAX: usize = 100;
 
 const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
 const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
 
-/// Each setting, and the types of channels that take it.
+/// Each setting, with the channel types that accept it.
 const TAKEN: [(&str, &[ChannelType]); 18] = [
     ("number", &[Whatsapp]),
     ("phoneNumberId", &[Whatsapp]),
@@ -42,25 +42,25 @@ const TAKEN: [(&str, &[ChannelType]); 18] = [
     ("requireIdentity", &[Webchat]),
 ];
 
-/// Whether a channel of this type takes this setting.
+/// Whether a channel of this type accepts this setting.
 pub fn takes(kind: ChannelType, setting: &str) -> bool {
     TAKEN.iter().any(|(name, kinds)| *name == setting && kinds.contains(&kind))
 }
 
-/// The settings there are.
+/// The names of all settings.
 pub fn settings() -> impl Iterator<Item = &'static str> {
     TAKEN.iter().map(|(name, _)| *name)
 }
 
-/// An id or a credential of a provider: one word.
+/// An id or a credential of a provider: one word without whitespace.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Word(pub String);
 
 impl Word {
-    /// Reads it.
+    /// Parses it.
     ///
     /// # Errors
-    /// What is wrong, as a phrase that follows the field's name; never what it holds.
+    /// A phrase that follows the field's name; it never contains the value itself.
     pub fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.contains(|character: char| character.is_whitespace() || character.is_control()) {
@@ -74,7 +74,7 @@ impl Word {
         }
     }
 
-    /// The same as a secret.
+    /// The value as a secret.
     pub fn into_secret(self) -> Secret {
         Secret(self.0)
     }
@@ -92,7 +92,7 @@ impl FromField for Word {
     const IS_TEXT: bool = true;
 }
 
-/// Where a provider is called. Paths are added to it, so it ends without a slash.
+/// The provider's base URL. Paths are appended to it, so it ends without a slash.
 pub struct ProviderUrl(pub String);
 
 impl FromField for ProviderUrl {
@@ -111,7 +111,7 @@ impl FromField for ProviderUrl {
 }
 
 fn web_address(text: &str) -> Option<Url> {
-    // The parser is made for browsers, which put right a lot that is better said to be wrong.
+    // The URL parser is made for browsers and silently corrects mistakes; these are reported instead.
     let begins = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
     let is_plain = !text.contains(|character: char| character.is_whitespace() || character == '\\' || character == '@');
     Url::parse(text).ok().filter(|url| begins && is_plain && url.has_host())
@@ -131,7 +131,7 @@ impl FromField for WebOrigin {
     }
 }
 
-/// A whole number from `LEAST` on.
+/// A whole number of at least `LEAST`.
 pub struct Count<const LEAST: u32>(pub u32);
 
 impl<const LEAST: u32> FromField for Count<LEAST> {
@@ -149,12 +149,12 @@ impl<const LEAST: u32> FromField for Count<LEAST> {
     }
 }
 
-/// The line that a page embeds a webchat by.
+/// The HTML line that embeds a webchat in a page.
 pub fn embed_line(base: &str, public_key: &str) -> String {
     format!(r#"<script src="{base}/webchat/{public_key}/widget.js" async></script>"#)
 }
 
-/// Where a provider calls.
+/// The URL of the hook that the provider calls.
 pub fn hook_url(base: &str, public_key: &str) -> String {
     format!("{base}/hooks/{public_key}")
 }

@@ -1,8 +1,8 @@
-//! Bodies that are packed: answers for who takes them so, and requests that come so.
+//! Compressed bodies: responses for clients that accept gzip, and requests that arrive compressed.
 //!
-//! An answer is packed once it is whole and large enough to be worth it; a small one costs a look at its length. A
-//! request is unpacked piece by piece as it is read, so its limits hold for what it unpacks to, and nothing is unpacked
-//! that is not read. Calls of providers are not unpacked: they are signed as they come.
+//! A response is compressed once it is complete and large enough; for a small one only its length is checked. A request
+//! is decompressed piece by piece as it is read, so its limits apply to the decompressed size, and nothing is
+//! decompressed that is not read. Calls of providers are not decompressed: their signature covers the bytes as sent.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -23,27 +23,28 @@ use futures_util::{Stream, StreamExt};
 
 use super::{ApiError, ApiResult};
 
-/// Bytes up to which an answer goes as it is: it fits a packet or two anyway.
+/// Responses up to this size are not compressed: they fit in a packet or two anyway.
 const PLAIN_BYTES_MAX: u64 = 1024;
 
-/// Bytes of an answer that are packed by the thread that serves: about a millisecond. More is packed beside it.
+/// Responses up to this size are compressed on the serving thread: about a millisecond. Larger ones go to another
+/// thread.
 const AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of a request that are unpacked at a time. They become a thousand times as many at most, which is what memory
-/// holds of them.
+/// Bytes of a request that are decompressed at a time. They expand at most a thousandfold, which bounds the memory
+/// used.
 const PIECE_BYTES: usize = 1024;
 
-/// Bytes a request may unpack to whatever its size, as much as the largest JSON body; beyond that it may unpack to
-/// [`FACTOR_MAX`] times its size. Its own limits come first; this is for what is only thrown away.
+/// Size that any request may decompress to, equal to the largest JSON body; beyond that, it may decompress to
+/// [`FACTOR_MAX`] times its compressed size. A request's own limits apply first; this one bounds what is only drained.
 const UNPACKED_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How many times its size a large request may unpack to: several times what text packs to.
+/// Maximum expansion of a large request: several times the usual ratio of text.
 const FACTOR_MAX: u64 = 64;
 
-/// Packs answers for who takes them packed.
+/// Compresses responses for clients that accept gzip.
 ///
 /// # Errors
-/// Whatever stands behind says.
+/// Errors of the inner service.
 pub async fn pack<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -62,7 +63,7 @@ pub async fn pack<B: MessageBody + 'static>(
     }
     let plain = match body.try_into_bytes() {
         Ok(plain) => plain,
-        // A stream is sent as it comes.
+        // A stream is sent uncompressed.
         Err(body) => return Ok(ServiceResponse::new(request, head.set_body(body.boxed()))),
     };
     let packed = if plain.len() <= AT_ONCE_BYTES_MAX {
@@ -77,7 +78,7 @@ pub async fn pack<B: MessageBody + 'static>(
     let headers = head.headers_mut();
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    // The same content in another form has another strong name, or a weak one.
+    // A strong ETag identifies the exact bytes; the compressed form needs another strong one, or a weak one.
     let weak = headers
         .get(ETAG)
         .filter(|tag| !tag.as_bytes().starts_with(b"W/"))
@@ -94,14 +95,14 @@ fn packed(plain: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Whether an answer is of a kind that gets smaller.
+/// Whether the content type benefits from compression.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     kind.starts_with("text/") || matches!(kind, "application/json" | "application/javascript" | "image/svg+xml")
 }
 
-/// Whether somebody takes an answer packed by gzip.
+/// Whether the client accepts gzip.
 pub fn takes_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).filter_map(|line| line.to_str().ok());
     let mut any = false;
@@ -117,10 +118,10 @@ pub fn takes_gzip(headers: &HeaderMap) -> bool {
     any
 }
 
-/// The body of a request as it was before it was packed.
+/// Decompresses the body of a request.
 ///
 /// # Errors
-/// `415` when it is packed in a way that is not known here.
+/// `415` when the content encoding is not supported.
 pub fn unpack(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
     let mut codings = headers.get_all(CONTENT_ENCODING);
     let coding = match (codings.next(), codings.next()) {
@@ -140,19 +141,19 @@ pub fn unpack(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
 
 enum Decoder {
     Gzip(MultiGzDecoder<Vec<u8>>),
-    /// As HTTP means `deflate`.
+    /// zlib-wrapped, as HTTP defines `deflate`.
     Zlib(ZlibDecoder<Vec<u8>>),
-    /// As many have taken it.
+    /// Raw deflate, as many clients have implemented it.
     Deflate(DeflateDecoder<Vec<u8>>),
-    /// One of the two: the first byte tells.
+    /// One of the two; the first byte decides.
     Unknown,
 }
 
 impl Decoder {
-    /// Takes a piece, and gives what it unpacks to.
+    /// Decompresses a piece, and returns the output.
     fn write(&mut self, piece: &[u8]) -> io::Result<Vec<u8>> {
         if let (Self::Unknown, Some(first)) = (&*self, piece.first()) {
-            // The header of zlib begins with its method, deflate, and a window that is none too large.
+            // The zlib header begins with the method (deflate) and a valid window size.
             *self = match first & 0x0f == 8 && first >> 4 <= 7 {
                 true => Self::Zlib(ZlibDecoder::new(Vec::new())),
                 false => Self::Deflate(DeflateDecoder::new(Vec::new())),
@@ -166,7 +167,7 @@ impl Decoder {
         }
     }
 
-    /// Gives what is left, once everything was taken.
+    /// Returns the remaining output at the end of the input.
     fn finish(&mut self) -> io::Result<Vec<u8>> {
         match self {
             Self::Gzip(decoder) => decoder.try_finish().map(|()| std::mem::take(decoder.get_mut())),
@@ -179,15 +180,15 @@ impl Decoder {
 
 fn all(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
     decoder.write_all(piece)?;
-    // What is known by now is given now.
+    // Flush, so that everything decodable so far is returned now.
     decoder.flush()
 }
 
-/// A body that is unpacked as it is read.
+/// A body that is decompressed as it is read.
 struct Unpacked {
     payload: Payload,
     decoder: Decoder,
-    /// Come, and not yet unpacked.
+    /// Received, and not yet decompressed.
     held: Bytes,
     taken: u64,
     given: u64,

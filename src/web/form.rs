@@ -1,5 +1,5 @@
-//! A body that may bring files: JSON without, `multipart/form-data` with them. The parts of a form are the same fields,
-//! written as text; files come in parts of one name and go to disk as they come.
+//! A body that may include files: JSON without files, `multipart/form-data` with them. The parts of a form are the same
+//! fields, written as text. Files arrive in parts of one name and are written to disk while they arrive.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -25,23 +25,23 @@ use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input, aside};
 use crate::media::{Cut, Declared, Media, Unavailable, Upload};
 
-/// Files of a form.
+/// Maximum number of files in a form.
 pub const FILES_MAX: usize = 10;
 
-/// Parts of a form: several times the fields there are.
+/// Maximum number of parts in a form: several times the number of fields.
 const PARTS_MAX: usize = 64;
 
-/// Bytes a part may take beside its content, with what the parser reads ahead.
+/// Maximum overhead of a part besides its content, including the parser's read-ahead.
 const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Counts the bytes of a body as they come, and may refuse more of them: what the one who sends them has left.
+/// Counts the bytes of a body as they arrive, and may refuse more: the sender's remaining quota.
 #[derive(Clone)]
 pub struct Meter(Rc<RefCell<Take>>);
 
 type Take = dyn FnMut(usize) -> Result<(), ApiError>;
 
 impl Meter {
-    /// Asked for every chunk.
+    /// `take` is called for every chunk.
     pub fn new(take: impl FnMut(usize) -> Result<(), ApiError> + 'static) -> Self {
         Self(Rc::new(RefCell::new(take)))
     }
@@ -51,12 +51,12 @@ impl Meter {
     }
 }
 
-/// A body that was accepted, and the files that came with it. Dropped, they are gone; the handler publishes them once
-/// nothing else can be wrong.
+/// A validated body with its files. Dropping it deletes the files; the handler publishes them once every check has
+/// passed.
 pub struct BodyWithFiles<T, const FILES: usize = FILES_MAX> {
     /// The fields.
     pub fields: T,
-    /// In the order of the form, at most `FILES`; none in JSON.
+    /// The files in the order of the form, at most `FILES`; empty for JSON.
     pub files: Vec<Upload>,
 }
 
@@ -88,28 +88,28 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
     }
 }
 
-/// Whether the body says it is a form with files.
+/// Whether the content type is a form with files.
 pub fn is_form(request: &HttpRequest) -> bool {
     let said = request.headers().get(CONTENT_TYPE).and_then(|said| said.to_str().ok()).unwrap_or_default();
     said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("multipart/form-data")
 }
 
-/// Bytes of a whole form, with all it may hold.
+/// Maximum size of a whole form, in bytes.
 fn bytes_max(media: &Media, files_max: usize) -> u64 {
     media.bytes_max().saturating_mul(files_max as u64) + JSON_BYTES_MAX as u64 + PARTS_MAX as u64 * PART_HEAD_BYTES_MAX
 }
 
-/// Bytes that are read and thrown away once a form is refused: a client that is still writing must be able to read the
-/// answer.
+/// How many bytes are drained after a form is refused: a client that is still writing must be able to read the
+/// response.
 fn drained_bytes_max(media: &Media) -> u64 {
     media.bytes_max().saturating_mul(DRAINED_FACTOR as u64)
 }
 
-/// Reads a whole form to disk, and answers it from the beginning: for who must have seen all of it first. `see` is
-/// shown every chunk.
+/// Spools a whole form to disk, and then replays it from the beginning, for callers that must see all of it first.
+/// Every chunk is passed to `see`.
 ///
 /// # Errors
-/// `413` when it is larger than a form may be, `408` when it comes too slowly, `400` when it breaks off, `503` when it
+/// `413` when it exceeds the limit of a form, `408` when it arrives too slowly, `400` when it breaks off, `503` when it
 /// cannot be written.
 pub async fn lay_aside(
     company: CompanyId,
@@ -151,7 +151,7 @@ async fn read(
     let form = read_parts(aside::tenant(request), parts, media, files_max).await;
     let is_too_long = body.0.borrow().is_too_long;
     let refused = body.0.borrow_mut().refused.take();
-    // What follows the last part is of no interest, but it must not be taken for the next request.
+    // The bytes after the last part are ignored, but they must not be parsed as the next request.
     let drained = body.drain(drained_bytes_max(media)).await;
     if let Some(refused) = refused {
         return Err(refused);
@@ -194,8 +194,8 @@ async fn read_parts(
         }
         let is_file = part.content_disposition().is_some_and(|said| said.get_filename().is_some());
         let text = text(&mut part, &mut left).await?;
-        // A file of another name is as unknown as a field of another name.
-        // An empty one is one that nobody filled in.
+        // A file part of another name is ignored like an unknown field. An empty text field was not filled in, so it is
+        // left out.
         if !is_file && !text.is_empty() {
             let text = String::from_utf8(text).map_err(|_| {
                 let reason = "must be UTF-8".to_owned();
@@ -207,7 +207,7 @@ async fn read_parts(
     Ok(form)
 }
 
-/// What is said of a file.
+/// The declared name and type of a file.
 fn declared(part: &Field) -> Declared {
     let disposition = part.content_disposition();
     let extended = disposition.and_then(|said| said.get_filename_ext());
@@ -219,7 +219,7 @@ fn declared(part: &Field) -> Declared {
     }
 }
 
-/// A part that is no file. All of them together may be as large as a JSON body.
+/// Reads a part that is not a file. All such parts together may be as large as a JSON body.
 async fn text(part: &mut Field, left: &mut usize) -> Result<Vec<u8>, ApiError> {
     let mut text = Vec::new();
     while let Some(chunk) = part.next().await {
@@ -240,7 +240,7 @@ fn form_error(error: actix_multipart::MultipartError) -> ApiError {
     }
 }
 
-/// The chunks of a body, which the parser reads and which are read to their end after it.
+/// The chunks of a body, shared between the parser and the code that drains the rest.
 #[derive(Clone)]
 struct Shared(Rc<RefCell<Bounded>>);
 
@@ -249,7 +249,7 @@ struct Bounded {
     left: u64,
     is_too_long: bool,
     is_over: bool,
-    /// Until it has refused.
+    /// `None` after it has refused.
     meter: Option<Meter>,
     refused: Option<ApiError>,
 }
@@ -267,7 +267,7 @@ impl Shared {
         })))
     }
 
-    /// Reads the rest, but not more than this, and throws it away.
+    /// Reads and discards the rest, up to this many bytes.
     async fn drain(&mut self, bytes_max: u64) -> Result<(), ApiError> {
         self.0.borrow_mut().left = bytes_max;
         while let Some(chunk) = self.next().await {
@@ -304,7 +304,7 @@ impl Stream for Shared {
                     return Poll::Ready(Some(Err(PayloadError::Overflow)));
                 }
             },
-            // An end and an error are returned once.
+            // The end and an error are returned only once.
             Some(Err(_)) | None => body.is_over = true,
         }
         Poll::Ready(chunk)

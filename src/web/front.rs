@@ -1,4 +1,4 @@
-//! What stands before the handlers works with, each part by itself.
+//! Everything that the middleware and extractors of this folder work with.
 
 use actix_web::web::{Data, ServiceConfig};
 use hotline_persistence::CompanyId;
@@ -11,35 +11,35 @@ use super::rate::RateLimits;
 use crate::media::Media;
 use crate::metrics::Metrics;
 
-/// Everything the modules of this folder find in a request. Cheap to clone.
+/// The shared state of this folder's modules, found in every request. Cheap to clone.
 #[derive(Clone)]
 pub struct Front {
-    /// Who calls.
+    /// Identifies callers.
     pub admission: Data<Admission>,
-    /// How many requests each company may make.
+    /// Rate limits of the companies.
     pub rates: Data<RateLimits>,
-    /// How long a page may be.
+    /// The maximum page size.
     pub per_page_max: Data<PerPageMax>,
-    /// The turns of large bodies.
+    /// The scheduler of large bodies.
     pub aside: Data<Aside>,
-    /// Where files come in.
+    /// Stores uploaded files.
     pub media: Data<Media>,
-    /// Which requests are retries.
+    /// Detects retries.
     pub retries: Data<Retries>,
-    /// What is counted.
+    /// The metrics.
     pub figures: Data<Metrics>,
 }
 
 impl Front {
-    /// Drops what is known of a company.
+    /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Guessed tokens are counted by address; large bodies have turns while they are there.
+        // Wrong tokens are counted per address, and large bodies have permits only while they are in memory.
         let Self { admission: _, rates, per_page_max: _, aside: _, media: _, retries, figures: _ } = self;
         rates.forget(company);
         retries.forget(company);
     }
 
-    /// Lets every request find it.
+    /// Registers the state with the server.
     pub fn add(self, services: &mut ServiceConfig) {
         let Self { admission, rates, per_page_max, aside, media, retries, figures } = self;
         services

@@ -1,4 +1,4 @@
-//! `HEAD` wherever there is `GET`: what stands behind serves a `GET`, and of its answer the head is sent.
+//! `HEAD` for every `GET`: the inner service handles it as a `GET`, and only the head of the response is sent.
 
 use actix_web::body::{BodySize, BodyStream, BoxBody, MessageBody, SizedStream};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -8,10 +8,10 @@ use actix_web::{Error, HttpMessage, HttpRequest};
 use bytes::Bytes;
 use futures_util::stream::empty;
 
-/// Marks a request of which only the head of the answer is wanted.
+/// Marks a request that wants only the head of the response.
 struct HeadOnly;
 
-/// Whether only the head of the answer is wanted: what a `GET` does besides answering is left out then.
+/// Whether only the head of the response is wanted; the side effects of a `GET` are skipped then.
 pub fn is_asked_alone(request: &HttpRequest) -> bool {
     request.extensions().get::<HeadOnly>().is_some()
 }
@@ -19,7 +19,7 @@ pub fn is_asked_alone(request: &HttpRequest) -> bool {
 /// Serves `HEAD` as `GET`.
 ///
 /// # Errors
-/// Whatever stands behind says.
+/// Errors of the inner service.
 pub async fn as_get<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -31,9 +31,9 @@ pub async fn as_get<B: MessageBody + 'static>(
     request.extensions_mut().insert(HeadOnly);
     let response = next.call(request).await?;
     Ok(response.map_body(|_, body| match body.size() {
-        // The length is told, and nothing follows.
+        // Declares the length, and sends no body.
         BodySize::Sized(length) => BoxBody::new(SizedStream::new(length, empty::<Result<Bytes, std::io::Error>>())),
-        // So is that there is no saying how long it would be.
+        // Declares a stream of unknown length, and sends no body.
         BodySize::Stream => BoxBody::new(BodyStream::new(empty::<Result<Bytes, std::io::Error>>())),
         BodySize::None => BoxBody::new(()),
     }))

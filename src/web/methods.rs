@@ -1,15 +1,15 @@
-//! Which methods a path has, and what is answered to any other and to a path that is not served.
+//! The allowed methods of a path, and the responses to other methods and to unknown paths.
 
 use actix_web::{HttpResponse, Resource, web};
 
 use super::ApiError;
 
-/// A path that is only read.
+/// A path that allows only `GET`.
 pub fn read_only(resource: Resource) -> Resource {
     with_methods(resource, "GET".to_owned())
 }
 
-/// A path that tells any other method which it has.
+/// Answers any other method with `405` and the allowed methods.
 pub fn with_methods(resource: Resource, allow: String) -> Resource {
     resource.default_service(web::to(move || {
         let refused = ApiError::method_not_allowed(allow.clone());
@@ -17,7 +17,7 @@ pub fn with_methods(resource: Resource, allow: String) -> Resource {
     }))
 }
 
-/// What is not served.
+/// The response to an unknown path.
 pub async fn no_such_route() -> Result<HttpResponse, ApiError> {
     Err(ApiError::no_such_route())
 }

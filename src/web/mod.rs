@@ -1,4 +1,4 @@
-//! Everything that stands before a handler, and what every answer has in common.
+//! Middleware, extractors and response types that all handlers share.
 
 pub mod addresses;
 pub mod amounts;

@@ -1,9 +1,9 @@
-//! The modules of the API: what a token's permissions name.
+//! The modules of the API, which a token's permissions name.
 
-/// Path of the API.
+/// Path prefix of the API.
 pub const API: &str = "/api/v1";
 
-/// Path of the API of people at the panel.
+/// Path prefix of the panel's API.
 pub const PANEL_API: &str = "/panel/api/v1";
 
 /// Every module, in the order of the contract.
@@ -29,10 +29,10 @@ pub const MODULES: &[&str] = &[
     "events",
 ];
 
-/// The module a path belongs to: what a token's permissions name.
+/// The module that a path belongs to.
 pub fn module_of(path: &str) -> Option<&'static str> {
     if path.starts_with("/webchat/") {
-        // Of the visitor's door all that takes a company's token.
+        // The only paths of the visitor's door that take a company's token.
         return Some("tickets");
     }
     let noun = path.strip_prefix(PANEL_API).or_else(|| path.strip_prefix(API))?.strip_prefix('/')?.split('/').next()?;

@@ -1,4 +1,4 @@
-//! Where a request comes from: the socket's other end, unless that is a proxy whose word is believed.
+//! The address a request comes from: the peer of the socket, unless that is a trusted proxy.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -6,20 +6,20 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
-/// The address of the caller. Of a trusted proxy's forwarding header the last address counts that is no trusted proxy
-/// itself: those before it are the caller's own words.
+/// The address of the caller. In a trusted proxy's forwarding header, this is the last address that is not a trusted
+/// proxy itself: the entries before it come from the caller and cannot be trusted.
 pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
-    // A socket that listens on both families shows an IPv4 peer as a mapped IPv6 address.
+    // A dual-stack socket reports an IPv4 peer as a mapped IPv6 address.
     let peer = peer?.ip().to_canonical();
     let is_trusted = |address: &IpAddr| trusted.iter().any(|range| range.contains(address));
     if trusted.is_empty() || !is_trusted(&peer) {
         return Some(peer);
     }
     let mut nearest = peer;
-    // As bytes: a caller's part of a line may hold anything, and must not take the proxy's part of it along.
+    // Parsed as bytes: the caller's part of a line may contain anything, and must not invalidate the proxy's part.
     let lines: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes).collect();
     for named in lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
-        // What is no address ends the chain: the proxy that wrote it is the last known hop.
+        // An entry that is not an address ends the chain: the proxy that wrote it is the last known hop.
         let Some(address) = std::str::from_utf8(named).ok().and_then(|named| address(named.trim())) else { break };
         nearest = address;
         if !is_trusted(&address) {
@@ -29,15 +29,15 @@ pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> O
     Some(nearest)
 }
 
-/// Bits of an IPv6 address that tell one customer from another.
+/// Prefix length that separates IPv6 customers.
 const IPV6_NETWORK_BITS: u32 = 64;
 
-/// Whoever shares an address: one of IPv4, or a network of 64 bits of IPv6, which is what one customer gets.
+/// The unit that limits count by: an IPv4 address, or a /64 network of IPv6, which is what one customer gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address(IpAddr);
 
 impl Address {
-    /// Of a caller.
+    /// The unit of a caller's address.
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(IpAddr::V4(address)),
@@ -49,13 +49,13 @@ impl Address {
     }
 }
 
-/// The origin that a request was made to, as its client names it: what it may ask for next. A trusted proxy says what it
-/// was asked for itself. None when the client named no host.
+/// The origin that the request was made to, as its client names it; the client may use it for further requests. A
+/// trusted proxy forwards the origin it was called by. `None` when the client named no host.
 pub fn site(request: &HttpRequest, trusted: &[IpNet]) -> Option<String> {
     let headers = request.headers();
     let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
     let is_proxied = peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)));
-    // The last one is the proxy's own word.
+    // The last value is the proxy's own.
     let told = |name: &str| {
         let lines = headers.get_all(name).filter_map(|line| line.to_str().ok());
         lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim).filter(|_| is_proxied)
@@ -67,13 +67,13 @@ pub fn site(request: &HttpRequest, trusted: &[IpNet]) -> Option<String> {
     };
     let host = told("x-forwarded-host").or_else(|| headers.get(HOST)?.to_str().ok())?;
     let site = url::Url::parse(&format!("{scheme}://{host}/")).ok()?;
-    // A host is a host and a port, and nothing else.
+    // Accepts only a host and a port.
     let is_plain =
         site.path() == "/" && site.username().is_empty() && site.password().is_none() && site.query().is_none();
     is_plain.then(|| site.origin().ascii_serialization())
 }
 
-/// An address with or without its port.
+/// An IP address with or without a port.
 fn address(text: &str) -> Option<IpAddr> {
     let alone = text.parse::<IpAddr>().ok();
     alone.or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip())).map(|address| address.to_canonical())

@@ -1,18 +1,18 @@
-//! The websites that may embed a webchat: one, or all below a name (`https://*.shop.example`).
+//! The websites that may embed a webchat: a single origin, or all subdomains of a domain (`https://*.shop.example`).
 
 use url::{Host, Url};
 
-/// What stands for the part of a name that may be anything.
+/// The prefix that stands for any subdomain.
 const WILDCARD: &str = "*.";
 
-/// A name in the wildcard's place, for the parser.
+/// Replaces the wildcard, so that the URL parser accepts the origin.
 const SAMPLE: &str = "any.";
 
-/// An origin as browsers name it: host in lower case, no port where it is the scheme's own. A slash at its end, as it
-/// comes from a browser's address bar, is let go.
+/// Normalizes an origin to the form that browsers send: the host in lower case, without the scheme's default port. A
+/// trailing slash, as copied from an address bar, is removed.
 ///
 /// # Errors
-/// What is wrong, as a phrase that follows the value.
+/// A phrase that follows the value.
 pub fn read(text: &str) -> Result<String, String> {
     const WRONG: &str =
         "must be an origin: http:// or https://, a host or *. and a domain, and a port where there is one";
@@ -20,7 +20,7 @@ pub fn read(text: &str) -> Result<String, String> {
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme)) else {
         return Err(WRONG.to_owned());
     };
-    // The parser is made for browsers, which put right a lot that is better said to be wrong.
+    // The URL parser is made for browsers and silently corrects mistakes; these are reported instead.
     let is_strange = |character: char| character.is_whitespace() || "\\@/?#%".contains(character);
     let (is_wildcard, host) = match rest.strip_prefix(WILDCARD) {
         Some(domain) => (true, format!("{SAMPLE}{domain}")),
@@ -47,17 +47,17 @@ pub fn read(text: &str) -> Result<String, String> {
     Ok(origin.replacen(SAMPLE, WILDCARD, 1))
 }
 
-/// Whether what a browser says is the origin that is allowed, or one below it. A browser writes an origin in one way
-/// only, the way it is kept: nothing is put right.
+/// Whether the origin that a browser sends is the allowed one, or a subdomain of it. Browsers send an origin in exactly
+/// the normalized form, so it is compared as it is.
 pub fn allows(allowed: &str, said: &[u8]) -> bool {
     let Some((scheme, domain)) = allowed.split_once("://*.") else { return allowed.as_bytes() == said };
     let said = std::str::from_utf8(said).ok().and_then(|said| said.strip_prefix(scheme)?.strip_prefix("://"));
-    // With its port: another one is another website.
+    // The port is compared too: another port is another website.
     let below = said.and_then(|host| host.strip_suffix(domain)?.strip_suffix('.'));
     below.is_some_and(is_name)
 }
 
-/// Labels with a dot between them: letters in lower case, digits, hyphens and, as some have it, underscores.
+/// Labels separated by dots: lower-case letters, digits, hyphens and, as some hosts have them, underscores.
 fn is_name(text: &str) -> bool {
     let is_character = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
     text.split('.').all(|label| !label.is_empty() && label.bytes().all(is_character))

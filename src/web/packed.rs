@@ -1,4 +1,4 @@
-//! A file of the binary as browsers load it: under a tag by which they know what they have, and compressed once.
+//! An embedded file as browsers load it: with an ETag for revalidation, and compressed once.
 
 use std::io::Write;
 
@@ -11,17 +11,17 @@ use sha2::{Digest, Sha256};
 
 use super::compression::takes_gzip;
 
-/// A text that is served as it is.
+/// An embedded text file.
 pub struct Packed {
     kind: &'static str,
     text: &'static str,
     etag: HeaderValue,
-    /// None should it not be smaller.
+    /// `None` if compression does not make it smaller.
     compressed: Option<Bytes>,
 }
 
 impl Packed {
-    /// Packs a text of this content type.
+    /// Prepares a text with this content type.
     pub fn new(kind: &'static str, text: &'static str) -> Self {
         let digest = Sha256::digest(text.as_bytes());
         let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -32,7 +32,7 @@ impl Packed {
         Self { kind, text, etag, compressed }
     }
 
-    /// The answer, without the text for who has it. `headers` adds what else is said of it.
+    /// The response; `304` without the text if the client's copy is current. `headers` adds further headers.
     pub fn answer(&self, request: &HttpRequest, headers: impl FnOnce(&mut HttpResponseBuilder)) -> HttpResponse {
         let is_known = request.headers().get(IF_NONE_MATCH).is_some_and(|known| names(known, &self.etag));
         let mut response = if is_known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
@@ -52,14 +52,14 @@ impl Packed {
         }
     }
 
-    /// The text as most browsers load it.
+    /// The compressed text, as most browsers load it.
     #[cfg(test)]
     pub fn compressed(&self) -> &[u8] {
         self.compressed.as_deref().unwrap_or(self.text.as_bytes())
     }
 }
 
-/// Whether a list of tags names this one; a proxy may have made it a weak one.
+/// Whether a list of ETags contains this one; a proxy may have made it weak.
 fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
     known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)

@@ -1,4 +1,4 @@
-//! Ids in paths, and filters and pages in queries. As with bodies, the code that reads them also says what there is.
+//! Ids in paths, and filters and pages in queries. As with bodies, the code that reads them also documents them.
 
 use std::future::{Ready, ready};
 use std::str::FromStr;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::values::FromField;
 use super::{ApiError, ApiResult};
 
-/// One id of a path.
+/// An id in a path.
 pub trait PathValue: FromStr {
-    /// What the document says of it.
+    /// Its schema in the API document.
     fn schema() -> Value;
 }
 
@@ -32,11 +32,11 @@ impl PathValue for SessionId {
     }
 }
 
-/// The ids of a path: one, or two.
+/// The ids of a path: one or two.
 pub trait PathIds: Sized {
-    /// Reads them in the order of the path.
+    /// Parses them in the order of the path.
     fn read<'a>(values: impl Iterator<Item = &'a str>) -> Option<Self>;
-    /// What the document says of each.
+    /// The schema of each in the API document.
     fn schemas() -> Vec<Value>;
 }
 
@@ -60,7 +60,7 @@ impl<A: PathValue, B: PathValue> PathIds for (A, B) {
     }
 }
 
-/// The id in a path, or both as a pair. Text that is no id is the same `404` as an id nobody has.
+/// The id in a path, or both as a pair. Text that is not an id gets the same `404` as an id that does not exist.
 pub struct PathId<T>(pub T);
 
 impl<T: PathIds> FromRequest for PathId<T> {
@@ -73,18 +73,18 @@ impl<T: PathIds> FromRequest for PathId<T> {
     }
 }
 
-/// Filters of a list.
+/// The filters of a list.
 pub trait Filter: Sized {
-    /// Reads every filter; what is wrong is collected in `query`.
+    /// Reads every filter; errors are collected in `query`.
     fn read(query: &mut Params) -> Self;
 }
 
-/// No filter at all.
+/// No filters.
 impl Filter for () {
     fn read(_: &mut Params) -> Self {}
 }
 
-/// Which rows of a list: the page and the filters.
+/// The query of a list: the page and the filters.
 pub struct Query<F> {
     /// The page.
     pub page: PageRequest,
@@ -105,7 +105,7 @@ impl<F: Filter> FromRequest for Query<F> {
     }
 }
 
-/// What a query asks for that is no list.
+/// The query parameters of an endpoint that is not a list.
 pub struct QueryParams<F>(pub F);
 
 impl<F: Filter> FromRequest for QueryParams<F> {
@@ -119,18 +119,18 @@ impl<F: Filter> FromRequest for QueryParams<F> {
     }
 }
 
-/// Most records of a page, as the service was started.
+/// The maximum page size, from the settings.
 #[derive(Clone, Copy, Debug)]
 pub struct PerPageMax(pub i64);
 
-/// Rows of a page when the caller does not say, and the most there are unless a setting says otherwise.
+/// The default page size, and the default maximum.
 pub const PER_PAGE: i64 = 100;
 
-/// The parameters of a query: unknown ones are ignored, what is wrong with the others is collected.
+/// The parameters of a query. Unknown ones are ignored; errors in the others are collected.
 pub struct Params {
     pairs: Vec<(String, String)>,
     errors: Vec<FieldError>,
-    /// What was asked for, when that is all that is wanted.
+    /// Collects the documentation, when only that is wanted.
     documented: Option<Vec<(String, Value)>>,
 }
 
@@ -148,7 +148,7 @@ impl Params {
         })
     }
 
-    /// The parameters of a query that is no list's.
+    /// The parameters of a query that is not a list's.
     pub fn describe<F: Filter>() -> Vec<(String, Value)> {
         Self::documented_by(|query| drop(F::read(query)))
     }
@@ -159,7 +159,7 @@ impl Params {
         query.documented.unwrap_or_default()
     }
 
-    /// The parameter as it was written; which one is meant when there are several, nobody can say.
+    /// The raw parameter. If it is given several times, it is ambiguous and refused.
     fn text(&self, name: &str) -> Result<Option<&str>, &'static str> {
         let mut given = self.pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
         match (given.next(), given.next()) {
@@ -168,7 +168,7 @@ impl Params {
         }
     }
 
-    /// A filter.
+    /// An optional filter.
     pub fn filter<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(documented) = &mut self.documented {
             documented.push((name.to_owned(), T::schema()));
@@ -187,7 +187,7 @@ impl Params {
         }
     }
 
-    /// A filter that has a value when none is given.
+    /// A filter with a default value.
     pub fn filter_or<T: FromField + Into<Value> + Clone>(&mut self, name: &str, default: T) -> T {
         let given = self.filter(name);
         if let Some([.., (_, schema)]) = self.documented.as_deref_mut() {
@@ -196,7 +196,7 @@ impl Params {
         given.unwrap_or(default)
     }
 
-    /// A span of time, `<name>From` to `<name>To`.
+    /// A time span, `<name>From` to `<name>To`.
     pub fn span(&mut self, name: &str) -> Span {
         let span = (self.filter(&format!("{name}From")), self.filter(&format!("{name}To")));
         if let Some([.., (_, from), (_, to)]) = self.documented.as_deref_mut() {
@@ -206,12 +206,12 @@ impl Params {
         span
     }
 
-    /// Notes that a filter is not accepted.
+    /// Records that a filter is invalid.
     pub fn refuse(&mut self, name: &str, reason: &str) {
         self.errors.push(FieldError { field: name.to_owned(), reason: reason.to_owned() });
     }
 
-    /// Reads `page`, `perPage` and `order`. A bad page is no error: it is the first one.
+    /// Reads `page`, `perPage` and `order`. An invalid page is not an error: it counts as the first one.
     fn page(&mut self, per_page_max: i64) -> PageRequest {
         if let Some(documented) = &mut self.documented {
             let page = |text: &str, example: i64| json!({"type": "integer", "description": text, "example": example});
@@ -221,7 +221,7 @@ impl Params {
             let order = json!({"type": "string", "enum": ["asc", "desc"], "default": "asc"});
             documented.push(("order".to_owned(), order));
         }
-        // A page that is given twice is an invalid one, and so the first.
+        // A page that is given twice is invalid, so it counts as the first.
         let text = |name| self.text(name).ok().flatten();
         let number = text("page").and_then(|text| text.parse().ok()).filter(|number| *number >= 1).unwrap_or(1);
         let size = text("perPage").and_then(per_page);
@@ -245,7 +245,7 @@ impl Params {
     }
 }
 
-/// Whole numbers from 1; one too large for an integer is above every maximum.
+/// A whole number from 1; one too large for an integer counts as above every maximum.
 fn per_page(text: &str) -> Option<i64> {
     match text.parse() {
         Ok(size) => Some(size).filter(|size| *size >= 1),
@@ -256,5 +256,5 @@ fn per_page(text: &str) -> Option<i64> {
     }
 }
 
-/// A span of time, either end open.
+/// A time span; either end may be open.
 pub type Span = (Option<chrono::DateTime<chrono::Utc>>, Option<chrono::DateTime<chrono::Utc>>);

@@ -1,4 +1,4 @@
-//! Passwords while they are hashed and compared: few at once, each on a thread of its own that comes after all others.
+//! Hashing and comparing passwords: a few at a time, each on its own low-priority thread.
 
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
@@ -11,19 +11,19 @@ use tokio::time::timeout;
 
 use super::{ApiError, ApiResult};
 
-/// Passwords that are hashed at once: each takes 19 MiB and a core for tens of milliseconds. On half the cores, and on one
-/// of two: whoever signs in leaves the others to conversations.
+/// Passwords that are hashed at the same time: each takes 19 MiB and a core for tens of milliseconds. At most half of
+/// the cores, and at least one, so that signing in leaves the others to conversations.
 static HASHING: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(at_once(thread::available_parallelism().ok())));
 
 fn at_once(cores: Option<NonZeroUsize>) -> usize {
     (cores.map_or(1, usize::from) / 2).max(1)
 }
 
-/// How much these threads come after the others (`nice`): where both want a core, they get about a tenth of it.
+/// The `nice` value of these threads: where both compete for a core, they get about a tenth of it.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
-/// How long one waits for its turn. Who comes later is told to come back, so that a flood of them is no queue.
+/// How long a password waits for its turn. Later ones are told to retry, so that a flood builds no queue.
 const TURN_TIME_MAX: Duration = Duration::from_secs(10);
 
 async fn turn() -> ApiResult<SemaphorePermit<'static>> {
@@ -31,13 +31,13 @@ async fn turn() -> ApiResult<SemaphorePermit<'static>> {
     turn.map_err(ApiError::internal)
 }
 
-/// Works something out once it is its turn, behind everything else. A thread is made for each: that takes a thousandth of
-/// the time of what it does, and a thread that has stepped back once cannot step forward again.
+/// Runs work at low priority once it is its turn. It starts a thread per call: that takes a thousandth of the time of
+/// the work, and a thread cannot raise its priority again.
 async fn behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
     let turn = turn().await?;
     let (done, worked_out) = oneshot::channel();
     let work = move || {
-        // Whoever waited may be gone: the turn is over when the work is.
+        // The caller may have disconnected: the permit is held until the work is done.
         let _turn = turn;
         step_back();
         let _ = done.send(work());
@@ -46,7 +46,7 @@ async fn behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     worked_out.await.map_err(ApiError::internal)
 }
 
-/// This thread alone: elsewhere than on Linux it would be the whole process.
+/// Lowers the priority of this thread alone; on systems other than Linux it would be the whole process.
 fn step_back() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
@@ -54,18 +54,19 @@ fn step_back() {
     }
 }
 
-/// What is stored of a password.
+/// The hash of a password, as it is stored.
 ///
 /// # Errors
-/// `503` when it was not its turn in time.
+/// `503` when the turn did not come in time.
 pub async fn hash(password: Password) -> ApiResult<String> {
     behind(move || password.hash()).await?.map_err(ApiError::internal)
 }
 
-/// Which of these hashes the text is the password of, by their places. Of none there is as much to do as of one.
+/// The indexes of the hashes that the text matches. An empty list takes as long as a single hash, so timing does not
+/// reveal it.
 ///
 /// # Errors
-/// `503` when it was not its turn in time.
+/// `503` when the turn did not come in time.
 pub async fn fitting(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec<usize>> {
     behind(move || {
         let is_right = |hash: &Option<String>| match hash {

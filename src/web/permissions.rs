@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::modules::MODULES;
 use super::values::FromField;
 
-/// The methods a permission names. Any other is no question of permission: the router knows none.
+/// The methods a permission can name. The router has no routes for other methods, so they need no permission.
 pub const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
 
 /// Every method of every module.
@@ -17,7 +17,7 @@ pub fn everything() -> Permissions {
     MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect()
 }
 
-/// What a token or a profile is to permit. A module without a method is left out.
+/// The permissions of a token or a profile. A module without a method is left out.
 pub struct Permitted(pub Permissions);
 
 impl FromField for Permitted {

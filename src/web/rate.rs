@@ -1,4 +1,4 @@
-//! How many requests a company may make in a minute.
+//! The rate of each company: its requests per minute.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -16,49 +16,49 @@ const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// Stands for no limit: more than anybody can use.
+/// Represents no limit: more than anyone can use.
 const NO_LIMIT: u32 = i32::MAX as u32;
 
-/// The limits of every company that was seen.
+/// The limits of all companies that have called.
 pub struct RateLimits {
-    /// Requests a minute of a company that has no figure of its own; 0: no limit.
+    /// Requests per minute of a company without its own limit; 0: no limit.
     default_per_minute: u32,
     companies: DashMap<CompanyId, Arc<Limit>>,
     clock: DefaultClock,
 }
 
-/// What one caller may ask for in a minute.
+/// The limit of one caller.
 pub(crate) struct Limit {
     per_minute: u32,
     limiter: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
 }
 
-/// Marks a request that no limit applies to: nothing is said of one.
+/// Marks a request without a limit: its response has no rate headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Unlimited;
 
-/// What is left to a company, as every answer says.
+/// A company's remaining allowance, as the response headers report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Requests a minute.
+    /// Requests per minute.
     pub limit: u32,
-    /// Requests left at once.
+    /// Requests available now.
     pub remaining: u32,
-    /// Seconds until all are left again.
+    /// Seconds until the full allowance is available again.
     pub reset_s: u32,
 }
 
-/// A request too many: seconds until the next is served.
+/// The limit is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany {
-    /// What is left.
+    /// The remaining allowance.
     pub allowance: Allowance,
-    /// Whole seconds, at least one.
+    /// Whole seconds until the next request is served, at least one.
     pub retry_after_s: u64,
 }
 
 impl TooMany {
-    /// Nothing is left of this limit until then.
+    /// Nothing remains of this limit until `wait` has passed.
     pub(crate) fn after(limit: u32, wait: Duration) -> Self {
         let retry_after_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         Self { allowance: allowance(limit, 0), retry_after_s }
@@ -71,18 +71,18 @@ impl RateLimits {
         Self { default_per_minute, companies: DashMap::new(), clock: DefaultClock::default() }
     }
 
-    /// The allowance shown to a caller without a company: the default, unused.
+    /// The allowance reported to a caller without a company: the default, unused.
     pub fn untouched(&self) -> Allowance {
         full(self.default_per_minute)
     }
 
-    /// Drops what a company has left: it begins with a full minute again.
+    /// Drops a company's limit: it starts again with a full minute.
     pub fn forget(&self, company: CompanyId) {
         let Self { default_per_minute: _, companies, clock: _ } = self;
         companies.remove(&company);
     }
 
-    /// Takes one request of a company whose own figure is `per_minute`, if it has one.
+    /// Takes one request from a company's allowance; `per_minute` is the company's own limit, if it has one.
     ///
     /// # Errors
     /// When none is left.
@@ -99,7 +99,7 @@ impl RateLimits {
         {
             return limit.clone();
         }
-        // Looked at once more under the lock: requests that come at once take from the same minute.
+        // Checked again under the lock, so that concurrent requests share the same limiter.
         let mut limit = self.companies.entry(company).or_insert_with(|| Limit::new(rate));
         if limit.per_minute != rate.get() {
             *limit = Limit::new(rate);
@@ -109,7 +109,7 @@ impl RateLimits {
 }
 
 impl Limit {
-    /// A new figure starts with a full minute, as a new company does.
+    /// A changed limit starts with a full minute, as for a new company.
     pub(crate) fn new(rate: NonZeroU32) -> Arc<Self> {
         let limiter = RateLimiter::direct(Quota::per_minute(rate)).with_middleware();
         Arc::new(Self { per_minute: rate.get(), limiter })
@@ -124,13 +124,13 @@ impl Limit {
     }
 }
 
-/// Everything is left; of no limit more than can be used.
+/// The full allowance; without a limit, more than anyone can use.
 pub(crate) fn full(per_minute: u32) -> Allowance {
     let limit = if per_minute == 0 { NO_LIMIT } else { per_minute };
     Allowance { limit, remaining: limit, reset_s: 0 }
 }
 
-/// So much is left.
+/// An allowance of which this much remains.
 pub(crate) fn allowance(limit: u32, remaining: u32) -> Allowance {
     let used = u64::from(limit.saturating_sub(remaining));
     let reset_s = (used * 60).div_ceil(u64::from(limit.max(1)));
@@ -143,7 +143,7 @@ impl Allowance {
         self.limit != NO_LIMIT
     }
 
-    /// Says so in an answer; of no limit nothing is said.
+    /// Writes the rate headers; without a limit it writes none.
     pub fn write(self, headers: &mut HeaderMap) {
         if !self.is_limited() {
             return;
@@ -153,7 +153,7 @@ impl Allowance {
         headers.insert(RESET, HeaderValue::from(self.reset_s));
     }
 
-    /// Says so unless something was said already.
+    /// Writes the rate headers unless they are already present.
     pub fn write_if_missing(self, headers: &mut HeaderMap) {
         if !headers.contains_key(LIMIT) {
             self.write(headers);
@@ -174,7 +174,7 @@ mod tests {
         let refused = limits.take(a, None).expect_err("the third is too many");
         assert!((1..=30).contains(&refused.retry_after_s), "{refused:?}");
         assert_eq!(limits.take(b, Some(3)).map(|left| left.remaining), Ok(2));
-        // A figure that is raised counts at once, and none is no limit.
+        // A raised limit takes effect at once, and 0 means no limit.
         assert_eq!(limits.take(a, Some(100)).map(|left| left.remaining), Ok(99));
         assert!(limits.take(a, Some(0)).is_ok_and(|left| !left.is_limited()));
     }

@@ -1,4 +1,4 @@
-//! What handlers answer: `data` around every success, and what the API document says of it.
+//! Response types of handlers: `data` around every success, and their schemas in the API document.
 
 use std::marker::PhantomData;
 
@@ -15,24 +15,24 @@ use super::params::PER_PAGE;
 use super::schema::{self, Schemas};
 use super::{ApiError, ApiResult};
 
-/// A success: one status, and a body that can be made anywhere, also in an actor.
+/// A success: a status, and a body that can be built anywhere, also in an actor.
 pub trait Reply: 'static {
     /// The HTTP status.
     const STATUS: u16;
 
-    /// Whether it is answered as CSV as well, to who asks for that.
+    /// Whether it is also available as CSV, on request.
     const IS_TABLE: bool = false;
 
-    /// Whether it holds a secret that is shown once: what is recorded of it for retries is sealed.
+    /// Whether it contains a secret that is shown once: its record for retries is sealed.
     const IS_SECRET: bool = false;
 
     /// The body; empty when there is none.
     ///
     /// # Errors
-    /// `500` when a value cannot be written as JSON, which none is known to do.
+    /// `500` when a value cannot be serialized as JSON, which is not known to happen.
     fn body(&self) -> ApiResult<Vec<u8>>;
 
-    /// What the document says of the body; none when there is none.
+    /// The body's schema in the API document; `None` when there is no body.
     fn schema(schemas: &mut Schemas) -> Option<Value>;
 }
 
@@ -41,43 +41,43 @@ pub struct Resource<T, const STATUS: u16>(pub T);
 
 /// `200` with a resource.
 pub type Json<T> = Resource<T, 200>;
-/// `201` with what was made.
+/// `201` with the created resource.
 pub type Created<T> = Resource<T, 201>;
-/// `202` with what will be done.
+/// `202` with the resource that will be processed.
 pub type Accepted<T> = Resource<T, 202>;
 
 impl<T, const STATUS: u16> Resource<T, STATUS> {
-    /// With this resource.
+    /// Wraps the resource.
     pub fn of(resource: impl Into<T>) -> Self {
         Self(resource.into())
     }
 }
 
-/// `200` with a resource that is written already.
+/// `200` with a resource that is already serialized.
 pub struct CachedJson<T> {
     body: Vec<u8>,
     resource: PhantomData<T>,
 }
 
 impl<T: Serialize> CachedJson<T> {
-    /// With the body [`CachedJson::write`] has made.
+    /// Wraps a body from [`CachedJson::write`].
     pub fn of(body: Vec<u8>) -> Self {
         Self { body, resource: PhantomData }
     }
 
-    /// The body of a resource.
+    /// Serializes a resource.
     ///
     /// # Errors
-    /// As [`Reply::body`].
+    /// As for [`Reply::body`].
     pub fn write(resource: &T) -> ApiResult<Vec<u8>> {
         write(&Data { data: resource }, 1)
     }
 }
 
-/// A success with a secret in it that is shown once.
+/// A success that contains a secret, which is shown once.
 pub struct Confidential<R>(pub R);
 
-/// `204`: done, and nothing to show.
+/// `204`: done, without a body.
 pub struct NoContent;
 
 /// A page of a list.
@@ -88,12 +88,12 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page of rows, each shown by `show`.
+    /// A page of rows, each converted by `show`.
     pub fn of<R>(page: PageRequest, listed: select::Page<R>, show: impl FnMut(R) -> T) -> Self {
         Self { page, rows: listed.rows.into_iter().map(show).collect(), has_more: listed.has_more }
     }
 
-    /// All rows there are, as one page, however many.
+    /// All rows as one page, however many.
     pub fn whole(rows: Vec<T>) -> Self {
         let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
         Self { page: PageRequest { number: 1, size, descending: false }, rows, has_more: false }
@@ -119,10 +119,10 @@ struct Meta {
     has_more: bool,
 }
 
-/// Bytes a resource takes as JSON, about: a body that grows is copied each time.
+/// Approximate size of a resource as JSON, for the initial capacity: a growing body is copied each time.
 const RESOURCE_BYTES: usize = 768;
 
-/// The JSON of `resources` resources.
+/// Serializes a value; `resources` is the number of resources in it.
 fn write(value: &impl Serialize, resources: usize) -> ApiResult<Vec<u8>> {
     let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(resources.max(1)));
     serde_json::to_writer(&mut body, value).map_err(ApiError::internal)?;
@@ -195,7 +195,7 @@ impl Reply for NoContent {
     }
 }
 
-/// An answer with a status and a JSON body, or none.
+/// A response with a status and a JSON body, or without a body.
 pub fn respond(status: u16, body: Vec<u8>) -> HttpResponse {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = HttpResponse::build(status);
@@ -226,7 +226,7 @@ responder!([T: Serialize + ToSchema + 'static] Page<T>);
 responder!([R: Reply] Confidential<R>);
 responder!([] NoContent);
 
-/// As it is, without another copy.
+/// Sends the body as it is, without copying it.
 impl<T: Serialize + ToSchema + 'static> Responder for CachedJson<T> {
     type Body = BoxBody;
 

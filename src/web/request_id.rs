@@ -1,5 +1,5 @@
-//! A name for every request: the caller's own if it is plain, else a new one. It is in the answer and in every log
-//! line of the request.
+//! Request ids: the caller's own if it is plain, else a new one. The id is in the response and in every log line of the
+//! request.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -17,7 +17,7 @@ use super::rate::{RateLimits, Unlimited};
 use crate::metrics::Metrics;
 use crate::telemetry::{self, RequestSummary};
 
-/// The header.
+/// The header with the id.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The id of a request, in its extensions.
@@ -25,27 +25,27 @@ pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub struct RequestId(pub HeaderValue);
 
 impl RequestId {
-    /// It is plain ASCII.
+    /// The id as text; it is always plain ASCII.
     pub fn text(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
 }
 
-/// Characters of a caller's own id.
+/// Maximum length of a caller's own id.
 const CHARACTERS_MAX: usize = 64;
 
-/// Names the request, logs it, and answers with its id.
+/// Assigns the request's id, logs the request, and returns the id in the response.
 ///
 /// # Errors
-/// Whatever stands behind says.
+/// Errors of the inner service.
 pub async fn name_request<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = RequestId(of(request.headers()));
     request.extensions_mut().insert(id.clone());
-    // Of the highest level, so that whatever is logged names its request. Neither its query nor its body: both may hold
-    // names and numbers.
+    // The highest level, so that every log line carries the request's id. The query and the body are left out: both may
+    // contain names and numbers.
     let span =
         tracing::error_span!("request", id = id.text(), method = request.method().as_str(), path = request.path());
     let exported = telemetry::exported(&span, request.headers());
@@ -87,13 +87,13 @@ pub async fn name_request<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// The name of a request with these headers.
+/// The id for a request with these headers.
 pub(crate) fn of(headers: &HeaderMap) -> HeaderValue {
     let own = headers.get(X_REQUEST_ID).filter(|id| is_plain(id.as_bytes()));
     own.cloned().unwrap_or_else(new_id)
 }
 
-/// A defect is found again in the logs by the id its message carries.
+/// Puts the request's id into the message of an internal error, so that it can be found in the logs.
 fn name_defect<B: MessageBody + 'static>(response: ServiceResponse<B>, id: &str) -> ServiceResponse<BoxBody> {
     if response.status() != StatusCode::INTERNAL_SERVER_ERROR {
         return response.map_into_boxed_body();
@@ -112,7 +112,7 @@ fn is_plain(id: &[u8]) -> bool {
         && id.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// An id nobody else has: 96 random bits.
+/// A unique id: 96 random bits.
 pub(crate) fn new_id() -> HeaderValue {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let random: [u8; 12] = rand::rng().random();

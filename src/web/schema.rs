@@ -1,14 +1,14 @@
-//! What the API document says of a value: JSON Schema (draft 2020-12), the form of OpenAPI 3.1.
+//! Schemas of the API document: JSON Schema (draft 2020-12), as OpenAPI 3.1 uses it.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Schemas that are named once and referred to everywhere: `components.schemas`.
+/// Schemas by name, referred to from everywhere: `components.schemas`.
 pub type Schemas = BTreeMap<String, Value>;
 
-/// The schema of an answer's resource, by reference; what it refers to is added to `schemas`.
+/// A reference to the schema of a response's resource; the schemas it depends on are added to `schemas`.
 pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let mut found = Vec::new();
     T::schemas(&mut found);
@@ -27,13 +27,13 @@ pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
     reference(&public_name(&T::name()))
 }
 
-/// The schema of an object into which others are flattened, with their fields as its own, which they are where it is
-/// written. None: there are no others. `parts` are their names.
+/// Merges flattened objects into the schema, because the serialized object has their fields as its own. Returns `None`
+/// when nothing is flattened. `parts` collects the names of the merged schemas.
 fn spelled_out(schema: &Value, found: &BTreeMap<String, Value>, parts: &mut Vec<String>) -> Option<Value> {
     let mut whole = schema.as_object()?.clone();
     let Value::Array(flattened) = whole.remove("allOf")? else { return None };
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    // What is flattened into an object stands before it there.
+    // The fields of a flattened object come before the object's own.
     for part in flattened.iter().rev() {
         let name = part.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
         let part = name.and_then(|name| found.get(name)).unwrap_or(part);
@@ -55,7 +55,7 @@ fn spelled_out(schema: &Value, found: &BTreeMap<String, Value>, parts: &mut Vec<
     Some(Value::Object(whole))
 }
 
-/// The schema of what stands around a resource, by reference: it is called after the resource, with an ending.
+/// A reference to the schema of a resource's envelope, named after the resource plus `ending`.
 pub fn envelope<T: ToSchema>(schemas: &mut Schemas, ending: &str, properties: &Value, text: &str) -> Value {
     let name = format!("{}{ending}", public_name(&T::name()));
     let required: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
@@ -64,17 +64,17 @@ pub fn envelope<T: ToSchema>(schemas: &mut Schemas, ending: &str, properties: &V
     reference(&name)
 }
 
-/// The name of a schema in the document: `Named<QueueId>`, which is `Named_QueueId` to `utoipa`, is `QueueRef`.
+/// The public name of a schema: `Named<QueueId>`, which is `Named_QueueId` to `utoipa`, becomes `QueueRef`.
 fn public_name(name: &str) -> String {
     let referred = name.strip_prefix("Named_").and_then(|id| id.strip_suffix("Id"));
     referred.map_or_else(|| name.to_owned(), |noun| format!("{noun}Ref"))
 }
 
-/// What is answered, in the form that generators of clients understand:
+/// Adjusts a response schema for client generators:
 ///
 /// - `Option` means `null`, never absence: serde writes every field. A field that may be left out is one that cannot be
 ///   `null` (`#[schema(nullable = false)]`).
-/// - The words that describe a field that may be `null` stand beside both of its forms, not within one of them.
+/// - The description of a nullable field is beside both of its alternatives, not inside one of them.
 fn answered(mut schema: Value) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         let mut required = Vec::new();
@@ -110,7 +110,7 @@ fn answered(mut schema: Value) -> Value {
     schema
 }
 
-/// Whether `null` is valid.
+/// Whether the schema accepts `null`.
 fn is_nullable(schema: &Value) -> bool {
     let names_null =
         |kind: &Value| kind == "null" || kind.as_array().is_some_and(|kinds| kinds.contains(&json!("null")));
@@ -123,9 +123,9 @@ pub fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// The same, or `null`.
+/// The schema, or `null`.
 pub fn nullable(mut schema: Value) -> Value {
-    // A word `null` among the words of an enum is more than most generators of clients can write down.
+    // Most client generators cannot handle `null` among the values of an enum.
     if schema.get("$ref").is_some() || schema.get("type").is_none() || schema.get("enum").is_some() {
         let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         let mut either = json!({"oneOf": [schema, {"type": "null"}]});
@@ -145,14 +145,15 @@ pub fn nullable(mut schema: Value) -> Value {
     schema
 }
 
-/// The same of a text that may be blank, which is as good as `null`.
+/// The schema of a text that may be blank, which counts as `null`.
 pub fn or_blank(mut schema: Value) -> Value {
     if let Some(object) = schema.as_object_mut() {
         object.remove("minLength");
         if let Some(pattern) = object.get_mut("pattern") {
             *pattern = json!(format!("^\\s*$|{}", pattern.as_str().unwrap_or_default()));
         }
-        // A format has no room for it; that of a time says more than it is worth.
+        // A format excludes blank text; the format of a time is kept nevertheless, because it is more useful than this
+        // exception.
         let is_time = object.get("format").is_some_and(|format| format == "date-time");
         if !is_time && object.remove("format").is_some_and(|format| format == "email") {
             object.insert("pattern".to_owned(), json!(r"^\s*$|^\s*[^@\s]+@[^@\s]+\s*$"));
@@ -161,7 +162,7 @@ pub fn or_blank(mut schema: Value) -> Value {
     schema
 }
 
-/// The fields of an object, as the code that reads them names them.
+/// The fields of an object, as the code that reads them declares them.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     properties: Map<String, Value>,
@@ -177,7 +178,7 @@ impl Shape {
         }
     }
 
-    /// As a schema.
+    /// Converts it into a schema.
     pub fn into_schema(self) -> Value {
         let mut schema = json!({"type": "object", "properties": self.properties});
         if !self.required.is_empty() {

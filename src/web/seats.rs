@@ -1,14 +1,14 @@
-//! Seats: of what stays open, so many of each key at once. One that is dropped is free again.
+//! Limits on concurrent long-lived resources per key. Dropping a seat frees it.
 
 use std::hash::Hash;
 use std::sync::Arc;
 
 use dashmap::DashMap;
 
-/// The seats that are taken, by key; a key that has none is not held. A clone has the same ones.
+/// The taken seats by key; keys without seats are removed. Clones share the same state.
 pub struct Seats<K: Eq + Hash>(Arc<DashMap<K, u32>>);
 
-/// A seat, for as long as it is held.
+/// A seat; it is taken until this is dropped.
 pub struct Seat<K: Eq + Hash> {
     of: Seats<K>,
     key: K,
@@ -27,7 +27,7 @@ impl<K: Eq + Hash> Clone for Seats<K> {
 }
 
 impl<K: Eq + Hash + Clone> Seats<K> {
-    /// Takes one of `most` (one at least) of a key, if there is one left.
+    /// Takes one of `most` seats (at least one) of a key, if one is free.
     pub fn take(&self, key: K, most: u32) -> Option<Seat<K>> {
         let mut taken = self.0.entry(key.clone()).or_insert(0);
         if *taken >= most {
@@ -38,7 +38,7 @@ impl<K: Eq + Hash + Clone> Seats<K> {
         Some(Seat { of: self.clone(), key })
     }
 
-    /// How many keys have any taken.
+    /// The number of keys with taken seats.
     #[cfg(test)]
     pub fn keys(&self) -> usize {
         self.0.len()

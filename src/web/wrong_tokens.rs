@@ -1,5 +1,5 @@
-//! Who guesses tokens: refusals are counted by address, and nothing else is. A good token is looked up and served
-//! whatever else has come from its address, or anybody behind the same proxy could shut everybody out.
+//! Limits token guessing: refusals are counted by address, and nothing else is. A valid token is always served,
+//! whatever else its address has sent; otherwise one client could block everyone behind the same proxy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,27 +10,27 @@ use hotline_actors::ttl_cache::TtlCache;
 use super::ApiError;
 use super::origin::Address;
 
-/// Refusals of an address that name the reason, in a minute, by default: somebody sets up a client, or
-/// runs one whose token has expired.
+/// Default number of refusals per address and minute that state the reason: enough for somebody who sets up a client,
+/// or runs one whose token has expired.
 pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Addresses that are remembered, some 100 bytes each; of more the least busy are forgotten.
+/// Maximum number of counted addresses, some 100 bytes each; beyond that the least active are evicted.
 const ADDRESSES_MAX: usize = 100_000;
 
-/// Refusals of every address in the minute since its first.
+/// Refusals per address, in the minute since its first.
 pub struct WrongTokens {
     per_minute: u32,
     refused: TtlCache<Address, Arc<AtomicU32>>,
 }
 
 impl WrongTokens {
-    /// None yet; 0: no limit.
+    /// Starts with no refusals; 0: no limit.
     pub fn new(per_minute: u32) -> Self {
         Self { per_minute, refused: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }
 
-    /// Counts a wrong token. What is answered to it: `401`, or `429` when there were too many.
+    /// Counts a wrong token and returns the response: `401`, or `429` when there were too many.
     pub fn refuse(&self, address: Option<Address>) -> ApiError {
         let Some(address) = address.filter(|_| self.per_minute > 0) else { return ApiError::unauthorized() };
         let before = self.refused.get_or_insert_with(&address, Arc::default).fetch_add(1, Ordering::Relaxed);

@@ -1,15 +1,15 @@
-//! What may be a webhook's address.
+//! Validation of a webhook's URL.
 
 use url::{Host, Url};
 
-/// Characters of an address.
+/// Maximum length of a URL, in characters.
 pub const ADDRESS_CHARACTERS_MAX: usize = 2_000;
 
-/// Checks the form of an address: `https`, and `http` for this machine only, which is refused elsewhere unless it was
-/// opened.
+/// Checks the form of a URL: `https`, or `http` to this machine only. The latter is refused elsewhere, unless the
+/// operator has allowed it.
 ///
 /// # Errors
-/// What is wrong, as a phrase that follows the field's name.
+/// A phrase that follows the field's name.
 pub fn check_address(text: &str) -> Result<(), String> {
     if text.chars().count() > ADDRESS_CHARACTERS_MAX {
         return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));

@@ -1,5 +1,5 @@
-//! One delivery to a webhook: how it is signed, sent and judged, and when it is tried again. Which ones there are, and in
-//! what order, is the dispatcher's (`src/deliveries/`).
+//! A single delivery to a webhook: its signature, sending, evaluation and retries. The dispatcher (`src/deliveries/`)
+//! decides which deliveries are made, and in what order.
 //!
 //! The format is that of Standard Webhooks (<https://www.standardwebhooks.com>): a `POST` of JSON with `webhook-id`,
 //! `webhook-timestamp` and `webhook-signature`.
@@ -30,35 +30,35 @@ pub use self::plan::{PAUSES, Plan};
 pub use self::signature::{new_secret, signature};
 use crate::outbound::{Lookup, Outbound, OutboundError, OutboundOptions, SystemLookup};
 
-/// How long an endpoint may take to answer.
+/// Timeout for an endpoint's response.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Characters of an answer that a test shows.
+/// Characters of a response that a test returns.
 pub const ANSWER_CHARACTERS_MAX: usize = 1_000;
 
-/// Bytes of an answer that are read: enough for those characters, and for the connection to be free for the next one.
+/// Bytes of a response that are read: enough for those characters, and for reusing the connection.
 const ANSWER_BYTES_MAX: usize = 4 * ANSWER_CHARACTERS_MAX;
 
-/// How long they may take, once the status has said what counts.
+/// Timeout for reading them; the status is already known then.
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// The status that says that nobody is there any more.
+/// The status of an endpoint that no longer exists.
 const GONE: u16 = 410;
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// How webhooks are delivered to.
+/// The settings of deliveries to webhooks.
 #[derive(Clone)]
 pub struct WebhookOptions {
-    /// Networks that may be reached although they are not public; of them this machine's own also over `http`.
+    /// Non-public networks that may be reached; this machine's own also over `http`.
     pub allowed_networks: Vec<IpNet>,
-    /// How long an endpoint may take to answer.
+    /// Timeout for an endpoint's response.
     pub answer_time_max: Duration,
-    /// When a delivery is tried again, and when an endpoint is switched off.
+    /// When a delivery is retried, and when an endpoint is disabled.
     pub plan: Plan,
-    /// Where names are looked up.
+    /// The resolver of host names.
     pub lookup: Arc<dyn Lookup>,
 }
 
@@ -84,17 +84,17 @@ impl fmt::Debug for WebhookOptions {
     }
 }
 
-/// The way to the endpoints. Cheap to clone; a clone uses the same connections.
+/// The client for endpoints. Cheap to clone; clones share connections.
 #[derive(Clone)]
 pub struct Webhooks {
     outbound: Outbound,
     /// Webhooks that are being tested: one test of each at a time.
     tests: Arc<DashSet<(CompanyId, WebhookId)>>,
-    /// When a delivery is tried again, and when an endpoint is switched off.
+    /// When a delivery is retried, and when an endpoint is disabled.
     pub plan: Arc<Plan>,
 }
 
-/// A test of a webhook, while it is under way.
+/// A running test of a webhook.
 pub struct Turn {
     tests: Arc<DashSet<(CompanyId, WebhookId)>>,
     key: (CompanyId, WebhookId),
@@ -106,34 +106,34 @@ impl Drop for Turn {
     }
 }
 
-/// What an endpoint made of a delivery.
+/// The result of a delivery at the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has taken it.
+    /// The endpoint has accepted it.
     Taken,
-    /// It has not.
+    /// The endpoint has not accepted it.
     Refused,
-    /// It is there no more, and says so.
+    /// The endpoint reports that it no longer exists.
     Gone,
 }
 
-/// How one attempt went.
+/// The outcome of one attempt.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// When it began.
+    /// When it started.
     pub at: DateTime<Utc>,
-    /// What the endpoint answered.
+    /// The status of the endpoint's response.
     pub status: Option<u16>,
     /// Why it does not count as delivered.
     pub error: Option<String>,
-    /// How long it took until that was known.
+    /// How long it took.
     pub duration: Duration,
-    /// The beginning of what it said.
+    /// The beginning of the response's body.
     pub body: String,
 }
 
 impl Tried {
-    /// What it means.
+    /// The verdict on this outcome.
     pub fn verdict(&self) -> Verdict {
         match (self.error.is_none(), self.status) {
             (true, _) => Verdict::Taken,
@@ -142,12 +142,12 @@ impl Tried {
         }
     }
 
-    /// Milliseconds it took.
+    /// The duration in milliseconds.
     pub fn duration_ms(&self) -> u64 {
         u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// As it is kept and shown.
+    /// The attempt as it is stored and returned.
     pub fn attempt(&self) -> Attempt {
         Attempt {
             at: self.at.to_rfc3339_opts(SecondsFormat::Millis, true),
@@ -159,10 +159,10 @@ impl Tried {
 }
 
 impl Webhooks {
-    /// With these options.
+    /// Creates the client with these options.
     ///
     /// # Errors
-    /// When the client cannot be made.
+    /// When the HTTP client cannot be created.
     pub fn new(options: &WebhookOptions) -> Result<Self, reqwest::Error> {
         let outbound = OutboundOptions {
             allowed_networks: options.allowed_networks.clone(),
@@ -172,16 +172,16 @@ impl Webhooks {
         Ok(Self { outbound, tests: Arc::default(), plan: Arc::new(options.plan.clone()) })
     }
 
-    /// Begins a test of a webhook, unless one is under way.
+    /// Starts a test of a webhook, unless one is running.
     pub fn begin_test(&self, company: CompanyId, webhook: WebhookId) -> Option<Turn> {
         let key = (company, webhook);
         self.tests.insert(key).then(|| Turn { tests: self.tests.clone(), key })
     }
 
-    /// Whether an address may be a webhook's, as far as it says by itself.
+    /// Checks a webhook's URL, without resolving its host.
     ///
     /// # Errors
-    /// Why it may not, as a phrase that follows the field's name.
+    /// A phrase that follows the field's name.
     pub fn check(&self, url: &str) -> Result<(), String> {
         check_address(url)?;
         self.outbound.may_call(url).map_err(|error| match error {
@@ -190,8 +190,8 @@ impl Webhooks {
         })
     }
 
-    /// Sends JSON to an address, signed with every secret that is good, under an id that is the same each time. However
-    /// that goes, it is told in what is answered.
+    /// Sends JSON to a URL, signed with every valid secret, under an id that is the same in every attempt. Failures are
+    /// part of the result.
     pub async fn deliver(&self, url: &str, secrets: &[Secret], id: &str, json: Bytes) -> Tried {
         let (at, begun) = (clock::now(), Instant::now());
         let tried = |status: Option<u16>, error: Option<String>| Tried {
@@ -216,7 +216,7 @@ impl Webhooks {
     }
 }
 
-/// Why a status does not count as delivered.
+/// Why a status does not count as delivered; `None` if it does.
 fn refused(status: u16) -> Option<String> {
     match status {
         200..=299 => None,
@@ -238,7 +238,7 @@ fn headers(secrets: &[Secret], id: &str, at: DateTime<Utc>, json: &[u8]) -> Resu
     ]))
 }
 
-/// The beginning of an answer. Read to its end the connection serves the next delivery.
+/// The beginning of a response. If it is read to its end, the connection can be reused.
 async fn beginning(response: Response) -> String {
     let mut read = Vec::new();
     let mut stream = response.bytes_stream();
@@ -250,7 +250,7 @@ async fn beginning(response: Response) -> String {
             }
         }
     };
-    // What has come by then is the beginning.
+    // After the timeout, the bytes received so far are used.
     drop(tokio::time::timeout(REST_TIME_MAX, reading).await);
     String::from_utf8_lossy(&read).chars().take(ANSWER_CHARACTERS_MAX).collect()
 }

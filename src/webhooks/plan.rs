@@ -1,4 +1,4 @@
-//! When a delivery is tried again, and when an endpoint is given up.
+//! When a delivery is retried, and when an endpoint is given up.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rand::RngExt;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Pauses after each failed attempt; after the last of them it has failed for good.
+/// Pauses after each failed attempt; after the last of them the delivery has failed permanently.
 pub const PAUSES: [Duration; 9] = [
     Duration::from_secs(5),
     Duration::from_secs(5 * MINUTE),
@@ -21,18 +21,18 @@ pub const PAUSES: [Duration; 9] = [
     Duration::from_secs(24 * HOUR),
 ];
 
-/// How much longer or shorter a pause may be, of itself: deliveries that failed together do not come back together.
+/// The relative jitter of a pause, so that deliveries that failed together are not retried together.
 const JITTER: f64 = 0.1;
 
-/// Longest that an endpoint may fail.
+/// How long an endpoint may fail before it is disabled.
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
 
-/// When a delivery is tried again, and when an endpoint is switched off.
+/// When a delivery is retried, and when an endpoint is disabled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Pauses after each failed attempt.
     pub pauses: Vec<Duration>,
-    /// An endpoint of which nothing was taken for so long is switched off.
+    /// An endpoint that has accepted nothing for this long is disabled.
     pub failing_max: TimeDelta,
 }
 
@@ -43,14 +43,14 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// When a delivery is tried again that has failed so often; none: it has failed for good.
+    /// When a delivery with this many failures is retried; `None`: it has failed permanently.
     pub fn next(&self, failures: i32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let index = usize::try_from(failures).ok()?.checked_sub(1)?;
         let pause = self.pauses.get(index)?.mul_f64(rand::rng().random_range(1.0 - JITTER..=1.0 + JITTER));
         Some(now + TimeDelta::from_std(pause).ok()?)
     }
 
-    /// Whether an endpoint that fails since then is given up.
+    /// Whether an endpoint that has failed since then is given up.
     pub fn is_given_up(&self, failing_since: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         now - failing_since >= self.failing_max
     }

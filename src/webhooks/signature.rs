@@ -1,4 +1,4 @@
-//! Signatures as Standard Webhooks has them.
+//! Signatures according to Standard Webhooks.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -7,16 +7,16 @@ use hotline_persistence::sealed::Secret;
 use rand::Rng;
 use sha2::Sha256;
 
-/// What a secret begins with.
+/// The prefix of every secret.
 const PREFIX: &str = "whsec_";
 
-/// Bytes of a secret: what HMAC-SHA-256 makes of more is no better.
+/// Size of a secret: a longer key would not make HMAC-SHA-256 stronger.
 const SECRET_BYTES: usize = 32;
 
-/// A secret nobody can guess.
+/// A new random secret.
 pub fn new_secret() -> Secret {
     let mut bytes = [0; SECRET_BYTES];
-    // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
+    // `rand::rng` is a cryptographic generator, seeded and reseeded by the operating system.
     rand::rng().fill_bytes(&mut bytes);
     Secret(format!("{PREFIX}{}", BASE64_STANDARD.encode(bytes)))
 }
@@ -24,7 +24,7 @@ pub fn new_secret() -> Secret {
 /// The signature of a delivery: `v1,` and the HMAC of its id, time and body.
 ///
 /// # Errors
-/// When the secret is none, which one of [`new_secret`] is not.
+/// When the secret is malformed; secrets from [`new_secret`] are not.
 pub fn signature(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> Result<String, String> {
     let refused = || "the webhook's secret is damaged; rotate it".to_owned();
     let key = secret.0.strip_prefix(PREFIX).and_then(|key| BASE64_STANDARD.decode(key).ok());

@@ -1,21 +1,22 @@
-//! The threads actors live on.
+//! The threads on which actors run.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use actix::{Arbiter, ArbiterHandle};
 use tokio::sync::oneshot;
 
-/// Threads that run actors: those that serve requests, once they are there, so that a command and its answer often
-/// stay on one thread; until then, and where nothing is served, threads of their own.
+/// The threads that run actors. Once request threads have joined, actors run on those, so that a command and its answer
+/// often stay on one thread. Until then, and in a process that serves no requests, actors run on threads of the pool's
+/// own.
 pub(crate) struct ArbiterPool {
     own: Vec<ArbiterHandle>,
-    /// Whether `own` were started here, and are to be stopped.
+    /// Whether the pool started `own`, and so must stop them.
     started: bool,
     serving: RwLock<Vec<ArbiterHandle>>,
 }
 
 impl ArbiterPool {
-    /// Starts `count` threads; with none, the thread this is called on stands in.
+    /// Starts `count` threads; with 0, actors run on the calling thread.
     pub(crate) fn start(count: usize) -> Self {
         let own = match count {
             0 => vec![Arbiter::current()],
@@ -28,14 +29,14 @@ impl ArbiterPool {
         self.serving.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the current thread, which serves requests, a home.
+    /// Adds the current thread, which serves requests, to the pool.
     pub(crate) fn join(&self) {
         let mut serving = self.serving.write().unwrap_or_else(PoisonError::into_inner);
         serving.retain(ArbiterHandle::alive);
         serving.push(Arbiter::current());
     }
 
-    /// Where the actor with this id lives.
+    /// The thread of the actor with this id.
     pub(crate) fn of(&self, id: i64) -> ArbiterHandle {
         let index = |len: usize| usize::try_from(id.unsigned_abs()).unwrap_or(0) % len.max(1);
         let serving = self.serving();
@@ -45,12 +46,13 @@ impl ArbiterPool {
         }
     }
 
-    /// Does something on the thread with this id, in one go, as an actor there would. False: that thread has ended.
+    /// Runs a closure on the thread of this id without interruption, as an actor there would. False: that thread has
+    /// ended.
     pub(crate) fn run(&self, id: i64, work: impl FnOnce() + Send + 'static) -> bool {
         self.of(id).spawn_fn(work)
     }
 
-    /// Stops the threads of their own.
+    /// Stops the pool's own threads.
     pub(crate) fn stop(&self) {
         if self.started {
             for home in &self.own {
@@ -59,19 +61,19 @@ impl ArbiterPool {
         }
     }
 
-    /// Waits until every actor has ended what it was doing: an actor looks into the directory and appends what it
-    /// decides in one go, so what comes after is decided by what the directory holds now, and what came before is in
-    /// the log.
+    /// Waits until every actor has finished its current message. An actor reads the directory and appends its decision
+    /// without interruption. So earlier decisions are in the log on return, and later ones use the directory as it is
+    /// now.
     pub(crate) async fn pass(&self) {
         let homes: Vec<ArbiterHandle> = self.serving().iter().chain(&self.own).cloned().collect();
         let mut passing = Vec::with_capacity(homes.len());
         for home in homes {
             let (here, passed) = oneshot::channel();
-            // Nobody waits any more when the caller has gone.
+            // The receiver is gone if the caller was cancelled.
             let pass = move || {
                 let _ = here.send(());
             };
-            // On a thread that has ended nothing goes on.
+            // A thread that has ended runs no actor.
             if home.spawn_fn(pass) {
                 passing.push(passed);
             }

@@ -1,4 +1,4 @@
-//! What every part of the engine stands on: the durable half, the companies' directory, and the threads.
+//! What all parts of the engine depend on: the durable store, the companies' directory, and the actors' threads.
 
 mod arbiters;
 mod options;
@@ -27,25 +27,25 @@ use crate::overview::Overviews;
 use crate::reads::Reads;
 use crate::registry::{ActorHandle, Envelope, Registered, Registry};
 
-/// How long the answer to a change waits until the directory has it. The change stands anyway, and the directory
-/// follows the news.
+/// How long the answer to a change waits until the directory has reloaded. After that the change is answered all the
+/// same, and the directory reloads on the notification.
 const REFRESH_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
-/// What every part of the engine has.
+/// State shared by all parts of the engine.
 pub(crate) struct Base {
     pub(crate) options: EngineOptions,
     pub(crate) store: Arc<Store>,
     pub(crate) directory: Directory,
     pub(crate) arbiters: ArbiterPool,
-    /// What companies have open that somebody looks at.
+    /// The open tickets of companies whose desk somebody looks at.
     pub(crate) overviews: Arc<Overviews>,
-    /// Where work goes on that no request waits for: the runtime that is stopped last.
+    /// The runtime for work that no request waits for. It is stopped last.
     pub(crate) background: Handle,
     stopping: AtomicBool,
 }
 
 impl Base {
-    /// Over an open store. Needs a running actix system.
+    /// Creates the base over an open store. Needs a running actix system.
     pub(crate) fn new(
         store: Arc<Store>,
         directory: Directory,
@@ -57,12 +57,12 @@ impl Base {
         Arc::new(Self { options, store, directory, arbiters, overviews, background, stopping: AtomicBool::new(false) })
     }
 
-    /// Goes on with something after its request was answered. It may be cut short when the process stops.
+    /// Runs work after its request was answered. A stop of the process may cancel it.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.background.spawn(work));
     }
 
-    /// Goes on with work of a company after its request was answered: who drops the company waits for it.
+    /// Runs work of a company after its request was answered. Dropping the company from memory waits for it.
     pub(crate) fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
         let ownership = self.store.ownership().clone();
         let following = ownership.follow(company);
@@ -80,28 +80,28 @@ impl Base {
         Reads { store: &self.store }
     }
 
-    /// The tables, as a company asks them.
+    /// The company's access to the tables.
     pub(crate) fn db(&self, company: CompanyId) -> Db<'_> {
         self.store.db(company)
     }
 
-    /// Connections for the reads that have one plan.
+    /// Connections for reads with a fixed plan.
     pub(crate) fn readers(&self) -> &Readers {
         &self.store.readers
     }
 
-    /// Whether this process serves a company: to be asked by whatever comes by the clock or finds companies by itself.
+    /// Whether this process serves a company. Periodic work, and work that finds companies by itself, must check this.
     pub(crate) fn owns(&self, company: CompanyId) -> bool {
         self.store.ownership().owns(company)
     }
 
-    /// A company as the directory has it.
+    /// The company's entry in the directory.
     pub(crate) fn organization(&self, company: CompanyId) -> Result<Arc<Organization>, Refusal> {
         self.directory.company(company).ok_or(Refusal::NotFound)
     }
 
-    /// Waits until the actors decide by everything of a company that is committed: after a change of what the
-    /// directory holds.
+    /// Waits until actors use the company's committed configuration. To be called after a change of what the directory
+    /// holds.
     pub(crate) async fn refresh(&self, company: CompanyId) {
         let refreshed = self.directory.refresh(self.db(company), company);
         match tokio::time::timeout(REFRESH_TIME_MAX, refreshed).await {
@@ -111,25 +111,25 @@ impl Base {
         }
     }
 
-    /// Drops what the durable half knows of a company that is closed.
+    /// Drops what the store and the overviews hold of a closed company.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        // The directory stays: every process has that of all companies. The rest is of no company.
+        // The directory stays: every process has all companies. The other fields hold nothing by company.
         let Self { options: _, store, directory: _, arbiters: _, overviews, background: _, stopping: _ } = self;
         store.forget(company);
         overviews.forget_company(company);
     }
 
-    /// Notes that no request is taken any more: an actor that is gone from now on went with its thread.
+    /// Marks the service as stopping: an actor that is missing from now on ended with its thread.
     pub(crate) fn begin_stopping(&self) {
         self.stopping.store(true, Ordering::Release);
     }
 
-    /// Whether no request is taken any more.
+    /// Whether the service is stopping.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Sends a command to an actor and waits for its answer.
+    /// Sends a command to an actor and waits for the reply.
     pub(crate) async fn deliver<K, A, M, R>(
         &self,
         registry: &Registry<K, A>,
@@ -152,14 +152,14 @@ impl Base {
         self.answer(answered).await
     }
 
-    /// What a command that lies in a mailbox is answered.
+    /// Waits for the reply to a command that is in a mailbox.
     pub(crate) async fn answer<R>(&self, answered: Receiver<Outcome<R>>) -> Result<R, Refusal> {
         answered.await.map_err(|_| self.ended())?
     }
 
-    /// Why a command was not answered. On the way down a thread that has served its last request takes its actors with
-    /// it, and what lay in their mailboxes; who asks again finds what was begun. Else it is a defect: commands catch
-    /// their own panics.
+    /// The refusal for a command without a reply. During a stop, a thread that has served its last request takes its
+    /// actors and their mailboxes with it; a repeated request finds what was begun. Otherwise it is a defect, because
+    /// commands catch their own panics.
     pub(crate) fn ended(&self) -> Refusal {
         if self.is_stopping() {
             return Refusal::Unavailable("the service is stopping".to_owned());

@@ -1,4 +1,4 @@
-//! Settings of the live half.
+//! Settings of the engine.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use chrono::TimeDelta;
 
 use crate::channels::SendingOptions;
 
-/// Settings of the live half.
+/// Settings of the engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// How long an actor without work stays hot. Default 5 minutes.
     pub idle_after: Duration,
     /// How long a visitor session lives without its visitor. Default 30 minutes.
     pub session_idle_after: Duration,
-    /// How long after a contact's last message a phone channel takes anything but templates; none: always. Default 24
-    /// hours: so the provider of phone channels has it.
+    /// How long after a contact's last message a phone channel accepts anything but templates; none: without limit.
+    /// Default 24 hours, which is the rule of the phone channels' provider.
     pub conversation_window: Option<TimeDelta>,
     /// How messages are handed over to providers.
     pub sending: SendingOptions,
-    /// How often idle actors and sessions are looked for. Default 5 seconds.
+    /// Interval between sweeps for idle actors and sessions. Default 5 seconds.
     pub sweep_every: Duration,
-    /// How often the companies' directory is loaded anew, should a notification have been lost. Default a minute.
+    /// Interval between full reloads of the companies' directory, in case a notification was lost. Default a minute.
     pub reload_every: Duration,
-    /// Threads of their own that run actors until threads that serve requests do ([`crate::Engine::live_here`]); 0: the
-    /// thread the engine is made on. Default: one for each core.
+    /// Number of threads that run actors until request threads join ([`crate::Engine::live_here`]); 0: the thread that
+    /// creates the engine. Default: one for each core.
     pub arbiters: usize,
 }
 

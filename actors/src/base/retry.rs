@@ -1,5 +1,5 @@
-//! The two ways something is tried again: at once, when somebody else was faster; and after a pause, when what it needs
-//! is away.
+//! Two kinds of retry: immediately, after a conflict with another caller; and after a pause, while a dependency is
+//! unavailable.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use hotline_persistence::CompanyId;
 use crate::Refusal;
 use crate::contacts::KnownContacts;
 
-/// How often something is tried anew because somebody else was faster. Each loss means somebody else won, so this many
-/// in a row is no race but a defect.
+/// Maximum number of attempts after conflicts. Each conflict means that another caller succeeded, so this many in a row
+/// is no race but a defect.
 const ATTEMPTS_MAX: usize = 64;
 
-/// Tries until nobody else is faster. What is always worth another try: the actor has retired, or the contact was about
-/// to be deleted, which is waited for. What else is says `is_conflict`.
+/// Retries after conflicts. Two refusals are always retried: the actor has retired, or the contact is being deleted,
+/// which is waited for. `is_conflict` names further ones.
 ///
 /// # Errors
-/// Why it is refused; [`Refusal::Unavailable`] when others are faster again and again.
+/// The final refusal; [`Refusal::Unavailable`] after too many conflicts.
 pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
     contacts: &KnownContacts,
     company: CompanyId,
@@ -34,20 +34,20 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
     Err(Refusal::Unavailable("the conversation changes too fast".to_owned()))
 }
 
-/// The conversation changed hands: its ticket was closed, or another one opened.
+/// The contact's open ticket has changed: it was closed, or another one was opened.
 pub(crate) fn changed_hands(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_))
 }
 
-/// Nothing else is a conflict.
+/// No further refusal is a conflict.
 pub(crate) fn nothing(_: &Refusal) -> bool {
     false
 }
 
-/// Tries after each pause, for as long as what it needs is away.
+/// Retries after each pause while the attempt is refused as unavailable.
 ///
 /// # Errors
-/// Why it is refused, if that is no outage.
+/// Any other refusal.
 pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>(
     pause: Duration,
     attempt: impl Fn() -> F,
@@ -73,7 +73,7 @@ mod tests {
 
     const COMPANY: CompanyId = CompanyId::new(1);
 
-    /// What comes of attempts that are refused so, one after the other, and then succeed; and how many there were.
+    /// The outcome of attempts that fail with these refusals in turn and then succeed, and the number of attempts.
     async fn tried(refusals: &[Refusal], is_conflict: fn(&Refusal) -> bool) -> (Result<(), Refusal>, usize) {
         let (contacts, attempts) = (KnownContacts::default(), AtomicUsize::new(0));
         let attempt = || async {

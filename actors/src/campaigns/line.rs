@@ -1,39 +1,39 @@
-//! The recipients that are written to next, as far as they are at hand, in order.
+//! The campaign's next recipients that are loaded in memory, in order.
 
 use std::collections::VecDeque;
 
 use hotline_persistence::ContactId;
 
-/// Recipients at hand at most: some tens of bytes each.
+/// Maximum recipients in memory: some tens of bytes each.
 const PAGE_MAX: i64 = 500;
 
-/// Pages a minute: what is known of a recipient who is at hand is some ten seconds old at most.
+/// Pages per minute: the data of a recipient in memory is at most some ten seconds old.
 const PAGES_PER_MINUTE: i64 = 6;
 
-/// A recipient who is at hand.
+/// A recipient in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NextRecipient {
     pub(super) contact_id: ContactId,
-    /// Wants no campaigns.
+    /// Whether the contact has opted out of campaigns.
     pub(super) is_opted_out: bool,
-    /// Whether what is known of the contact is remembered for this campaign alone.
+    /// Whether the contact was cached for this campaign alone.
     pub(super) is_fetched: bool,
 }
 
-/// A campaign's recipients that are at hand.
+/// A campaign's recipients in memory.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     ahead: VecDeque<NextRecipient>,
-    /// Up to this one all that wait were at hand.
+    /// The last recipient that was loaded.
     after: Option<ContactId>,
     is_loading: bool,
-    /// Nobody waits beyond.
+    /// The tables have no more pending recipients.
     has_ended: bool,
-    /// Grows when the line begins anew: what was read for the one before is of no use.
+    /// Incremented when the line restarts: results of earlier readings are then ignored.
     generation: u64,
 }
 
-/// Which page is to be read.
+/// A page to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) generation: u64,
@@ -41,33 +41,33 @@ pub(super) struct Reading {
     pub(super) limit: i64,
 }
 
-/// As many as are written to in some seconds.
+/// The size of a page: recipients of some seconds.
 pub(super) fn page_of(rate_per_minute: i32) -> i64 {
     (i64::from(rate_per_minute) / PAGES_PER_MINUTE).clamp(1, PAGE_MAX)
 }
 
 impl Line {
-    /// The next one.
+    /// Takes the next recipient.
     pub(super) fn next(&mut self) -> Option<NextRecipient> {
         self.ahead.pop_front()
     }
 
-    /// One could not be written to now, and goes first.
+    /// Puts a recipient back in front, who could not be written to now.
     pub(super) fn put_back(&mut self, recipient: NextRecipient) {
         self.ahead.push_front(recipient);
     }
 
-    /// Everything is read again from the tables, which must know of all that was decided by then.
+    /// Restarts the line: everything is read again from the tables, which must have all earlier decisions first.
     pub(super) fn begin_anew(&mut self) {
         *self = Self { generation: self.generation + 1, ..Self::default() };
     }
 
-    /// Whether the line is as it was when it began.
+    /// Whether nothing was loaded since the line began.
     pub(super) fn is_new(&self) -> bool {
         self.after.is_none() && self.ahead.is_empty()
     }
 
-    /// Whether nobody is to be written to any more.
+    /// Whether no recipients are left.
     pub(super) fn is_done(&self) -> bool {
         self.ahead.is_empty() && self.has_ended
     }
@@ -76,7 +76,7 @@ impl Line {
         self.ahead.len()
     }
 
-    /// The page to be read now, if any is: once half of one is left.
+    /// The page to read now, if one is due: once half a page is left.
     pub(super) fn begin_reading(&mut self, page: i64) -> Option<Reading> {
         let is_low = i64::try_from(self.ahead.len()).unwrap_or(i64::MAX) <= page / 2;
         if self.is_loading || self.has_ended || !is_low {
@@ -87,7 +87,7 @@ impl Line {
         Some(Reading { generation: self.generation, after, limit: page })
     }
 
-    /// A page was read; none: it could not be.
+    /// Adds a page that was read; none: it could not be read.
     pub(super) fn end_reading(&mut self, reading: Reading, found: Option<Vec<NextRecipient>>) {
         if reading.generation != self.generation {
             return;

@@ -1,5 +1,5 @@
-//! Campaigns. One actor for each that is sent, or will be, [`CampaignRunner`], decides which recipient is next and when;
-//! `line.rs` is the recipients it has at hand, `pace.rs` says when the next one may be written to.
+//! Campaigns. One actor for each running or scheduled campaign, [`CampaignRunner`], decides which recipient is next and
+//! when. `line.rs` has the recipients in memory, and `pace.rs` decides when the next one may be written to.
 
 mod line;
 mod pace;

@@ -1,11 +1,11 @@
-//! When the next recipient may be written to: a campaign's rate, spread evenly.
+//! A campaign's rate limit: its rate, spread evenly.
 
 use std::time::{Duration, Instant};
 
-/// What a rate is counted in.
+/// The unit of rates.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A rate, and when it allows the next one.
+/// A rate, and the time of the next send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     interval: Duration,
@@ -13,19 +13,19 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// So many a minute, the first of them at once, or after a whole interval where somebody may just have been written to.
+    /// The first send is allowed at once, or after an interval if the campaign may just have sent.
     pub(super) fn new(per_minute: i32, now: Instant, has_begun: bool) -> Self {
         let interval = MINUTE / u32::try_from(per_minute).unwrap_or(1).max(1);
         Self { interval, next_at: if has_begun { now + interval } else { now } }
     }
 
-    /// When the next one may be written to.
+    /// When the next send is allowed.
     pub(super) fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// One is written to. What is late by less than an interval does not delay the others, and nothing else is made up for:
-    /// so a wait is not followed by a burst.
+    /// Records a send. A delay of less than an interval is made up for; a longer one is not, so that no wait is
+    /// followed by a burst.
     pub(super) fn used(&mut self, now: Instant) {
         let late = now.saturating_duration_since(self.next_at);
         self.next_at = if late < self.interval { self.next_at + self.interval } else { now + self.interval };
@@ -49,7 +49,7 @@ mod tests {
         }
         let spread = times[49] - times[0];
         assert_eq!(spread, Duration::from_millis(4900), "being late by a little slows nothing");
-        // The provider was away for a minute.
+        // The provider was unavailable for a minute.
         let later = at + Duration::from_secs(60);
         pace.used(later);
         assert_eq!(pace.next_at() - later, Duration::from_millis(100));

@@ -1,30 +1,30 @@
-//! Which messages statuses are kept of that came before the message was known to be sent.
+//! The index of early statuses: those that arrived before their message was known to be sent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 
-/// Messages that are remembered, some 150 bytes each. There are more only if somebody else sends much through the same
-/// account; then the table is asked for every message.
+/// Maximum messages in memory, some 150 bytes each. There are more only if another system sends much through the same
+/// account; then the table is queried for every message.
 pub(crate) const EARLY_MAX: usize = 50_000;
 
-/// Those of one channel.
+/// The early statuses of one channel.
 #[derive(Default)]
 pub(crate) struct Early {
     kept: DashMap<String, DateTime<Utc>>,
-    /// Whether some are in the table only.
+    /// Whether some are only in the table.
     has_more: AtomicBool,
 }
 
 impl Early {
-    /// From the table. Asking for [`EARLY_MAX`] and getting less means there are no more.
+    /// Loads the index from the table. Fewer than [`EARLY_MAX`] rows mean that the table has no more.
     pub(crate) fn of(kept: &[String], now: DateTime<Utc>) -> Self {
         let has_more = AtomicBool::new(kept.len() >= EARLY_MAX);
         Self { kept: kept.iter().map(|id| (id.clone(), now)).collect(), has_more }
     }
 
-    /// Something is kept of this message.
+    /// A status of this message was stored.
     pub(crate) fn note(&self, id: &str, now: DateTime<Utc>) {
         if self.kept.len() >= EARLY_MAX && !self.kept.contains_key(id) {
             self.has_more.store(true, Ordering::Release);
@@ -33,17 +33,17 @@ impl Early {
         }
     }
 
-    /// Whether something may be kept of this message; false is certain.
+    /// Whether a status of this message may be stored; false is certain.
     pub(crate) fn may_hold(&self, id: &str) -> bool {
         self.kept.contains_key(id) || self.has_more.load(Ordering::Acquire)
     }
 
-    /// The message has what was kept of it.
+    /// The stored statuses of this message were applied.
     pub(crate) fn remove(&self, id: &str) {
         self.kept.remove(id);
     }
 
-    /// What was kept before is forgotten.
+    /// Drops entries from before this time.
     pub(crate) fn sweep(&self, before: DateTime<Utc>) {
         self.kept.retain(|_, at| *at >= before);
     }

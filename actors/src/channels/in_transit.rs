@@ -1,5 +1,5 @@
-//! Messages of campaigns that their providers do not have yet: so few of each campaign that calling it off takes them
-//! back, and that what waits for a provider takes no memory.
+//! Messages of campaigns that their providers do not have yet. A campaign has only a few in transit at a time: so
+//! canceling it can withdraw them, and messages that wait for a provider take little memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,12 +7,12 @@ use actix::{Message, Recipient};
 use dashmap::DashMap;
 use hotline_persistence::{Change, CompanyId, MessageId};
 
-/// A campaign's message is not on its way any more: its provider has it, or never will.
+/// A campaign's message is no longer in transit: its provider has it, or never will.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct Landed(pub(crate) MessageId);
 
-/// Every message of a campaign that is on its way. Of a campaign they are as many as may be under way at once.
+/// All campaign messages in transit. Each campaign has at most its limit of messages under way.
 #[derive(Default)]
 pub(crate) struct InTransit {
     messages: DashMap<(CompanyId, MessageId), Entry>,
@@ -25,31 +25,31 @@ struct Entry {
 }
 
 impl InTransit {
-    /// A message is about to be on its way; `home` is told once that has ended.
+    /// A message is about to be in transit; `home` is notified when that has ended.
     pub(crate) fn begin(&self, company: CompanyId, message: MessageId, home: Recipient<Landed>) {
         if self.messages.insert((company, message), Entry { home, is_withdrawn: false }).is_none() {
             self.count.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// Nobody needs to know of a message any more.
+    /// Drops a message without a notification.
     pub(crate) fn forget(&self, company: CompanyId, message: MessageId) {
         self.take(company, message);
     }
 
-    /// A message is not to leave, unless it just has.
+    /// Withdraws a message: it is not sent, unless it just was.
     pub(crate) fn withdraw(&self, company: CompanyId, message: MessageId) {
         if let Some(mut entry) = self.messages.get_mut(&(company, message)) {
             entry.is_withdrawn = true;
         }
     }
 
-    /// Whether a message is not to leave.
+    /// Whether a message was withdrawn.
     pub(crate) fn is_withdrawn(&self, company: CompanyId, message: MessageId) -> bool {
         self.messages.get(&(company, message)).is_some_and(|entry| entry.is_withdrawn)
     }
 
-    /// Tells of what a durable decision ends. Runs on the log's thread: it never waits.
+    /// Notifies campaigns of messages whose outcome is durable. Runs on the log's thread, so it must not block.
     pub(crate) fn tell(&self, changes: &[Change]) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;

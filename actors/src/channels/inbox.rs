@@ -1,9 +1,9 @@
-//! What a channel's provider has told already. A provider repeats a call until it is answered, sometimes for days, and
-//! may do so twice at once: each message is taken once.
+//! Deduplication of what a channel's provider delivers. A provider repeats a call until it is acknowledged, sometimes
+//! for days, and may send it twice at once: each message must be received exactly once.
 //!
-//! Most messages are new, and memory alone can say so, also while the database is away: it holds the ids of what was
-//! received lately, and knows since when none is missing. What may be older is looked up in the tables, whose unique
-//! index (`messages_provider_id`) would show the day this went wrong.
+//! Most messages are new, and memory alone can tell, even while the database is away: it holds the ids received lately,
+//! and the time since when none is missing. An older message is looked up in the tables, whose unique index
+//! (`messages_provider_id`) would reject a duplicate.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,43 +14,43 @@ use super::Early;
 use crate::keyed_locks::{KeyedGuard, KeyedLocks};
 use crate::seen::{Membership, SeenSet};
 
-/// Messages a channel can tell from new ones, some 60 bytes each: a day of a busy channel. Of older ones the database
-/// is asked.
+/// Received ids in memory of one channel, some 60 bytes each: a day of a busy channel. Older ones are looked up in the
+/// database.
 pub(crate) const SEEN_MAX: usize = 100_000;
 
-/// Messages whose taking failed: while the database is away, each of them does. Of what else may have failed before, the
-/// database is asked.
+/// Ids in memory whose receipt failed: during a database outage each one does. Older ones are looked up in the
+/// database.
 const DOUBTFUL_MAX: usize = 10_000;
 
-/// By how much a provider's clock may be behind ours.
+/// Maximum lag of a provider's clock behind ours.
 const CLOCK_SKEW_MAX: TimeDelta = TimeDelta::minutes(10);
 
-/// One channel's.
+/// The inbox of one channel.
 pub(crate) struct Inbox {
-    /// Held by the call that takes a message; its twins wait.
+    /// Locked by the call that receives a message; concurrent calls with the same message wait.
     turns: KeyedLocks<String>,
     received: Mutex<Received>,
-    /// Messages statuses are kept of that came before the message was known to be sent.
+    /// Statuses that arrived before their message was known to be sent.
     pub(crate) early: Early,
 }
 
-/// Messages, by the first half of their ids' hash: among so few no two are alike.
+/// Message ids, as the first half of their hash: collisions are practically impossible among so few.
 struct Received {
-    /// Those that are durable.
+    /// Durable messages.
     certain: SeenSet<u128, DateTime<Utc>>,
-    /// Those whose taking failed, perhaps after they were kept.
+    /// Messages whose receipt failed, perhaps after they became durable.
     doubtful: SeenSet<u128, DateTime<Utc>>,
 }
 
-/// The turn of one call to take a message.
+/// The lock of one message id, held while the message is received.
 pub(crate) struct MessageLock {
     inbox: Arc<Inbox>,
     guard: KeyedGuard<String>,
 }
 
 impl MessageLock {
-    /// Whether the message was received before. `written_at` is when the provider says it was written: it cannot have
-    /// been received earlier.
+    /// Whether the message was received before. `written_at` is the time at which the provider says it was written: it
+    /// cannot have been received earlier.
     pub(crate) fn known(&self, written_at: Option<DateTime<Utc>>) -> Membership {
         self.inbox.received().known(digest(self.guard.key()), written_at)
     }
@@ -67,8 +67,8 @@ impl MessageLock {
 }
 
 impl Inbox {
-    /// From the newest messages of a channel, the newest first, and what is known of early statuses. Asking for
-    /// [`SEEN_MAX`] and getting less means there are no more.
+    /// Loads the inbox from the newest messages of a channel, the newest first, and its early statuses. Fewer than
+    /// [`SEEN_MAX`] messages mean that the tables have no more.
     pub(crate) fn of(received: &[(String, DateTime<Utc>)], early: Early) -> Self {
         let mut certain = SeenSet::with_room(SEEN_MAX);
         if received.len() >= SEEN_MAX
@@ -87,7 +87,7 @@ impl Inbox {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no other call takes the message.
+    /// Waits until no other call receives the message.
     pub(crate) async fn turn(self: &Arc<Self>, id: &str) -> MessageLock {
         MessageLock { inbox: self.clone(), guard: self.turns.lock(id.to_owned()).await }
     }
@@ -125,7 +125,7 @@ mod tests {
         received.certain.insert(2, at(200));
         assert_eq!((received.known(1, None), received.known(3, None)), (Membership::Present, Membership::Absent));
         received.certain.insert(3, at(300));
-        // The first is forgotten: what was written before or around then may be it.
+        // The first was evicted: a message written before or around that time may be it.
         assert_eq!(received.known(1, Some(at(99))), Membership::Unknown);
         assert_eq!(received.known(4, Some(at(105))), Membership::Unknown, "the provider's clock may be behind");
         assert_eq!(received.known(4, None), Membership::Unknown, "nobody knows when it was written");

@@ -1,5 +1,5 @@
-//! Which messages channels' providers tell of, and what each channel has received: near, so that a call of a provider
-//! needs no database while a conversation is hot.
+//! The inboxes of all channels, and a cache of messages by provider's id. A call of a provider then needs no database
+//! while the conversation is hot.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use tokio::sync::OnceCell;
 use super::inbox::Inbox;
 use crate::ttl_cache::TtlCache;
 
-/// Messages found by their provider's id without the database: those statuses and replies come for soon. Some 150
-/// bytes each.
+/// Maximum cached messages by provider's id: statuses and replies arrive soon after a message. Some 150 bytes each.
 const PASSED_MAX: usize = 100_000;
 
 type Channel = (CompanyId, ChannelId);
 
-/// Every channel's.
+/// The inboxes of all channels.
 pub(crate) struct Inboxes {
     loaded: DashMap<Channel, Arc<OnceCell<Arc<Inbox>>>>,
     passed: TtlCache<(Channel, String), Passed>,
-    /// What gives a message the statuses that came before it was known.
+    /// Applies to a message the statuses that arrived before it was known.
     gives_pending: OnceLock<GivesPending>,
 }
 
-/// Begins to give a message, by its provider's id, the statuses that came before it was known. It must not wait.
+/// Starts to apply to a message, by its provider's id, the statuses that arrived before it was known. It must not
+/// block.
 type GivesPending = Box<dyn Fn(Channel, String) + Send + Sync>;
 
 impl Default for Inboxes {
@@ -41,7 +41,7 @@ impl Default for Inboxes {
 }
 
 impl Inboxes {
-    /// The place of a channel's inbox, loaded or not.
+    /// The cell of a channel's inbox, loaded or not.
     pub(crate) fn cell(&self, channel: Channel) -> Arc<OnceCell<Arc<Inbox>>> {
         if let Some(cell) = self.loaded.get(&channel) {
             return cell.clone();
@@ -49,34 +49,34 @@ impl Inboxes {
         self.loaded.entry(channel).or_default().clone()
     }
 
-    /// Drops what a company's channels have received.
+    /// Drops the inboxes of a company's channels.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { loaded, passed, gives_pending: _ } = self;
         loaded.retain(|(of, _), _| *of != company);
         passed.remove_where(|((of, _), _)| *of == company);
     }
 
-    /// Forgets which messages something was kept of before a time.
+    /// Drops index entries of early statuses from before this time.
     pub(crate) fn sweep_early(&self, before: DateTime<Utc>) {
         self.loaded.iter().filter_map(|cell| cell.get().cloned()).for_each(|inbox| inbox.early.sweep(before));
     }
 
-    /// The message a provider knows by this id, if it passed lately.
+    /// The message with this provider id, if it is cached.
     pub(crate) fn passed(&self, channel: Channel, provider_message_id: &str) -> Option<Passed> {
         self.passed.get(&(channel, provider_message_id.to_owned()))
     }
 
-    /// A message has passed, either way.
+    /// Caches a message, inbound or outbound, under its provider's id.
     pub(crate) fn note(&self, channel: Channel, provider_message_id: &str, message: Passed) {
         self.passed.insert((channel, provider_message_id.to_owned()), message);
     }
 
-    /// Sets who gives messages their pending statuses. Once, before anything is received.
+    /// Sets the function that applies early statuses. Once, before anything is received.
     pub(crate) fn set_gives_pending(&self, gives: impl Fn(Channel, String) + Send + Sync + 'static) {
         let _ = self.gives_pending.set(Box::new(gives));
     }
 
-    /// Messages of a channel are known to their provider by these ids from now on.
+    /// Notes the provider's ids of messages, and applies their early statuses.
     pub(crate) fn named(&self, channel: Channel, named: Vec<(String, Passed)>) {
         for (id, message) in named {
             self.note(channel, &id, message);
@@ -88,8 +88,8 @@ impl Inboxes {
         }
     }
 
-    /// Whether statuses may be kept of a message that has just become known to be sent; false is certain. It was noted
-    /// before: who keeps a status looks once more after that.
+    /// Whether statuses may be stored of a message that was just sent; false is certain. The caller has noted the id
+    /// before: whoever stores an early status looks for the id once more afterwards.
     fn may_be_early(&self, channel: Channel, provider_message_id: &str) -> bool {
         match self.cell(channel).get() {
             Some(inbox) => inbox.early.may_hold(provider_message_id),
@@ -98,7 +98,7 @@ impl Inboxes {
     }
 }
 
-/// The messages whose provider's id becomes known by these changes.
+/// The messages whose provider's id these changes record.
 pub(crate) fn named(changes: &[Change]) -> Vec<(String, Passed)> {
     let named = changes.iter().filter_map(|change| match change {
         Change::Progress(row) => {

@@ -1,4 +1,4 @@
-//! Channels: the way to their providers, and what their providers have told.
+//! Channels: the outboxes to their providers, and the inboxes of what the providers deliver.
 
 mod early;
 mod in_transit;

@@ -1,4 +1,4 @@
-//! How a channel reaches its provider, without knowing how the provider is spoken to.
+//! The interface to a channel's provider, independent of the provider's protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,46 +8,46 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelType, Secret};
 use hotline_persistence::tables::messages::{MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId};
 
-/// The way of messages to the providers.
+/// Sends messages to providers.
 pub trait Provider: Send + Sync + 'static {
-    /// Hands one message over. It ends within a time of its own, whatever the provider does. A caller that does not
-    /// wait for the end does not know whether the provider has the message.
+    /// Hands one message over. The future has a time limit of its own, whatever the provider does. If a caller drops
+    /// it, it is unknown whether the provider has the message.
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>>;
 
-    /// Drops what is remembered of a company, for which nothing is being sent.
+    /// Drops cached data of a company for which nothing is being sent.
     fn forget_company(&self, company: CompanyId);
 }
 
-/// A message and where it goes.
+/// A message and its recipient.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// As whom it is sent.
+    /// The sending account.
     pub account: Arc<Account>,
     /// The recipient, as the provider addresses them: a number, or an id of the provider.
     pub to: String,
-    /// What is sent.
+    /// The message.
     pub message: Arc<MessageRow>,
 }
 
-/// A channel as its provider knows it.
+/// A channel's account with its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The tenant.
     pub company: CompanyId,
     /// The channel.
     pub channel: ChannelId,
-    /// What the provider speaks.
+    /// The type of the channel, which determines the protocol.
     pub kind: ChannelType,
     /// The phone number's id, or the page's.
     pub id: String,
-    /// What proves that the company may speak for it.
+    /// The credential of the account.
     pub access_token: Secret,
-    /// Where the provider is called, when it is not the installation's usual address.
+    /// The provider's base URL, if it differs from the installation's default.
     pub provider_url: Option<String>,
 }
 
 impl Account {
-    /// The account of a channel; none when it has no provider, or cannot be spoken for with what it has.
+    /// The account of a channel; none when it has no provider, or its settings are incomplete.
     pub fn of(channel: &ChannelRow) -> Option<Self> {
         let settings = channel.settings().ok()?;
         let id = match channel.kind {
@@ -66,24 +66,24 @@ impl Account {
     }
 }
 
-/// Bytes of an id that a provider gives to a message, to a file or to somebody: theirs have up to two hundred. Two longer
-/// ones would not fit an index together.
+/// Maximum bytes of an id that a provider assigns to a message, a file or a person: real ones have up to two hundred.
+/// Two longer ones would not fit an index together.
 pub const PROVIDER_ID_BYTES_MAX: usize = 512;
 
-/// Characters of a provider's words that are kept.
+/// Maximum characters that are stored of a provider's text.
 const PROVIDER_WORDS_CHARACTERS_MAX: usize = 2000;
 
 /// The provider has the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// What the provider calls it. None when its answer could not be read: the message is taken all the same, and
-    /// sending it again would double it.
+    /// The provider's id of the message. None when the answer could not be read: the message is accepted all the same,
+    /// and sending it again would duplicate it.
     pub provider_message_id: Option<String>,
 }
 
 impl Accepted {
-    /// With an id that can be stored, or none. The message is taken all the same: to fail it, or to send it again, would
-    /// be wrong.
+    /// Keeps the id only if it can be stored. The message is accepted all the same: to fail it or to send it again
+    /// would be wrong.
     pub(crate) fn storable(self) -> Self {
         let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !id.contains('\0');
         let given = self.provider_message_id;
@@ -95,7 +95,7 @@ impl Accepted {
 }
 
 impl SendFailure {
-    /// In words that can be stored.
+    /// The failure with texts that can be stored.
     pub(crate) fn storable(self) -> Self {
         match self {
             Self::Retry { reason, after } => Self::Retry { reason: words(&reason), after },
@@ -112,31 +112,31 @@ fn words(told: &str) -> String {
     told.chars().filter(|character| *character != '\0').take(PROVIDER_WORDS_CHARACTERS_MAX).collect()
 }
 
-/// Why a message was not handed over.
+/// Why a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendFailure {
-    /// The provider was not there, or not able: worth another try.
+    /// The provider was unreachable or unable: worth a retry.
     Retry {
         /// What happened, for the log and for the message's error if it is given up.
         reason: String,
-        /// Not before this time has passed.
+        /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
-    /// The whole channel sends too fast: nothing of it is taken for a while.
+    /// The whole channel sends too fast: it is rate limited for a while.
     ChannelPaced {
-        /// Not before this time has passed.
+        /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
-    /// This recipient receives too fast; the others are not concerned.
+    /// This recipient receives too fast; others are not affected.
     RecipientPaced {
-        /// Not before this time has passed.
+        /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
-    /// The provider does not take this message, now or later.
+    /// The provider rejects this message for good.
     Failed(MessageError),
-    /// The channel's token is not accepted: nothing can be sent before it is renewed.
+    /// The channel's token is rejected: nothing can be sent before it is renewed.
     TokenRefused {
-        /// What the provider said.
+        /// The provider's message.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Which hot tickets are whose.
+//! The hot tickets of each contact.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 use super::Key;
 use crate::map::IdMap;
 
-/// The tickets of each contact that have an actor; mostly it is one.
+/// The tickets of each contact that have an actor; usually one.
 #[derive(Default)]
 pub(crate) struct HotTickets(IdMap<Key, SmallVec<[TicketId; 2]>>);
 
-/// An actor's place in the list, for as long as it lives.
+/// Registers an actor's ticket under its contact until dropped.
 pub(crate) struct RegistrationGuard {
     hot: Arc<HotTickets>,
     key: Key,
@@ -20,7 +20,7 @@ pub(crate) struct RegistrationGuard {
 }
 
 impl HotTickets {
-    /// Lists the actor of a ticket. For a moment a ticket may have two: one that retires and its successor.
+    /// Registers the actor of a ticket. For a moment a ticket may have two: one that retires and its successor.
     pub(crate) fn list(self: &Arc<Self>, key: Key, ticket: TicketId) -> RegistrationGuard {
         self.0.entry(key).or_default().push(ticket);
         RegistrationGuard { hot: self.clone(), key, ticket }

@@ -1,5 +1,5 @@
-//! Contacts that are being deleted, or conversations of theirs. While one is marked, no ticket of theirs is opened or changed
-//! and no session of theirs begins: the attempt waits until it is known what is gone, and is repeated.
+//! Marks of contacts that are being deleted, or whose conversations are. While a contact is marked, its tickets are not
+//! opened or changed and its sessions do not begin: the attempt waits until the outcome is known, and is retried.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,28 +12,28 @@ use super::Key;
 use crate::Refusal;
 use crate::map::IdMap;
 
-/// How long somebody waits to hear what became of a contact. A deletion takes some milliseconds; one that takes longer
-/// than its statements may means the database is away.
+/// How long to wait for a mark to be removed. A deletion takes some milliseconds; one that takes longer than the time
+/// limit of its statements may mean that the database is away.
 const LEAVING_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// The marks.
 #[derive(Default)]
 pub(crate) struct PendingDeletions {
     marks: IdMap<Key, watch::Receiver<()>>,
-    /// How many there are, so that conversations need not look while there is none.
+    /// The number of marks, so that conversations need no look-up while there are none.
     count: AtomicUsize,
 }
 
-/// A contact is marked for as long as this lives.
+/// Marks a contact until dropped.
 pub(crate) struct DeletionGuard {
     leaving: Arc<PendingDeletions>,
     key: Key,
-    /// Closed with the mark: that is what others wait for.
+    /// Closed when the mark is dropped, which wakes those that wait.
     _gone: watch::Sender<()>,
 }
 
 impl PendingDeletions {
-    /// Marks a contact, after an earlier mark is removed.
+    /// Marks a contact, once an earlier mark is removed.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
@@ -46,7 +46,7 @@ impl PendingDeletions {
         }
     }
 
-    /// Marks a contact that nobody has marked.
+    /// Marks a contact that is not marked yet.
     pub(crate) fn try_mark(self: &Arc<Self>, key: Key) -> Option<DeletionGuard> {
         let Entry::Vacant(free) = self.marks.entry(key) else { return None };
         let (gone, seen) = watch::channel(());
@@ -60,10 +60,10 @@ impl PendingDeletions {
         self.count.load(Ordering::Acquire) > 0 && self.marks.contains_key(&key)
     }
 
-    /// Does something that must not happen while a contact is marked: no mark comes in between.
+    /// Runs `work` unless the contact is marked; no mark can be set meanwhile.
     ///
     /// # Errors
-    /// [`Refusal::ContactLeaving`], or what `work` says.
+    /// [`Refusal::ContactLeaving`], or the error of `work`.
     pub(crate) fn unless_marked<T>(&self, key: Key, work: impl FnOnce() -> Result<T, Refusal>) -> Result<T, Refusal> {
         match self.marks.entry(key) {
             Entry::Occupied(_) => Err(Refusal::ContactLeaving(key.1)),
@@ -75,13 +75,13 @@ impl PendingDeletions {
         }
     }
 
-    /// Waits until a contact is not marked any more.
+    /// Waits until a contact is no longer marked.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
     pub(crate) async fn left(&self, key: Key) -> Result<(), Refusal> {
         let Some(mut seen) = self.marks.get(&key).map(|mark| mark.clone()) else { return Ok(()) };
-        // It never changes; it closes.
+        // The value never changes; the channel closes.
         match tokio::time::timeout(LEAVING_TIME_MAX, seen.changed()).await {
             Ok(_) => Ok(()),
             Err(_) => Err(Refusal::Unavailable("something of the contact is being deleted".to_owned())),

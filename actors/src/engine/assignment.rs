@@ -1,4 +1,4 @@
-//! Who gets tickets: the desk that gives a new one its agent, and how a record leaves that tickets refer to.
+//! Assignment of tickets: the assigner of a new ticket, and the removal of records that tickets refer to.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use crate::distribution::{Assigner, Count, Desks, distributing};
 use crate::overview::{self, Look};
 use crate::tickets::Open;
 
-/// How long an opening waits until loads are counted. One statement over what a company has open takes some
-/// milliseconds; a database that is away keeps no contact waiting.
+/// How long an opening waits until loads are counted. One statement over a company's open tickets takes some
+/// milliseconds; a database outage must not delay a contact.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Who gets tickets.
+/// Assignment of tickets to agents.
 pub struct Assignment {
     base: Arc<Base>,
     desks: Arc<Desks>,
@@ -31,14 +31,14 @@ impl Assignment {
         Self { base, desks }
     }
 
-    /// Drops what is known of who has how many tickets of a company.
+    /// Drops the company's counts of tickets by agent.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, desks } = self;
         desks.forget_company(company);
     }
 
-    /// The desk that gives a ticket its agent, if one does. Where loads decide they are counted first; while that
-    /// cannot be done, agents take turns.
+    /// The assigner of a new ticket, if its queue distributes. For `LeastBusy` the loads are counted first; while they
+    /// cannot be counted, agents take turns.
     pub(super) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
         let (_, distribution) = distributing(organization, open)?;
         let desk = self.desks.of(open.company);
@@ -48,7 +48,7 @@ impl Assignment {
         Some(desk)
     }
 
-    /// What a company has open by queue and user, with every change that was acknowledged before.
+    /// The company's open tickets by queue and user, including every change that was acknowledged before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it has to be read, and the database is away.
@@ -74,7 +74,7 @@ impl Assignment {
         Ok(desk::open_tickets(self.base.reads().shown(company).await?, company).await?)
     }
 
-    /// Waits until loads are counted, but not for long. The count goes on when its caller has gone.
+    /// Waits until loads are counted, with a time limit. The count continues when its caller is gone.
     async fn count(&self, company: CompanyId, desk: &Arc<Assigner>) {
         let mut counted = desk.counted();
         match desk.begin_count(Instant::now()) {
@@ -92,14 +92,14 @@ impl Assignment {
                 });
             }
         }
-        // After the time limit the opening uses what is known.
+        // After the time limit the opening uses the counts that exist.
         let _ = tokio::time::timeout(COUNT_TIME_MAX, counted.changed()).await;
     }
 
-    /// Does `work` while nobody can choose a record any more. What was decided before is in the tables by then.
+    /// Runs `work` while no decision can choose the record. Earlier decisions are in the tables by then.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away, or what `work` says; the record is then as it was.
+    /// [`Refusal::Unavailable`] when the database is away, or the error of `work`; the record is then unchanged.
     pub async fn delete_guarded<T, E: From<Refusal>>(
         &self,
         company: CompanyId,
@@ -109,7 +109,7 @@ impl Assignment {
         self.leave_all(company, [what], work).await
     }
 
-    /// The same of several records.
+    /// Like [`Assignment::delete_guarded`], for several records.
     ///
     /// # Errors
     /// As of [`Assignment::delete_guarded`].
@@ -132,7 +132,7 @@ impl Assignment {
     }
 }
 
-/// A record on its way out, however that ends: done, refused, given up by its caller.
+/// Marks a record as being deleted until dropped, whether the deletion succeeds, is refused or is cancelled.
 struct Leaver {
     base: Arc<Base>,
     company: CompanyId,

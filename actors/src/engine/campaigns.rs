@@ -1,4 +1,4 @@
-//! Campaigns: held while they are changed, and begun and ended for a company.
+//! Campaigns: paused while they are changed, and started and ended by company.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,23 +17,23 @@ use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold, Withdraw};
 use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry};
 
-/// How long who changes a campaign waits until it stands still: as long as a statement may take.
+/// How long a change of a campaign waits until the campaign has paused: the time limit of a statement.
 const HOLD_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
-/// All campaigns, about now.
+/// Approximate figures of all campaigns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CampaignStats {
-    /// Campaigns that are sent.
+    /// Running campaigns.
     pub running: usize,
-    /// Recipients at hand.
+    /// Recipients loaded in memory.
     pub held: usize,
-    /// Messages that are decided, and that their provider does not have yet.
+    /// Messages that are decided but not yet with their provider.
     pub under_way: usize,
-    /// Recipients that were written to since the start.
+    /// Recipients whose message was sent since the start.
     pub handed_over: u64,
     /// Recipients that were skipped since the start.
     pub skipped: u64,
-    /// Recipients whose message could not be made since the start.
+    /// Recipients whose message could not be created since the start.
     pub failed: u64,
 }
 
@@ -44,14 +44,15 @@ pub struct Campaigns {
     scope: Arc<CampaignScope>,
 }
 
-/// A campaign that may come to be: whatever becomes of who makes it, it is begun if it stands.
+/// Guard for the creation of a campaign. If it is dropped before [`Begins::with`], the company's campaigns are started
+/// from the tables, so that one that was committed all the same is not missed.
 pub struct Begins {
     campaigns: Option<Arc<Campaigns>>,
     company: CompanyId,
 }
 
 impl Begins {
-    /// It is this one.
+    /// Starts the created campaign.
     ///
     /// # Errors
     /// None is known.
@@ -71,7 +72,7 @@ impl Drop for Begins {
     }
 }
 
-/// A campaign that writes to nobody for as long as this lives.
+/// Pauses a campaign until dropped: it sends no messages.
 pub struct HeldCampaign {
     scope: Arc<CampaignScope>,
     hot: ActorHandle<CampaignRunner>,
@@ -79,10 +80,10 @@ pub struct HeldCampaign {
 }
 
 impl HeldCampaign {
-    /// The campaign was canceled: what its provider does not have does not leave.
+    /// The campaign was canceled: messages that its provider does not have yet are not sent.
     ///
     /// # Errors
-    /// When the actor has ended; then nothing of it leaves either.
+    /// When the actor has ended; then none of its messages are sent either.
     pub async fn withdraw(&self) -> Result<(), Refusal> {
         self.scope.base.deliver(&self.scope.hot, &self.hot, Withdraw).await
     }
@@ -90,7 +91,7 @@ impl HeldCampaign {
 
 impl Drop for HeldCampaign {
     fn drop(&mut self) {
-        // Let go of before the actor looks.
+        // Released first, so that the actor no longer sees the hold when it handles `Changed`.
         drop(self.holder.take());
         self.hot.addr.do_send(Changed);
     }
@@ -116,7 +117,7 @@ impl Campaigns {
         Self { base, contacts, scope }
     }
 
-    /// Goes on with what was begun before, and begins to wait for what is to come. Once, after sending has begun.
+    /// Resumes campaigns of an earlier run, and schedules those to come. Once, after sending has begun.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -129,12 +130,12 @@ impl Campaigns {
         Ok(())
     }
 
-    /// To be asked for before a campaign is made.
+    /// Must be called before a campaign is created.
     pub fn begins(self: &Arc<Self>, company: CompanyId) -> Begins {
         Begins { campaigns: Some(self.clone()), company }
     }
 
-    /// Begins with a campaign that was made, or goes on with one that was changed.
+    /// Starts a campaign that was created, or resumes one that was changed.
     ///
     /// # Errors
     /// None is known.
@@ -142,17 +143,17 @@ impl Campaigns {
         self.hot(company, id).await.map(|hot| hot.addr.do_send(Changed))
     }
 
-    /// Has a campaign write to nobody, and waits until it is known what became of all it was writing to. When it is let go
-    /// it is read anew.
+    /// Pauses a campaign, and waits until the outcome of each message under way is known. When the hold is released,
+    /// the actor reads the campaign again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it does not come to stand still, or the database is away.
+    /// [`Refusal::Unavailable`] when it does not pause in time, or the database is away.
     pub async fn hold(&self, company: CompanyId, id: CampaignId) -> Result<HeldCampaign, Refusal> {
         let attempt = || async {
             let hot = self.hot(company, id).await?;
             let holder = Arc::new(());
             let hold = Hold(Arc::downgrade(&holder));
-            // However this ends: the actor hears of it.
+            // Created before the call: its drop notifies the actor however the call ends.
             let held = HeldCampaign { scope: self.scope.clone(), hot, holder: Some(holder) };
             self.base.deliver(&self.scope.hot, &held.hot, hold).await?;
             Ok(held)
@@ -160,12 +161,12 @@ impl Campaigns {
         let held = on_conflict(self.contacts.known(), company, attempt, nothing);
         let in_time = tokio::time::timeout(HOLD_TIME_MAX, held).await;
         let held = in_time.map_err(|_| Refusal::Unavailable("the campaign does not stand still".to_owned()))??;
-        // What it has decided is in the tables by then.
+        // Its decisions are in the tables after this.
         self.base.reads().tables(company).await?;
         Ok(held)
     }
 
-    /// Ends the actors of a company that is closed: nothing of it leaves any more.
+    /// Ends the actors of a closed company: none of its campaign messages are sent any more.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
         let CampaignScope {
@@ -178,11 +179,11 @@ impl Campaigns {
             skipped: _,
             failed: _,
         } = &**scope;
-        // What is in transit is known for as long as its campaign's actor lives.
+        // Messages in transit are tracked for as long as their campaign's actor lives.
         dismissed(hot, |(of, _)| *of == company).await
     }
 
-    /// Begins anew for a company, from the tables.
+    /// Restarts a company's campaigns from the tables.
     pub(super) fn go_on(self: &Arc<Self>, company: CompanyId) {
         if !self.base.store.ownership().is_placed_here(company) {
             return;
@@ -202,7 +203,7 @@ impl Campaigns {
         });
     }
 
-    /// How they are getting on.
+    /// Figures of all campaigns.
     pub fn figures(&self) -> CampaignStats {
         let scope = &self.scope;
         let stats = CampaignStats {

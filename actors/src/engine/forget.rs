@@ -1,9 +1,9 @@
-//! Dropping all that memory holds of a company: what a company's move to another process begins with, and what a process
-//! that serves it again begins after.
+//! Drops everything in memory of one company. A company's move to another process begins with this, and a process that
+//! serves the company again starts from this state.
 //!
-//! Nobody loses anything by it: what was answered is in the log, and read from the tables afterwards, as after a start.
-//! Each part drops its own by a pattern that names every field, so that what is added to a part is dropped or named as
-//! what stays.
+//! No data is lost: what was answered is in the log, and is read from the tables afterwards, as after a start. Each
+//! part destructures itself with a pattern that names every field. So a new field must be dropped here, or be named as
+//! one that stays.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::Refusal;
 use crate::registry::{Registered, Registry};
 use crate::tickets::Dismiss;
 
-/// How long actors may take to go. They have nothing to do any more; a socket's task may have to be woken first.
+/// How long actors may take to end. They have no work any more, but a socket's task may have to be woken first.
 const DISMISS_TIME_MAX: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Drops everything of a company that is `closed`, and has its messages handed over again from the tables. To be
-    /// called before the company is open again.
+    /// Drops everything of a company that is `closed`, and restarts its outboxes, schedules and campaigns from the
+    /// tables. To be called before the company is open again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a provider or the database keeps it from ending. The company is then as it was, but
-    /// for actors that start again when they are needed.
+    /// [`Refusal::Unavailable`] when a provider or the database keeps it from ending. The company is then as before,
+    /// except that some actors have ended; they start again on demand.
     pub async fn forget(&self, company: CompanyId, closed: &Closed) -> Result<(), Refusal> {
         let _resting = Resting { engine: self, company };
         self.drop_all(company, closed).await
@@ -48,13 +48,14 @@ impl Engine {
             sweeper: _,
             swept: _,
         } = self;
-        // These may still have something to record: how a call of a provider ended, that a visitor was there.
+        // These may still have something to record: the outcome of a call to a provider, or when a visitor was last
+        // seen.
         sending.rest(company).await?;
         sessions.forget_company(company).await?;
         schedules.forget_company(company).await?;
         campaigns.forget_company(company).await?;
         closed.shut();
-        // What was decided before is in the log by then, and nothing is decided any more.
+        // Earlier decisions are in the log after this, and the log refuses new ones.
         base.arbiters.pass().await;
         tickets.forget_company(company).await?;
         base.store.log.reached(base.store.log.last_of(company)).await?;
@@ -68,7 +69,7 @@ impl Engine {
     }
 }
 
-/// A company's messages are not handed over for as long as this lives, however it ends.
+/// Pauses the handing over of a company's messages until dropped, however the drop of its memory ends.
 struct Resting<'a> {
     engine: &'a Engine,
     company: CompanyId,
@@ -82,7 +83,7 @@ impl Drop for Resting<'_> {
     }
 }
 
-/// Takes the actors out of their registry, tells them to go, and waits until they have gone.
+/// Takes actors out of their registry, tells them to end, and waits until they have ended.
 pub(super) async fn dismissed<K, A>(registry: &Registry<K, A>, which: impl Fn(&K) -> bool) -> Result<(), Refusal>
 where
     K: Hash + Eq + Clone,

@@ -1,4 +1,4 @@
-//! The engine: the live half in its parts, each with what it needs.
+//! The engine: the actors and the services around them, each with its dependencies.
 
 mod assignment;
 mod campaigns;
@@ -42,7 +42,7 @@ use crate::sweep::Sweeper;
 use crate::tickets::TicketScope;
 use crate::webchat::{SessionScope, Watchers};
 
-/// The actors at one moment.
+/// Figures of the actors at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Stats {
     /// Tickets.
@@ -53,30 +53,30 @@ pub struct Stats {
     pub channels: Population,
     /// Companies' scheduled messages.
     pub schedules: Population,
-    /// Campaigns that are sent, or will be.
+    /// Campaigns that are running or scheduled.
     pub campaigns: Population,
 }
 
-/// The live half. Cheap to clone.
+/// The engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    /// Every ticket.
+    /// Tickets.
     pub tickets: Arc<Tickets>,
-    /// Every contact.
+    /// Contacts.
     pub contacts: Arc<Contacts>,
-    /// What comes in.
+    /// Inbound traffic.
     pub inbound: Arc<Inbound>,
-    /// What goes out.
+    /// Sending.
     pub sending: Arc<Sending>,
-    /// What goes out later.
+    /// Scheduled messages.
     pub schedules: Arc<Schedules>,
-    /// What goes out to many.
+    /// Campaigns.
     pub campaigns: Arc<Campaigns>,
-    /// Who gets tickets.
+    /// Assignment of tickets to agents.
     pub assignment: Arc<Assignment>,
-    /// Every visitor session.
+    /// Visitor sessions.
     pub sessions: Arc<Sessions>,
-    /// What is kept long enough.
+    /// Removal of expired conversations.
     pub retention: Arc<Retention>,
     base: Arc<Base>,
     sweeper: Arc<Sweeper>,
@@ -84,7 +84,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The live half over an open store. Needs a running actix system.
+    /// Creates the engine over an open store. Needs a running actix system.
     pub fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Self {
         let watchers = Arc::<Watchers>::default();
         let told = watchers.clone();
@@ -137,52 +137,52 @@ impl Engine {
         }
     }
 
-    /// Starts the regular work: idle actors make room, forgotten sessions end. Once.
+    /// Starts the periodic work: idle actors retire, and abandoned sessions end. Once.
     pub fn start_sweeping(&self) {
         if !self.swept.swap(true, Ordering::AcqRel) {
             actix::spawn(self.sweeper.clone().run());
         }
     }
 
-    /// Goes on with something after its request was answered. It may be cut short when the process stops.
+    /// Runs work after its request was answered. A stop of the process may cancel it.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.base.spawn(work);
     }
 
-    /// Goes on with work of a company after its request was answered: who drops the company waits for it.
+    /// Runs work of a company after its request was answered. Dropping the company from memory waits for it.
     pub fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
         self.base.spawn_for(company, work);
     }
 
-    /// The runtime that is stopped last, for what must not end with a thread of requests.
+    /// The runtime that is stopped last, for work that must not end with a request thread.
     pub fn background(&self) -> &Handle {
         &self.base.background
     }
 
-    /// Makes this thread, which serves requests, a home of actors, and has it handed its answers many at a time. To be
-    /// called once on each of them.
+    /// Lets actors run on this request thread, and delivers answers to it in batches. To be called once on each request
+    /// thread.
     pub fn live_here(&self) {
         self.base.arbiters.join();
         CompletionQueue::open();
     }
 
-    /// Tells that no request is taken any more: an actor that is gone from now on went with its thread.
+    /// Marks the service as stopping: an actor that is missing from now on ended with its thread.
     pub fn begin_stopping(&self) {
         self.base.begin_stopping();
     }
 
-    /// Stops the actors' own threads. What is in the log is kept; call it when nothing is asked any more.
+    /// Stops the actors' own threads. The log keeps its entries. To be called when there are no requests any more.
     pub fn stop(&self) {
         self.base.arbiters.stop();
     }
 
-    /// The durable half.
+    /// The durable store.
     pub fn store(&self) -> &Arc<Store> {
         &self.base.store
     }
 
-    /// Begins to listen to the events of a company; none where no events are kept. Nothing that happens from here on is
-    /// missed by who reads after each change.
+    /// Subscribes to the events of a company; none where no events are recorded. A reader that reads after each
+    /// notification misses nothing that happens from now on.
     pub fn listen(&self, company: CompanyId) -> Option<Listening> {
         self.store().events.as_ref().map(|news| news.listen(company))
     }
@@ -192,16 +192,16 @@ impl Engine {
         &self.base.directory
     }
 
-    /// Whether this process serves a company: to be asked by whatever comes by the clock or finds companies by itself,
-    /// before it does anything for one.
+    /// Whether this process serves a company. Periodic work, and work that finds companies by itself, must check this
+    /// first.
     pub fn owns(&self, company: CompanyId) -> bool {
         self.base.owns(company)
     }
 
-    /// Begins work of a company, after whoever has closed it; to be held until the work has ended.
+    /// Enters a company's door; waits while the company is closed. To be held until the work has ended.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the company is not served for long.
+    /// [`Refusal::Unavailable`] when the company stays closed for too long.
     pub async fn enter(&self, company: CompanyId) -> Result<Presence, Refusal> {
         Ok(self.store().ownership().enter(company).await?)
     }
@@ -211,14 +211,14 @@ impl Engine {
         self.base.reads()
     }
 
-    /// Waits until the actors decide by everything of a company that is committed: after a change of what the directory
+    /// Waits until actors use the company's committed configuration. To be called after a change of what the directory
     /// holds.
     pub async fn refresh(&self, company: CompanyId) {
         self.base.refresh(company).await;
     }
 
-    /// Deletes a contact with everything that is theirs. An opening at the same moment comes before, and keeps the
-    /// contact, or finds it gone.
+    /// Deletes a contact with all its data. A concurrent opening either comes first, and then the deletion is refused,
+    /// or finds the contact gone.
     ///
     /// # Errors
     /// [`Refusal::NotFound`]; [`Refusal::Conflict`] while a ticket of theirs is open or a session is active;
@@ -228,12 +228,12 @@ impl Engine {
         self.contacts.remove(company, id, move |gone| sessions.forget(company, gone)).await
     }
 
-    /// Hot tickets and sessions.
+    /// The numbers of hot tickets and sessions.
     pub fn hot(&self) -> (usize, usize) {
         (self.tickets.population().hot, self.sessions.population().hot)
     }
 
-    /// How many actors of each kind are hot, and how busy they are.
+    /// The number of hot actors of each kind, and their load.
     pub fn figures(&self) -> Stats {
         Stats {
             tickets: self.tickets.population(),

@@ -1,9 +1,11 @@
-//! Conversations that were closed longer ago than their company keeps them go, with everything that is theirs; contacts stay,
-//! and so do the figures of reports ([decision 47](../../../docs/decisions/0047-conversations-go-while-their-contact-is-marked.md)).
+//! Retention: conversations that were closed longer ago than their company keeps them are deleted with all their data.
+//! Contacts and the figures of reports stay ([decision
+//! 47](../../../docs/decisions/0047-conversations-go-while-their-contact-is-marked.md)).
 //!
-//! It goes on behind everything else: step by step, each with a pause that grows with it, and companies in turns. A contact
-//! whose conversations go is marked for that moment, as one who is deleted: nothing of them is decided until it is known what
-//! is gone, so nobody changes a conversation that goes, and no entry of the log brings one back.
+//! The deletion has the lowest priority. It works in steps, pauses after each in proportion to its duration, and takes
+//! companies in turns. The contacts of a step are marked while it runs, like contacts that are being deleted: no
+//! decision is made for them until the outcome is known. So no one changes a conversation that is being deleted, and no
+//! entry of the log restores one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,27 +26,29 @@ use crate::clock::now;
 use crate::contacts::{DeletionGuard, KnownContacts};
 use crate::tickets::{TicketGone, TicketScope};
 
-/// Tickets of one step, at first and at most. Their contacts wait while it lasts, so it is to be over before anybody notices.
+/// Tickets of one step, initially and at most. Their contacts wait during the step, so it must be too short to be
+/// noticed.
 const TICKETS_FIRST: i64 = 25;
 const TICKETS_MAX: i64 = 200;
 
-/// A step that takes less is followed by one of twice as many tickets; one that takes more, by one of half as many.
+/// A step shorter than the low limit doubles the size of the next; one longer than the high limit halves it.
 const STEP_TIME_LOW: Duration = Duration::from_millis(50);
 const STEP_TIME_HIGH: Duration = Duration::from_millis(200);
 
-/// How many times longer than a step the pause behind it is: the database is others' for four fifths of the time.
+/// The length of the pause after a step, in multiples of the step: other work has the database for four fifths of the
+/// time.
 const PAUSE_TIMES: u32 = 4;
 
-/// Rows of events of one step. A row holds up to 64 KiB.
+/// Maximum rows of events deleted in one step. A row may take up to 64 KiB.
 const EVENT_ROWS_MAX: i64 = 1_000;
 
-/// How often a company is looked through that had nothing left the last time: ages are counted in days.
+/// Pause between two runs over a company that had nothing left to delete: ages are counted in days.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
 
-/// Pause before it is asked again how a transaction has ended, after the database went away.
+/// Pause before the outcome of a transaction is queried again, after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// What removes conversations.
+/// Deletes expired conversations.
 pub struct Retention {
     base: Arc<Base>,
     contacts: Arc<KnownContacts>,
@@ -54,30 +58,31 @@ pub struct Retention {
     removed: AtomicU64,
 }
 
-/// What was removed since the start, and what waits for it.
+/// Figures of what was deleted since the start, and of what is overdue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RetentionFigures {
-    /// Conversations that have gone.
+    /// Deleted conversations.
     pub removed: u64,
-    /// For how long the oldest one should be gone that is still there.
+    /// How long the oldest remaining conversation has been overdue.
     pub oldest_due: Duration,
 }
 
-/// One look through a company, from what was closed longest ago on.
+/// One run over a company, from the conversation that was closed longest ago.
 #[derive(Clone, Debug)]
 struct Run {
     rule: Rule,
     begun: Instant,
-    /// The last ticket that was looked at.
+    /// The last ticket that was examined.
     after: (DateTime<Utc>, TicketId),
     tickets_max: i64,
-    /// When the ones that were met first were closed: of all that had to stay, and of the present step.
+    /// Closing times: of the first ticket that had to stay in this run (`left`), and of the first ticket of the current
+    /// step (`at`).
     left: Option<DateTime<Utc>>,
     at: Option<DateTime<Utc>>,
     tickets: u64,
     messages: u64,
     events: u64,
-    /// None: it is under way.
+    /// None: the run is under way.
     ended: Option<Instant>,
 }
 
@@ -97,7 +102,7 @@ impl Run {
         }
     }
 
-    /// The run that is to go on now: this one, the next one, or none yet.
+    /// The run to continue now: this one, a new one, or none yet.
     fn now(&self, rule: Rule) -> Option<Self> {
         match self.ended {
             _ if self.rule != rule => Some(Self::of(rule)),
@@ -107,7 +112,7 @@ impl Run {
         }
     }
 
-    /// Notes what has become of the tickets of a step.
+    /// Records the outcome of a step.
     fn passed(&mut self, due: &[Due], removed: &Removed) {
         if let Some(last) = due.last() {
             self.after = (last.closed_at, last.id);
@@ -118,7 +123,7 @@ impl Run {
         self.messages += removed.messages;
     }
 
-    /// Has the next step be shorter. A ticket that fails alone waits for the next run: it keeps no other waiting.
+    /// Halves the next step. A single ticket that fails is skipped until the next run, so that it blocks no other.
     fn failed(&mut self, due: &[Due]) {
         if self.tickets_max == 1 {
             self.passed(due, &Removed::default());
@@ -126,7 +131,7 @@ impl Run {
         self.tickets_max = (self.tickets_max / 2).max(1);
     }
 
-    /// Has the next step be shorter, or lets it be longer.
+    /// Adapts the size of the next step to the time this one took.
     fn pace(&mut self, took: Duration) {
         if took > STEP_TIME_HIGH {
             self.tickets_max = (self.tickets_max / 2).max(1);
@@ -150,7 +155,8 @@ impl Retention {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes what is due, for as long as the process lives. `files_left` is told when files have lost their messages.
+    /// Deletes expired conversations for the life of the process. Calls `files_left` when files have lost their
+    /// messages.
     pub async fn keep(&self, files_left: impl Fn() + Send + Sync) {
         let mut clock = tokio::time::interval(self.base.options.sweep_every);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -164,7 +170,7 @@ impl Retention {
         }
     }
 
-    /// Goes on with every company that has something left, in turns, until somebody may have said something new.
+    /// Works on all companies that have something left, in turns, until the retention rules are due to be read again.
     async fn go_on(&self, rules: Vec<Rule>, files_left: &(impl Fn() + Send + Sync)) {
         self.runs().retain(|company, _| rules.iter().any(|rule| rule.company_id == *company));
         let begun = Instant::now();
@@ -208,7 +214,7 @@ impl Retention {
         } else {
             let removed = match self.remove(&rule, &due).await {
                 Ok(Some(removed)) => removed,
-                // It is to be kept by now, which is read soon.
+                // The company's rule has changed; it is read again soon.
                 Ok(None) => return Ok(true),
                 Err(refusal) => {
                     run.failed(&due);
@@ -236,12 +242,12 @@ impl Retention {
         Ok(is_over)
     }
 
-    /// Removes those of these tickets that are due. None: the company keeps them by now.
+    /// Deletes those of these tickets that are due. None: the company's rule has changed meanwhile.
     async fn remove(&self, rule: &Rule, due: &[Due]) -> Result<Option<Removed>, Refusal> {
         let company = rule.company_id;
         let mut marks: HashMap<ContactId, DeletionGuard> = HashMap::new();
         for Due { contact_id, .. } in due {
-            // One that is being deleted takes its tickets along.
+            // A contact that is being deleted takes its tickets along.
             if !marks.contains_key(contact_id)
                 && let Some(mark) = self.contacts.leaving.try_mark((company, *contact_id))
             {
@@ -250,10 +256,10 @@ impl Retention {
         }
         let tickets: Vec<TicketId> =
             due.iter().filter(|due| marks.contains_key(&due.contact_id)).map(|due| due.id).collect();
-        // What was decided before is in the tables by then, and nothing is decided any more.
+        // Earlier decisions are in the tables after this, and the marks prevent new ones.
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
-        // From here on they are read from the tables, where all of one goes at once.
+        // From here on the tickets are read from the tables, which delete all rows of one at once.
         self.end_actors(company, &tickets).await;
         let mut change = db.heavy().begin().await?;
         let Some(removed) = retentions::remove(change.connection()?, rule, &tickets).await? else {
@@ -261,7 +267,7 @@ impl Retention {
         };
         hotline_persistence::fail_point!("retention_removed", |_| std::process::abort());
         if let Err(error) = commit(change).await {
-            // It may have happened. Until that is known the marks stay.
+            // The deletion may have been committed. The marks stay until that is known.
             let settled = || async {
                 let settled = retentions::settled(self.base.db(company), company, &removed.tickets).await;
                 settled.map_err(|error| Refusal::Unavailable(error.to_string()))
@@ -276,9 +282,10 @@ impl Retention {
         Ok(Some(removed))
     }
 
-    /// Drops what memory holds of tickets of marked contacts, which the tables have whole or not at all.
+    /// Drops tickets and sessions of marked contacts from memory. The tables have each of them completely or not at
+    /// all.
     async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
-        // Whoever has read one before has it where it is found; whoever comes later reads what the tables have now.
+        // A reader from before has registered its actor by now, and a later one reads the current tables.
         let _turn = self.contacts.changing(company).await;
         self.end_actors(company, tickets).await;
         self.sessions.forget(company, sessions);
@@ -287,19 +294,19 @@ impl Retention {
     async fn end_actors(&self, company: CompanyId, tickets: &[TicketId]) {
         for ticket in tickets {
             if let Some(hot) = self.tickets.hot.get(&(company, *ticket)) {
-                // It may have ended by itself.
+                // The actor may have ended already.
                 let _ = hot.addr.send(TicketGone).await;
             }
         }
     }
 
-    /// Drops what is known of a company that this process no longer serves.
+    /// Drops the run of a company that this process no longer serves.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, contacts: _, tickets: _, sessions: _, runs, removed: _ } = self;
         runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
     }
 
-    /// What was removed, and what waits for it.
+    /// The figures of deletions, and of what is overdue.
     pub fn figures(&self) -> RetentionFigures {
         let now = now();
         let due_since =

@@ -1,4 +1,4 @@
-//! Scheduled messages: made, changed and called off, and begun and ended for a company.
+//! Scheduled messages: created, changed and canceled, and started and ended by company.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,14 +19,14 @@ use crate::schedules::{
 };
 use crate::tickets::AttachedChanges;
 
-/// All companies' scheduled messages, about now.
+/// Approximate figures of all companies' scheduled messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleStats {
-    /// Pending ones in memory.
+    /// Pending messages in memory.
     pub held: usize,
-    /// Those whose time has come.
+    /// Messages that are due.
     pub due: usize,
-    /// Those whose time came more than five seconds ago.
+    /// Messages that have been due for more than five seconds.
     pub late: usize,
     /// Sent since the start.
     pub sent: u64,
@@ -53,7 +53,8 @@ impl Schedules {
         Self { base, contacts, scope }
     }
 
-    /// Begins to send what was scheduled before, for each company that has any. Once, after sending has begun.
+    /// Starts to send scheduled messages of an earlier run, for each company that has any. Once, after sending has
+    /// begun.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -66,7 +67,7 @@ impl Schedules {
         Ok(())
     }
 
-    /// Begins to send what a company has scheduled.
+    /// Starts to send a company's scheduled messages.
     ///
     /// # Errors
     /// None is known.
@@ -74,14 +75,14 @@ impl Schedules {
         self.hot(company).await.map(drop)
     }
 
-    /// Ends the actor of a company that is closed: nothing of it leaves any more.
+    /// Ends the actor of a closed company: none of its scheduled messages are sent any more.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
         let ScheduleScope { base: _, sending: _, hot, sent: _, failed: _ } = &**scope;
         dismissed(hot, |key| *key == company).await
     }
 
-    /// Begins anew for a company, from the tables.
+    /// Restarts a company's scheduled messages from the tables.
     pub(super) fn go_on(self: &Arc<Self>, company: CompanyId) {
         if !self.base.store.ownership().is_placed_here(company) {
             return;
@@ -107,11 +108,11 @@ impl Schedules {
         self.ask(company, CreateSchedule { new, attached }).await
     }
 
-    /// Changes one that is pending.
+    /// Changes a pending message.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it is not pending any more; [`Refusal::Unavailable`] when it is
-    /// not held and the database is away.
+    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it is no longer pending; [`Refusal::Unavailable`] when it is
+    /// not in memory and the database is away.
     pub async fn update(
         &self,
         company: CompanyId,
@@ -131,7 +132,7 @@ impl Schedules {
         on_conflict(self.contacts.known(), company, attempt, nothing).await
     }
 
-    /// Calls one off that is pending.
+    /// Cancels a pending message.
     ///
     /// # Errors
     /// As of [`Schedules::update`].
@@ -139,7 +140,7 @@ impl Schedules {
         self.ask(company, CancelSchedule(id)).await
     }
 
-    /// What waits, and what has been sent.
+    /// The figures of pending and sent messages.
     pub fn figures(&self) -> ScheduleStats {
         let (sent, failed) = (&self.scope.sent, &self.scope.failed);
         let stats = ScheduleStats {

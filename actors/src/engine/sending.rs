@@ -1,4 +1,4 @@
-//! Sending: whom a message is for, what has to be known before it is accepted, and the conversation it goes into.
+//! Sending: resolves a message's recipient, loads what the command needs to know, and chooses the conversation.
 
 use std::sync::Arc;
 
@@ -20,23 +20,23 @@ use crate::conversations::Slot;
 use crate::registry::Population;
 use crate::tickets::{Command, Context, Execute, Heard, Knowledge, Needs, Open, Send, apply};
 
-/// Whom a message is for, as its sender names them.
+/// The recipient of a message, as its sender names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recipient {
     /// The contact of this ticket.
     Ticket(TicketId),
     /// A contact, on a channel.
     Contact(ChannelId, ContactId),
-    /// A number, on a channel. It makes a contact when there is none.
+    /// A number, on a channel. A contact is created if there is none.
     Number(ChannelId, NewContact),
 }
 
-/// A number, and what is known of its owner.
+/// A number, and the known details of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewContact {
     /// Digits.
     pub number: String,
-    /// Their name; without one they are called by their number.
+    /// Their name; without one the number is their name.
     pub name: Option<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
@@ -47,14 +47,14 @@ impl NewContact {
         Numbered { number: &self.number, name: self.name.as_deref(), country: self.country.as_deref() }
     }
 
-    /// A contact there is not yet.
+    /// A contact that does not exist yet.
     fn stranger(&self) -> ContactRef {
         let name = self.name.clone().unwrap_or_else(|| self.number.clone());
         ContactRef { id: ContactId::new(0), name, number: Some(self.number.clone()), verified: false }
     }
 }
 
-/// Where a message goes: found once, before anything else is.
+/// The resolved target of a message. It is resolved once, before anything else.
 #[derive(Clone, Debug)]
 pub struct Target {
     company: CompanyId,
@@ -71,12 +71,12 @@ enum To {
 }
 
 impl Target {
-    /// The channel it goes over.
+    /// The channel of the message.
     pub fn channel(&self) -> ChannelId {
         self.channel
     }
 
-    /// The contact, where it is one that the sender names.
+    /// The contact, if the sender named one directly.
     pub fn named_contact(&self) -> Option<ContactId> {
         match &self.to {
             To::Contact(contact) => Some(*contact),
@@ -85,7 +85,7 @@ impl Target {
     }
 }
 
-/// Sending.
+/// Sending of messages.
 pub struct Sending {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
@@ -103,7 +103,7 @@ impl Sending {
         Self { base, contacts, tickets, outboxes }
     }
 
-    /// Where a message goes.
+    /// Resolves the target of a message.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when there is no such ticket or channel; [`Refusal::Unavailable`] when the database is
@@ -122,8 +122,8 @@ impl Sending {
         Ok(Target { company, channel, kind, to })
     }
 
-    /// Writes to somebody: in the ticket that is named; else in the open ticket, in the latest one if the send reopens,
-    /// or in a new one.
+    /// Sends to a target: in the named ticket; else in the open ticket, in the latest one if the send reopens, or in a
+    /// new one.
     ///
     /// # Errors
     /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
@@ -142,7 +142,7 @@ impl Sending {
             }
             To::Number(new) => {
                 if !self.contacts.is_known_number(company, &new.number).await? {
-                    // What is refused leaves no contact behind.
+                    // Checked first, so that a refused send creates no contact.
                     self.dry_run(target, new.stranger(), what.command.clone())?;
                 }
                 let attempt = || async {
@@ -150,15 +150,15 @@ impl Sending {
                     let what = self.informed(target, contact, what.clone()).await?;
                     self.attempt(target, contact, &what).await
                 };
-                // Deleted since it was found, the number has another contact now.
+                // If the contact was deleted since it was found, the number has another contact now.
                 let is_conflict = |refusal: &Refusal| changed_hands(refusal) || *refusal == Refusal::ContactNotFound;
                 on_conflict(known, company, attempt, is_conflict).await
             }
         }
     }
 
-    /// Has what a send to a contact will need to know looked up now, so that it needs no database when its time comes:
-    /// the conversation stays in memory for a while. Values for variables are not kept.
+    /// Loads ahead what a send to a contact will need to know, so that the send itself needs no database: the
+    /// conversation stays in memory for a while. Values of variables are not cached.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -181,8 +181,8 @@ impl Sending {
         Ok(())
     }
 
-    /// Has the conversations of many contacts on a channel looked up together, so that [`Self::look_ahead`] finds most of
-    /// what it looks for.
+    /// Loads the conversations of many contacts on a channel together, so that [`Self::look_ahead`] finds most of them
+    /// in memory.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -212,17 +212,18 @@ impl Sending {
         Ok(())
     }
 
-    /// Nobody is expected to use a conversation soon: a hundred thousand of them must not stay in memory for it.
+    /// Lets a conversation's actor retire early, because it is not expected to be used soon: a campaign would otherwise
+    /// fill the memory with a hundred thousand of them.
     pub(crate) fn let_go(&self, company: CompanyId, ticket: TicketId) {
         self.tickets.let_go(company, ticket);
     }
 
-    /// Writes to a contact in the conversation that is theirs at this moment.
+    /// Sends to a contact in their current conversation, in one attempt.
     async fn attempt(&self, target: &Target, contact: ContactId, what: &Execute<Send>) -> Result<MessageRow, Refusal> {
         let Target { company, channel, .. } = *target;
         match self.conversation(target, contact, what.command.reopen).await? {
             Some(ticket) => match self.tickets.attempt(company, ticket, what).await {
-                // It has gone since we looked: with the contact, or because it was kept long enough.
+                // The ticket was deleted since it was found: with its contact, or by retention.
                 Err(Refusal::NotFound) => match self.contacts.get(company, contact).await? {
                     None => Err(Refusal::ContactNotFound),
                     Some(_) => match self.tickets.get(company, ticket).await {
@@ -242,7 +243,7 @@ impl Sending {
         }
     }
 
-    /// The ticket a contact is written to in; none: a new one.
+    /// The ticket to write in; none: a new one.
     async fn conversation(
         &self,
         target: &Target,
@@ -258,7 +259,8 @@ impl Sending {
         }
     }
 
-    /// The command with what it needs to know of its contact: remembered, else known to the hot ticket, else looked up.
+    /// Adds to the command what it needs to know of its contact: from the cache, else from the hot ticket, else from
+    /// the tables.
     async fn informed<C: Command>(
         &self,
         target: &Target,
@@ -304,7 +306,7 @@ impl Sending {
         }
     }
 
-    /// What the conversation's ticket knows, if it is hot: also while the database is away.
+    /// What the hot ticket of the conversation knows. This works while the database is away.
     async fn hot_ticket<T>(
         &self,
         target: &Target,
@@ -326,7 +328,7 @@ impl Sending {
         }
     }
 
-    /// Why a send to a contact there is not yet would be refused: asked before the contact is made.
+    /// Checks whether a send to a contact that does not exist yet would be refused, before the contact is created.
     fn dry_run(&self, target: &Target, contact: ContactRef, send: Send) -> Result<(), Refusal> {
         let Target { company, channel, .. } = *target;
         let organization = self.base.organization(company)?;
@@ -339,13 +341,12 @@ impl Sending {
         let (contact, author) = (Arc::new(contact), send.author.clone());
         let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
         let ticket = open.decide(TicketId::new(0), &mut context())?;
-        // Nobody has heard from a contact there is not yet.
+        // A contact that does not exist yet has never written.
         let known = Knowledge { heard: Heard::Never, ..send.known };
         apply(Send { known, ..send }, &ticket, context()).map(drop)
     }
 
-    /// Begins to hand messages over to providers, those first that an earlier run has left. Once, before anything is
-    /// asked.
+    /// Starts to hand messages over to providers, first those left by an earlier run. Once, before any request.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -353,33 +354,33 @@ impl Sending {
         self.outboxes.begin(provider, self.tickets.clone()).await
     }
 
-    /// Begins to hand over what others have left of these companies, before they are served.
+    /// Starts to hand over what other processes have left of these companies, before they are served.
     pub(super) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
         self.outboxes.begin_left(left, of);
     }
 
-    /// What is on its way to providers, and what they have said so far; nothing before sending begins.
+    /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.
     pub fn figures(&self) -> SendingFigures {
         self.outboxes.figures()
     }
 
-    /// Begins no further attempt for a company, and waits until the log has recorded how those under way have ended.
+    /// Starts no further attempt for a company, and waits until the log has recorded the outcome of those under way.
     pub(super) async fn rest(&self, company: CompanyId) -> Result<(), Refusal> {
         self.outboxes.rest(company).await
     }
 
-    /// Drops the outboxes of a company that rests.
+    /// Drops the outboxes of a company whose sending is paused.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, contacts: _, tickets: _, outboxes } = self;
         outboxes.forget_company(company);
     }
 
-    /// Sends for a company again.
+    /// Resumes sending for a company.
     pub(super) fn go_on(&self, company: CompanyId) {
         self.outboxes.go_on(company);
     }
 
-    /// Begins no further attempt, and waits a while for those that are under way.
+    /// Starts no further attempt, and waits for those under way, with a time limit.
     pub async fn stop(&self) {
         self.outboxes.stop().await;
     }

@@ -1,5 +1,5 @@
-//! Slots of a cluster: what begins for their companies when they are opened here. What ends when they are closed is what is
-//! dropped of each company ([`Engine::forget`]).
+//! Slots of a cluster: starts the work of their companies when they are opened here. Closing them drops each of their
+//! companies ([`Engine::forget`]).
 
 use futures_util::stream::{self, TryStreamExt};
 use hotline_persistence::cluster::OfSlots;
@@ -10,13 +10,13 @@ use hotline_persistence::{CompanyId, Slot};
 use super::Engine;
 use crate::Refusal;
 
-/// Companies that are read anew at once, before their slots are opened: as many as the service's own work has connections,
-/// but for the one that hears of changes.
+/// Companies that are reloaded at once before their slots are opened: one for each housekeeping connection, except the
+/// one that listens to changes.
 const READ_AT_ONCE: usize = (HOUSEKEEPING_MAX - 1) as usize;
 
 impl Engine {
-    /// Reads what the directory holds of every company of these slots, so that it is decided by all that was answered where
-    /// they were served before: the news of it may still be on their way. Answers which those are.
+    /// Reloads the directory for every company of these slots, and returns the companies. Without it, this process could
+    /// decide by old data: the notification of a change that the last owner acknowledged may not have arrived yet.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -29,19 +29,19 @@ impl Engine {
         Ok(found)
     }
 
-    /// Serves the companies of these slots. Nobody else serves them, and what is in memory of them is nothing.
+    /// Serves the companies of these slots. No other process may serve them, and memory must hold nothing of them.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away: then they are not served.
+    /// [`Refusal::Unavailable`] when the database is away: the slots are then not served.
     pub async fn open(&self, slots: &[Slot]) -> Result<(), Refusal> {
         let Self {
-            // Begun by what is asked of them.
+            // Started on demand.
             tickets: _,
             contacts: _,
             inbound: _,
             assignment: _,
             sessions: _,
-            // By the clock, for whatever is served then.
+            // Periodic: they find the companies that are served.
             sweeper: _,
             swept: _,
             retention: _,
@@ -52,9 +52,9 @@ impl Engine {
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
         let these = OfSlots::these(slots.iter().copied());
-        // One that was made a moment ago is begun by what is asked of it.
+        // A company that the directory does not know yet is started on its first request.
         let is_known = |company: &CompanyId| base.directory.slot(*company).is_some();
-        // Above every id that an owner before has given out.
+        // Above every id that an earlier owner has assigned.
         base.store.ids.renew(base.store.housekeeper()).await?;
         let mut left = messages::outboxes(db, &these).await?;
         left.retain(|(company, _)| is_known(company));
@@ -62,7 +62,8 @@ impl Engine {
         scheduled.retain(is_known);
         let mut unfinished = campaigns::unfinished(db, &these).await?;
         unfinished.retain(|(company, _)| is_known(company));
-        // The log takes what becomes of messages that others have left, and no request comes before them.
+        // While a slot is closed but not shut, the log accepts outcomes of messages that other processes have left, and
+        // requests still wait.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         let is_here = |company| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
         sending.begin_left(left, is_here);

@@ -1,5 +1,5 @@
-//! Tickets: commands find their actor here, actors are started from the tables when they are not hot, and new tickets
-//! are opened.
+//! Tickets: finds the actor of a command's ticket, loads actors from the tables when they are not hot, and opens new
+//! tickets.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,13 +29,13 @@ use crate::tickets::{
 /// Tickets of a leaving user that are read at once.
 const RELEASED_MAX: i64 = 1000;
 
-/// Tickets that are taken from them at once: enough to share the journal's syncs.
+/// Tickets that are unassigned at once: enough to share the journal's syncs.
 const RELEASES_AT_ONCE: usize = 64;
 
 /// A channel's conversations, loaded or not.
 type ConversationsCell = Arc<OnceCell<Arc<Conversations>>>;
 
-/// Every ticket.
+/// Access to all tickets.
 pub struct Tickets {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
@@ -54,7 +54,7 @@ impl Tickets {
         Self { base, contacts, assignment, scope, conversations: DashMap::new() }
     }
 
-    /// Carries out a command on a ticket.
+    /// Executes a command on a ticket.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when the company has no such ticket, or why the command is refused.
@@ -69,7 +69,7 @@ impl Tickets {
         on_conflict(self.contacts.known(), company, attempt, nothing).await
     }
 
-    /// The same, once: the actor may just have retired.
+    /// The same in one attempt: it fails if the actor has just retired.
     pub(super) async fn attempt<C: Command>(
         &self,
         company: CompanyId,
@@ -83,7 +83,7 @@ impl Tickets {
         self.base.deliver(&self.scope.hot, &hot, what.clone()).await
     }
 
-    /// The ticket as it is: what its actor shows or says if it is hot, else read.
+    /// The ticket's current state: its published snapshot or its actor's reply if it is hot, else from the tables.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when the company has no such ticket.
@@ -98,7 +98,7 @@ impl Tickets {
         }
     }
 
-    /// The same of a ticket that is hot; none for others.
+    /// The same for a hot ticket; none for others.
     pub(super) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
         let key = (company, id);
         if let Some(shown) = self.scope.hot.look(&key, ActorStatus::look) {
@@ -111,8 +111,8 @@ impl Tickets {
         }
     }
 
-    /// On which channel a ticket is, and with whom: that never changes. Its actor is started for it, which is about to
-    /// be asked.
+    /// The channel and contact of a ticket, which never change. Starts the actor, because the ticket is about to be
+    /// used.
     pub(super) async fn parties(&self, company: CompanyId, id: TicketId) -> Result<(ChannelId, ContactId), Refusal> {
         if let Some(parties) = self.scope.hot.look(&(company, id), |life| life.shared.parties()) {
             return Ok(parties);
@@ -120,18 +120,18 @@ impl Tickets {
         self.hot(company, id).await?.life.shared.parties().ok_or(Refusal::NotFound)
     }
 
-    /// Sees to it that a ticket's actor is there for a while.
+    /// Keeps a ticket hot for a while.
     pub(super) async fn keep_hot(&self, company: CompanyId, id: TicketId) -> Result<(), Refusal> {
         if self.is_kept(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
     }
 
-    /// The same of many tickets: those that are not hot are read together.
+    /// The same for many tickets: those that are not hot are read together.
     pub(super) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) -> Result<(), Refusal> {
         let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.is_kept(company, *id)).collect();
         if cold.is_empty() {
             return Ok(());
         }
-        // As for one.
+        // Held as in `hot`.
         let _turn = self.contacts.known().looking(company).await;
         let wanted = Mutex::new(Vec::with_capacity(cold.len()));
         let read = OnceCell::new();
@@ -139,7 +139,8 @@ impl Tickets {
             let (wanted, read) = (&wanted, &read);
             async move {
                 let begin = || async move {
-                    // A ticket is read once its place is taken: nobody else changes it from there. So all take theirs first.
+                    // A ticket is read after its place in the registry is claimed: from then on nobody else starts its
+                    // actor. So all places are claimed before the one read.
                     wanted.lock().unwrap_or_else(PoisonError::into_inner).push(id);
                     tokio::task::yield_now().await;
                     let all = || async {
@@ -150,19 +151,19 @@ impl Tickets {
                     let mine = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                     match mine {
                         Some((loaded, following)) => self.start(company, loaded, following).await,
-                        // Gone, or its place was taken too late.
+                        // The ticket was deleted, or its place was claimed too late.
                         None => self.load(company, id).await,
                     }
                 };
                 self.scope.hot.get_or_start(&(company, id), begin).await
             }
         };
-        // One that is gone keeps no other from being there.
+        // A ticket that was deleted must not keep others from being loaded.
         join_all(cold.into_iter().map(start)).await;
         Ok(())
     }
 
-    /// Whether a ticket's actor is there, and will be for a while.
+    /// Whether a ticket is hot; if so, marks it as used.
     fn is_kept(&self, company: CompanyId, id: TicketId) -> bool {
         let used = |life: &ActorStatus<_>| {
             life.used();
@@ -171,7 +172,7 @@ impl Tickets {
         self.scope.hot.look(&(company, id), used).is_some()
     }
 
-    /// A ticket's actor, if it is there, makes room soon, unless somebody uses it before.
+    /// Lets a hot ticket's actor retire soon, unless it is used before.
     pub(super) fn let_go(&self, company: CompanyId, id: TicketId) {
         self.scope.hot.look(&(company, id), |life| {
             life.let_go();
@@ -192,8 +193,8 @@ impl Tickets {
         }
     }
 
-    /// Opens a ticket with its first command, once: its contact may just be changing. It happens on the thread of the
-    /// contact's slot, in one go, as an actor's command does.
+    /// Opens a ticket with its first command, in one attempt: it fails if the contact is changing. It runs on the
+    /// thread of the contact's slot without interruption, like an actor's command.
     pub(super) async fn attempt_opening<C: Command>(&self, open: Open, then: Execute<C>) -> Result<C::Reply, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
         let conversations = self.conversations(company, open.channel).await?;
@@ -201,7 +202,7 @@ impl Tickets {
         let (answer, answered) = ReplyTo::expected();
         let scope = self.scope.clone();
         let opens = move || {
-            // Nothing is begun for a caller that has gone.
+            // Skipped if the caller is gone.
             if answer.is_wanted() {
                 match scope.open(&conversations, opening) {
                     Ok((reply, durable)) => answer.give_once(durable, reply),
@@ -215,7 +216,7 @@ impl Tickets {
         self.base.answer(answered).await
     }
 
-    /// What an opening has to know, looked up before it begins.
+    /// Loads what an opening needs to know.
     async fn prepare<C: Command>(&self, mut open: Open, then: Execute<C>) -> Result<Opening<C>, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
         let version = self.contacts.known().version((company, contact));
@@ -227,11 +228,11 @@ impl Tickets {
         Ok(Opening { open, desk, greeting, version, then })
     }
 
-    /// Takes the open tickets from a user who leaves the company, or a queue. Within [`Assignment::delete_guarded`] none can come
-    /// after.
+    /// Unassigns the open tickets of a user who leaves the company, or a queue. Within [`Assignment::delete_guarded`]
+    /// no further tickets can be assigned to the user afterwards.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a ticket cannot be taken from them now; those before are.
+    /// [`Refusal::Unavailable`] when a ticket cannot be unassigned now; earlier ones stay unassigned.
     pub async fn release(
         &self,
         company: CompanyId,
@@ -253,7 +254,7 @@ impl Tickets {
         }
     }
 
-    /// Where a contact stands on a channel; none when no ticket is open and none of theirs is hot.
+    /// The slot of a contact on a channel; none when no ticket is open and none of theirs is hot.
     pub(super) async fn slot(
         &self,
         company: CompanyId,
@@ -263,7 +264,7 @@ impl Tickets {
         Ok(self.conversations(company, channel).await?.get(contact))
     }
 
-    /// A channel's conversations; read once, kept for the life of the process.
+    /// A channel's conversations; loaded once, and cached until the company is dropped from memory.
     async fn conversations(&self, company: CompanyId, channel: ChannelId) -> Result<Arc<Conversations>, Refusal> {
         let cell = match self.conversations.get(&(company, channel)) {
             Some(cell) => cell.clone(),
@@ -283,7 +284,8 @@ impl Tickets {
         if let Some(hot) = self.scope.hot.get(&key) {
             return Ok(hot);
         }
-        // Held until the actor is registered: a change of its contact reaches it, or it reads the changed row.
+        // Held until the actor is registered. So a change of its contact reaches the actor, or the actor reads the
+        // changed row.
         let _turn = self.contacts.known().looking(company).await;
         self.scope.hot.get_or_start(&key, || self.load(company, id)).await
     }
@@ -293,7 +295,7 @@ impl Tickets {
         self.start(company, loaded, following).await
     }
 
-    /// Reads what actors of these tickets begin with.
+    /// Loads the initial state of these tickets' actors.
     async fn read(
         &self,
         company: CompanyId,
@@ -327,7 +329,7 @@ impl Tickets {
         Ok(TicketActor::start_with(&self.scope, conversations, ticket))
     }
 
-    /// Ends the actors of a company's tickets, and drops what is known of who talks in which.
+    /// Ends the actors of a company's tickets, and drops its channels' conversations.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, assignment: _, scope, conversations } = self;
         let TicketScope { base: _, contacts: _, desks: _, outboxes: _, inboxes: _, hot } = &**scope;

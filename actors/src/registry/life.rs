@@ -1,4 +1,4 @@
-//! A hot actor, and the signs of life by which it is known whether it is needed.
+//! A hot actor and its status, which tells whether the actor is still needed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -11,9 +11,9 @@ use super::Registered;
 
 /// A hot actor.
 pub struct ActorHandle<A: Registered> {
-    /// Where it takes its messages.
+    /// Its mailbox.
     pub addr: Addr<A>,
-    /// What others may know of it without asking.
+    /// Its status, which can be read without a message to it.
     pub life: Arc<ActorStatus<A::Shared>>,
 }
 
@@ -23,16 +23,16 @@ impl<A: Registered> Clone for ActorHandle<A> {
     }
 }
 
-/// The signs of life of one actor.
+/// The status of one actor.
 #[derive(Debug)]
 pub struct ActorStatus<O = ()> {
     started: Instant,
-    /// Seconds after `started` when it was last asked something.
+    /// Seconds from `started` to the last use.
     used_s: AtomicU32,
     last_seq: AtomicU64,
-    /// Nobody is expected to ask it anything.
+    /// No further use is expected soon.
     is_let_go: AtomicBool,
-    /// What others may read of it without asking.
+    /// State that can be read without a message to the actor.
     pub shared: O,
 }
 
@@ -49,7 +49,7 @@ impl<O: Default> Default for ActorStatus<O> {
 }
 
 impl<O> ActorStatus<O> {
-    /// Notes a use.
+    /// Records a use.
     pub fn used(&self) {
         let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX);
         self.used_s.store(seconds, Ordering::Relaxed);
@@ -58,12 +58,12 @@ impl<O> ActorStatus<O> {
         }
     }
 
-    /// Notes that it may make room before it has long been idle: whoever used it last expects nobody after.
+    /// Lets the actor retire early: its last user expects no further use soon.
     pub fn let_go(&self) {
         self.is_let_go.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody has used it since it was let go.
+    /// Whether it was not used since [`ActorStatus::let_go`].
     pub fn is_let_go(&self) -> bool {
         self.is_let_go.load(Ordering::Relaxed)
     }
@@ -73,18 +73,18 @@ impl<O> ActorStatus<O> {
         self.idle_s_at(Instant::now())
     }
 
-    /// Seconds from the last use to this moment: who asks many of them looks at the clock once.
+    /// Seconds from the last use to this moment: callers that check many actors read the clock once.
     pub fn idle_s_at(&self, now: Instant) -> u64 {
         let lived_s = now.saturating_duration_since(self.started).as_secs();
         lived_s.saturating_sub(u64::from(self.used_s.load(Ordering::Relaxed)))
     }
 
-    /// Notes the actor's newest entry in the log.
+    /// Records the actor's newest entry in the log.
     pub fn appended(&self, seq: Seq) {
         self.last_seq.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// The actor's newest entry in the log; 0 when it has made none.
+    /// The actor's newest entry in the log; 0 when it has none.
     pub fn last_seq(&self) -> Seq {
         self.last_seq.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! Which actors are hot: found by key, started once per key, removed when they retire.
+//! The registry of hot actors: found by key, started once per key, removed when they retire.
 
 mod life;
 #[cfg(test)]
@@ -18,13 +18,13 @@ use crate::Refusal;
 use crate::answers::{Outcome, ReplyTo};
 use crate::map::IdMap;
 
-/// Parts of a registry that are locked one at a time. Whoever looks through all actors holds up those who start one in
-/// the same part, for as long as that part takes.
+/// Number of shards, which are locked one at a time. A scan of all actors blocks the start of actors in a shard only
+/// while it scans that shard.
 const SHARDS: usize = 64;
 
-/// An actor that is found by a key.
+/// An actor with a key.
 pub trait Registered: Actor {
-    /// What others may read of it without asking.
+    /// State that can be read without a message to the actor.
     type Shared: Default + Send + Sync + 'static;
 }
 
@@ -34,9 +34,9 @@ pub struct Registry<K, A: Registered> {
     waiting: Waiting,
 }
 
-/// What is under a key.
+/// The entry of a key.
 enum Registration<A: Registered> {
-    /// Everybody who asks waits for one load.
+    /// All callers wait for one load.
     Starting(Arc<OnceCell<ActorHandle<A>>>),
     Hot(ActorHandle<A>),
 }
@@ -54,16 +54,16 @@ impl<A: Registered> Registration<A> {
     }
 }
 
-/// How many are hot, and how busy they are.
+/// The number of hot actors, and their load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Population {
     /// Actors in memory.
     pub hot: usize,
-    /// Commands that were sent and that no actor has taken yet.
+    /// Commands that were sent and not yet taken by an actor.
     pub waiting: usize,
 }
 
-/// Counts by how often it was cloned: each command on its way holds one clone, whatever becomes of it.
+/// Counts commands under way by clones of an `Arc`: each command holds one, however it ends.
 #[derive(Clone, Default)]
 struct Waiting(Arc<()>);
 
@@ -73,17 +73,17 @@ impl Waiting {
     }
 }
 
-/// A command on its way, and where its answer goes. It counts as waiting until its actor takes it, or it is thrown
-/// away with the actor's mailbox.
+/// A command and its reply channel. It counts as waiting until its actor takes it, or until it is dropped with the
+/// actor's mailbox.
 pub struct Envelope<M: Request> {
     message: M,
     answer: ReplyTo<M::Reply>,
     _waiting: Waiting,
 }
 
-/// A message that is answered with a reply or a refusal.
+/// A message whose result is a reply or a refusal.
 pub trait Request: Message<Result = Result<Self::Reply, Refusal>> + Send + 'static {
-    /// What its caller is answered.
+    /// The reply to the caller.
     type Reply: Send + 'static;
 }
 
@@ -95,13 +95,13 @@ where
     type Reply = R;
 }
 
-/// The answer goes its own way.
+/// The reply is sent through [`ReplyTo`], so the message itself has no result.
 impl<M: Request> Message for Envelope<M> {
     type Result = ();
 }
 
 impl<M: Request> Envelope<M> {
-    /// The command, which waits no longer, unless its caller has gone: then nothing is begun.
+    /// Takes the command, which then no longer counts as waiting. None if its caller is gone: it is then skipped.
     pub(crate) fn taken(self) -> Option<(M, ReplyTo<M::Reply>)> {
         self.answer.is_wanted().then_some((self.message, self.answer))
     }
@@ -120,13 +120,13 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         self.with(key, ActorHandle::clone)
     }
 
-    /// What `look` makes of the actor's signs of life, if it is hot. It must not wait: nobody else finds the actors near
-    /// this one meanwhile, nor starts them.
+    /// The result of `look` on the actor's status, if it is hot. `look` must not block, because it holds the lock of
+    /// the actor's shard.
     pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&ActorStatus<A::Shared>) -> Option<R>) -> Option<R> {
         look(&self.actors.get(key)?.hot()?.life)
     }
 
-    /// What `with` makes of the actor, if it is hot and alive. It must not wait either.
+    /// The result of `with` on the actor, if it is hot and alive. `with` must not block either.
     fn with<R>(&self, key: &K, with: impl FnOnce(&ActorHandle<A>) -> R) -> Option<R> {
         let dead = {
             let place = self.actors.get(key)?;
@@ -136,12 +136,12 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             }
             hot.life.clone()
         };
-        // It died of a panic outside a command: nobody may be sent there any more.
+        // The actor ended by a panic outside a command: no message may be sent to it any more.
         self.remove(key, &dead);
         None
     }
 
-    /// Lays a command into the actor's mailbox, if it is hot and has room: the answer comes where this tells.
+    /// Puts a command into the actor's mailbox, if it is hot and has room; returns the receiver of the reply.
     pub(crate) fn post<M>(&self, key: &K, command: impl FnOnce() -> M) -> Option<Receiver<Outcome<M::Reply>>>
     where
         M: Request,
@@ -154,10 +154,10 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         })?
     }
 
-    /// The actor, started with `load` if it is not hot. However many ask at once, one load runs.
+    /// The actor, started with `load` if it is not hot. Concurrent callers share one load.
     ///
     /// # Errors
-    /// Whatever `load` says; nothing is kept of it, and the next one to ask tries anew.
+    /// The error of `load`; it is not cached, and the next caller tries again.
     pub async fn get_or_start<F>(&self, key: &K, load: impl Fn() -> F) -> Result<ActorHandle<A>, Refusal>
     where
         F: Future<Output = Result<ActorHandle<A>, Refusal>>,
@@ -173,10 +173,10 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             };
             match cell.get_or_try_init(&load).await {
                 Ok(hot) if self.has_started(key, &cell, hot) => return Ok(hot.clone()),
-                // It was taken out while it started, and nobody finds it: the next one starts in its place.
+                // The actor was taken out while it started, so that nobody can find it: start another one in its place.
                 Ok(_) => {}
                 // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
-                // one waits for this cell it stays, or two actors could start under one key.
+                // caller waits for this cell the entry stays, because otherwise two actors could start under one key.
                 Err(refusal) => {
                     self.actors.remove_if(key, |_, place| {
                         place.is_starting(&cell) && !cell.initialized() && Arc::strong_count(&cell) == 2
@@ -187,24 +187,24 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         }
     }
 
-    /// Puts an actor in the place it was started for, unless it is there by now; false when the place is gone.
+    /// Replaces the starting entry by its actor, unless that is done already; false when the entry is gone.
     fn has_started(&self, key: &K, cell: &Arc<OnceCell<ActorHandle<A>>>, hot: &ActorHandle<A>) -> bool {
         let Some(mut place) = self.actors.get_mut(key) else { return false };
-        // The cell has served; it is larger than what it holds.
+        // The cell is no longer needed, and larger than its contents.
         if place.is_starting(cell) {
             *place = Registration::Hot(hot.clone());
         }
         place.hot().is_some_and(|found| Arc::ptr_eq(&found.life, &hot.life))
     }
 
-    /// Takes out every actor whose key `which` picks; one that is being started is waited for.
+    /// Removes every actor whose key `which` selects; one that is being started is waited for.
     pub(crate) async fn take_out(&self, which: impl Fn(&K) -> bool) -> Vec<ActorHandle<A>> {
         let picked: Vec<K> = self.actors.iter().map(|entry| entry.key().clone()).filter(|key| which(key)).collect();
         let mut taken = Vec::with_capacity(picked.len());
         for key in picked {
             match self.actors.remove(&key) {
                 Some((_, Registration::Hot(hot))) => taken.push(hot),
-                // Who started it finds its place gone.
+                // The caller that started it finds its entry gone.
                 Some((_, Registration::Starting(cell))) => {
                     taken.extend(cell.get_or_try_init(|| async { Err::<_, ()>(()) }).await.ok().cloned());
                 }
@@ -214,39 +214,39 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         taken
     }
 
-    /// Puts a new actor under a key nobody has had.
+    /// Registers a new actor under a key that was never used.
     pub fn insert(&self, key: K, hot: ActorHandle<A>) {
         self.actors.insert(key, Registration::Hot(hot));
     }
 
-    /// Removes the actor with these signs of life, and not its successor.
+    /// Removes the actor with this status, but not its successor.
     pub fn remove(&self, key: &K, life: &Arc<ActorStatus<A::Shared>>) {
         self.actors.remove_if(key, |_, place| place.hot().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
     }
 
-    /// Every hot actor that `wanted` picks by its signs of life.
+    /// Every hot actor whose status `wanted` selects.
     pub fn select(&self, wanted: impl Fn(&ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
         let hot = |place: &Registration<A>| place.hot().filter(|hot| wanted(&hot.life)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
 
-    /// The command as it is sent to one of these actors, and its answer.
+    /// Wraps a command for one of these actors, and returns the receiver of its reply.
     pub(crate) fn counted<M: Request>(&self, message: M) -> (Envelope<M>, Receiver<Outcome<M::Reply>>) {
         let (answer, answered) = ReplyTo::expected();
         (Envelope { message, answer, _waiting: self.waiting.clone() }, answered)
     }
 
-    /// How many there are and how busy they are, about now.
+    /// The approximate number of actors, and their load.
     pub fn population(&self) -> Population {
         Population { hot: self.len(), waiting: self.waiting.count() }
     }
 
-    /// Hot actors.
+    /// The number of hot actors.
     pub fn len(&self) -> usize {
         self.actors.len()
     }
 
-    /// Whether none is hot.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.actors.is_empty()
     }

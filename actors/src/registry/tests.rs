@@ -4,7 +4,7 @@ use actix::{Context, Handler};
 
 use super::*;
 
-/// Stands still at the first command until it is let go.
+/// Blocks at the first command until released.
 struct Stuck(std::sync::mpsc::Receiver<()>);
 
 impl Actor for Stuck {
@@ -44,7 +44,7 @@ async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     };
-    // The first is taken; those after it are sent, and two of their callers go away.
+    // The first is taken; the others are sent, and two of their callers are cancelled.
     let send = || {
         let (work, answered) = registry.counted(Work);
         let sent = stuck.send(work);
@@ -60,11 +60,11 @@ async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
     for gone in &others[3..] {
         gone.abort();
     }
-    // What lies in the mailbox already stays there until the actor comes to it.
+    // Commands in the mailbox stay there until the actor takes them.
     drop(go);
     settle(0).await;
     assert!(matches!(first.await, Ok(Some(Ok(())))));
-    // And an actor that has ended leaves nothing behind.
+    // An actor that has ended leaves nothing behind.
     arbiter.stop();
     assert!(arbiter.join().is_ok());
     drop(send().await);
@@ -94,7 +94,7 @@ async fn however_many_ask_one_load_runs_and_a_failed_one_leaves_nothing() {
     let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
     assert!(Arc::ptr_eq(&first.life, &second.life) && loads.load(Ordering::Relaxed) == 1);
     assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Registration::Hot(_))));
-    // A successor is not removed for the one before it.
+    // Removing an earlier actor does not remove its successor.
     registry.remove(&7, &hot().life);
     assert_eq!(registry.len(), 1);
     registry.remove(&7, &first.life);

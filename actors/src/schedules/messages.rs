@@ -1,4 +1,4 @@
-//! What a company's dispatcher is asked.
+//! The messages to a company's dispatcher.
 
 use std::sync::Arc;
 
@@ -11,44 +11,44 @@ use hotline_persistence::{ChannelId, ContactId, QueueId, ScheduleId};
 use crate::Refusal;
 use crate::tickets::{AttachedChanges, Author};
 
-/// A scheduled message, with whom it is for.
+/// A scheduled message, with its recipient.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     /// The message.
     pub row: Arc<ScheduleRow>,
-    /// Whom it is for; none who is gone.
+    /// The recipient; none if the contact was deleted.
     pub contact: Option<Arc<ContactRef>>,
 }
 
 /// A message to be scheduled.
 #[derive(Clone, Debug)]
 pub struct NewSchedule {
-    /// Whom it is for.
+    /// The recipient.
     pub contact: Arc<ContactRef>,
-    /// Over which channel.
+    /// The channel.
     pub channel: ChannelId,
-    /// What it says.
+    /// The text.
     pub body: String,
-    /// Where its ticket goes then.
+    /// The queue that its ticket moves to when it is sent.
     pub queue: Option<QueueId>,
-    /// When.
+    /// The time to send it.
     pub send_at: DateTime<Utc>,
     /// Who schedules it.
     pub author: Author,
 }
 
-/// What changes of a scheduled message.
+/// Changes to a scheduled message.
 #[derive(Clone, Debug, Default)]
 pub struct ScheduleChanges {
-    /// Whom it is for.
+    /// The recipient.
     pub contact: Option<ContactId>,
-    /// Over which channel.
+    /// The channel.
     pub channel: Option<ChannelId>,
-    /// What it says.
+    /// The text.
     pub body: Option<String>,
-    /// Where its ticket goes then.
+    /// The queue that its ticket moves to when it is sent.
     pub queue: Option<Option<QueueId>>,
-    /// When.
+    /// The time to send it.
     pub send_at: Option<DateTime<Utc>>,
 }
 
@@ -60,23 +60,23 @@ pub(crate) struct CreateSchedule {
     pub(crate) attached: Option<AttachedChanges<Scheduled>>,
 }
 
-/// Changes one that is pending.
+/// Changes a pending message.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<Scheduled, Refusal>")]
 pub(crate) struct UpdateSchedule {
     pub(crate) id: ScheduleId,
     pub(crate) changes: ScheduleChanges,
-    /// Whom it is for then, as it was looked up; [`Refusal::Gone`] when that has changed meanwhile.
+    /// The recipient after the change, as the caller looked it up; [`Refusal::Gone`] when it has changed meanwhile.
     pub(crate) contact: (ContactId, Option<Arc<ContactRef>>),
     pub(crate) attached: Option<AttachedChanges<Scheduled>>,
 }
 
-/// Calls one off.
+/// Cancels a pending message.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct CancelSchedule(pub(crate) ScheduleId);
 
-/// Asks for one as it is.
+/// Reads a message.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<Arc<ScheduleRow>, Refusal>")]
 pub(crate) struct LookAtSchedule(pub(crate) ScheduleId);

@@ -1,5 +1,5 @@
-//! Scheduled messages. One actor for each company that has any, [`ScheduleDispatcher`], decides of each of them whether
-//! it leaves now or is changed or canceled; `agenda/` is what it knows, without a clock and without I/O.
+//! Scheduled messages. One actor for each company that has any, [`ScheduleDispatcher`], serializes sending, changing
+//! and canceling them. `agenda/` is its state in memory, without clock or I/O.
 
 mod agenda;
 mod dispatcher;

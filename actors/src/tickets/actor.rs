@@ -1,4 +1,4 @@
-//! The actor of one ticket: the only one who changes it.
+//! The actor of one ticket. Only this actor changes the ticket.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::conversations::Conversations;
 use crate::distribution::{Desks, holder};
 use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
 
-/// Messages that wait for one ticket before its senders have to wait themselves: more than one conversation ever
-/// sees, and little enough that a stuck one is felt at the door.
+/// Capacity of the mailbox; senders wait when it is full. It exceeds what one conversation ever queues, and is small
+/// enough that callers soon notice a stuck actor.
 const MAILBOX: usize = 256;
 
-/// What the actors of tickets share, and which of them are hot.
+/// State shared by the ticket actors, and the registry of hot tickets.
 pub(crate) struct TicketScope {
     pub(crate) base: Arc<Base>,
     pub(crate) contacts: Arc<KnownContacts>,
@@ -37,7 +37,7 @@ pub(crate) struct TicketScope {
 }
 
 impl TicketScope {
-    /// What a decision of this moment looks at.
+    /// The context of a decision made at `now`.
     pub(super) fn context<'a>(&'a self, organization: &'a Organization, now: DateTime<Utc>) -> Context<'a> {
         let mut cx = Context::new(now, organization, &self.base.store.ids);
         cx.window = self.base.options.conversation_window;
@@ -49,13 +49,13 @@ impl TicketScope {
 pub struct TicketActor {
     scope: Arc<TicketScope>,
     conversations: Arc<Conversations>,
-    /// Never changed in place: readers keep the version they got.
+    /// Never changed in place: readers retain the version they got.
     ticket: Arc<Ticket>,
     life: Arc<ActorStatus<PublishedSnapshot>>,
     retired: bool,
-    /// Where those who change the contact find this ticket.
+    /// Registers this ticket under its contact, so that changes of the contact reach it.
     _listing: RegistrationGuard,
-    /// Dropped with the actor, after everything else of it, for who waits for its end.
+    /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
     gone: Option<oneshot::Sender<()>>,
 }
 
@@ -67,7 +67,7 @@ impl Actor for TicketActor {
     }
 }
 
-/// However it ends, also of a panic: nobody may be shown what it can no longer change.
+/// Withdraws the snapshot however the actor ends, a panic included: readers must not see a ticket without an actor.
 impl Drop for TicketActor {
     fn drop(&mut self) {
         self.life.shared.hide();
@@ -78,15 +78,15 @@ impl Registered for TicketActor {
     type Shared = PublishedSnapshot;
 }
 
-/// Changes that become durable together with a command's, made from its reply: the caller's own record of it.
+/// Additional changes for the same log entry, built from the command's reply: the caller's own record of the answer.
 pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
 
-/// Asks a ticket's actor to carry out a command, and to answer once it is durable. What waits in the mailbox is an
-/// [`Envelope`] with this in it.
+/// Asks a ticket's actor to execute a command and to reply once the entry is durable. The mailbox receives it inside an
+/// [`Envelope`].
 pub struct Execute<C: Command> {
-    /// What to do.
+    /// The command.
     pub command: C,
-    /// What becomes durable with it.
+    /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<C::Reply>>,
 }
 
@@ -106,38 +106,39 @@ impl<C: Command> Message for Execute<C> {
     type Result = Result<C::Reply, Refusal>;
 }
 
-/// Asks for the ticket as it is.
+/// Reads the ticket's current state.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<Arc<Ticket>, Refusal>")]
 pub(crate) struct Look;
 
-/// Asks the actor to make room, if it still has nothing to do.
+/// Asks the actor to retire if it is still idle.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Retire {
-    /// Seconds without use that make it idle.
+    /// Seconds without use after which the actor counts as idle.
     pub idle_s: u64,
 }
 
-/// The contact has changed: what is shown of it from now on. The ticket itself stays as it is.
+/// The contact has changed: replaces the copy of it that readers see. The ticket's row does not change.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct ContactIs(pub(crate) Arc<ContactRef>);
 
-/// The ticket is gone, or may be: nothing is left to be changed, or whoever comes next reads it anew.
+/// The ticket has been deleted, or may have been. The actor retires, and the next caller loads the ticket from the
+/// tables.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct TicketGone;
 
-/// Memory drops the ticket's company: the actor makes room at once.
+/// The ticket's company is being dropped from memory: the actor retires at once.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Dismiss {
-    /// Dropped once the actor has gone.
+    /// Dropped once the actor has ended.
     pub(crate) gone: oneshot::Sender<()>,
 }
 
-/// The only place a ticket changes: reserve, decide, append, and answer when durable.
+/// The only place where a ticket changes: reserve, decide, append, and reply when durable.
 impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
     type Result = ();
 
@@ -149,7 +150,7 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
             Err(refusal) if !refusal.tells_of_the_ticket() => return answer.give(Err(refusal)),
             Err(refusal) => Err(refusal),
         };
-        // Nothing of its own to wait for, but what it saw must be durable before anyone hears of it.
+        // There is no entry of its own to wait for, but the state it read must be durable before the caller sees it.
         answer.give_after(&self.scope.base.store.log, self.life.last_seq(), outcome);
     }
 }
@@ -165,7 +166,7 @@ impl Handler<Envelope<Look>> for TicketActor {
         self.life.used();
         let log = &self.scope.base.store.log;
         if log.durable() >= self.life.last_seq() {
-            // Until it changes, nobody else has to ask.
+            // Published, so that later readers need no message to the actor until the ticket changes.
             self.life.shared.show(&self.ticket);
         }
         answer.give_after(log, self.life.last_seq(), Ok(self.ticket.clone()));
@@ -244,8 +245,8 @@ impl TicketActor {
             return Err(Refusal::Gone);
         }
         self.life.used();
-        // A panic is a defect of one command: its caller hears of it, the actor goes, and the next call finds one
-        // rebuilt from what is durable.
+        // A panic is a defect of one command: its caller gets `Refusal::Defect`, the actor retires, and the next call
+        // starts one from durable state.
         match catch_unwind(AssertUnwindSafe(|| self.carry_out(what))) {
             Ok(outcome) => outcome,
             Err(panic) => {
@@ -258,7 +259,8 @@ impl TicketActor {
     fn carry_out<C: Command>(&mut self, what: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
-        // Nothing waits between this check and the entry in the log: who marks a contact waits for the actors' threads.
+        // Nothing awaits between this check and the append. Whoever marks a contact then waits for the actors' threads,
+        // so no decision passes the mark.
         if !C::ONLY_LOOKS && self.scope.contacts.leaving.is_marked((self.ticket.row.company_id, contact)) {
             return Err(Refusal::ContactLeaving(contact));
         }
@@ -296,7 +298,7 @@ impl TicketActor {
         }
         let named = channels::named(&changes);
         let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);
-        // Before anyone can hear of the change: who hears of it and looks must not be shown what was before.
+        // Withdrawn before the append: a reader who learns of the change must not see the previous state.
         self.life.shared.hide();
         let (seq, durable) = place.append(changes)?;
         let has_moved = holder(&self.ticket) != holder(&ticket);
@@ -305,13 +307,13 @@ impl TicketActor {
         if has_moved {
             self.scope.desks.assigned(&self.ticket);
         }
-        // In the order of the log: the next decision on this ticket comes after.
+        // In log order: the next decision on this ticket runs after this one.
         self.scope.outboxes.put(seq, outgoing);
         self.scope.inboxes.named((self.ticket.row.company_id, self.ticket.row.channel_id), named);
         Ok((reply, Some(durable)))
     }
 
-    /// Leaves the registry; later callers are sent to the successor.
+    /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
         self.retired = true;
         self.life.shared.hide();

@@ -1,9 +1,9 @@
-//! What a sender wants to follow a message.
+//! Follow-up actions that a sender requests with a message.
 
 use hotline_persistence::{QueueId, WrapupTypeId};
 use serde::{Deserialize, Serialize};
 
-/// What follows once the channel has taken a message: transfer, then close.
+/// Executed once the channel has accepted the message: transfer, then close.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterSend {
@@ -13,10 +13,10 @@ pub struct AfterSend {
     /// Closes the ticket.
     #[serde(default)]
     pub close_ticket: bool,
-    /// What came of it.
+    /// The wrap-up type of the closed ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrapup_type_id: Option<WrapupTypeId>,
-    /// In the agent's words.
+    /// The wrap-up note, in the agent's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrapup_note: Option<String>,
 }

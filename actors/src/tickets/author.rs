@@ -1,16 +1,16 @@
-//! Who asks for a change of a ticket.
+//! The author of a change to a ticket.
 
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{TokenId, UserId};
 
-/// Who asked for a change.
+/// The author of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Author {
-    /// The person, where there was one.
+    /// The user, if a person made the change.
     pub user: Option<(UserId, String)>,
-    /// The token of the integration that asked.
+    /// The token of the integration that made the request.
     pub integration: Option<TokenId>,
-    /// By which way it came.
+    /// The source of the change.
     pub source: Source,
 }
 
@@ -20,6 +20,6 @@ impl Author {
     /// The contact.
     pub const CONTACT: Self = Self { user: None, integration: None, source: Source::Contact };
 
-    /// Nobody: it follows of itself from what is set up.
+    /// No person: an automation that the company has configured.
     pub const AUTOMATION: Self = Self { user: None, integration: None, source: Source::Automation };
 }

@@ -13,69 +13,70 @@ use super::{Author, Heard, Ticket};
 use crate::Refusal;
 use crate::variables::ContactValues;
 
-/// One thing that can be asked of one ticket. Knows no actor and does no I/O.
+/// One operation on one ticket. It knows no actor and does no I/O.
 pub trait Command: Clone + Send + Sync + 'static {
-    /// What the caller is answered.
+    /// The reply to the caller.
     type Reply: Send + 'static;
 
-    /// Whether this command only looks: it then needs no place in the log, and is served when that is full.
+    /// Whether this command only reads. It then needs no place in the log, and works while the log is full.
     const ONLY_LOOKS: bool = false;
 
-    /// Whether this command would open the ticket if it is closed: the contact's slot is locked for it then.
+    /// Whether this command opens the ticket if it is closed. The contact's slot is then locked for it.
     fn opens(&self) -> bool {
         false
     }
 
-    /// Whether a ticket that is opened for it is closed again in the same decision: nobody is to take care of it.
+    /// Whether a ticket opened for this command is closed again in the same decision, because nobody is to handle it.
     fn keeps_closed(&self) -> bool {
         false
     }
 
-    /// What it has to know of its contact that the ticket may not know. It is looked up before the ticket is asked.
+    /// What the command must know of its contact that the ticket may lack. The engine loads it before it sends the
+    /// command.
     fn needs(&self, _channel: ChannelType) -> Needs {
         Needs::default()
     }
 
-    /// What was found.
+    /// Receives what was loaded.
     fn learn(&mut self, _knowledge: Knowledge) {}
 
-    /// Carries the command out on `ticket`, and records in `cx` what is to be journaled. After an `Err` the ticket
-    /// is thrown away.
+    /// Applies the command to `ticket`, and records in `cx` the changes to journal. After an `Err` the ticket is
+    /// discarded.
     ///
     /// # Errors
     /// Why the command is refused.
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Self::Reply, Refusal>;
 }
 
-/// What a command has to know of its contact that the ticket may not know.
+/// What a command must know of its contact that the ticket may lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Whether a channel without phone reaches them.
+    /// Whether a channel without phone numbers can reach the contact.
     pub reachable: bool,
-    /// When they last wrote on the channel.
+    /// When the contact last wrote on the channel.
     pub last_inbound: bool,
-    /// What they have for variables.
+    /// The contact's values of variables.
     pub values: bool,
 }
 
-/// What was found of what a command has to know.
+/// The loaded values that [`Needs`] asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
-    /// Whether a channel without phone is known to reach them.
+    /// Whether a channel without phone numbers is known to reach the contact.
     pub reachable: bool,
-    /// When they last wrote on the channel.
+    /// When the contact last wrote on the channel.
     pub heard: Heard,
-    /// What they have for variables.
+    /// The contact's values of variables.
     pub values: ContactValues,
 }
 
-/// What a decision may look at, and where it records what it changed.
+/// The inputs of a decision, and the changes it records.
 pub struct Context<'a> {
     /// The time of the decision.
     pub now: DateTime<Utc>,
     /// The company's directory.
     pub organization: &'a Organization,
-    /// How long after the contact's last message a phone channel takes anything but templates; none: always.
+    /// How long after the contact's last message a phone channel accepts anything but templates; none: without limit.
     pub window: Option<TimeDelta>,
     /// Another open ticket of this contact and channel, for commands that would open one.
     pub open_elsewhere: Option<TicketId>,
@@ -90,7 +91,7 @@ impl<'a> Context<'a> {
         Self { now, organization, window: None, open_elsewhere: None, ids, changes: Vec::new(), touched: false }
     }
 
-    /// What was recorded, with the ticket's row first if it changed: events and messages refer to it.
+    /// The recorded changes. The ticket's row comes first if it changed, because events and messages refer to it.
     pub(crate) fn into_changes(mut self, ticket: &Ticket) -> Vec<Change> {
         if self.touched {
             self.changes.insert(0, Change::Ticket(ticket.row.clone()));
@@ -98,7 +99,7 @@ impl<'a> Context<'a> {
         self.changes
     }
 
-    /// Notes that the ticket's row has changed.
+    /// Marks the ticket's row as changed.
     pub fn touch(&mut self, ticket: &mut Ticket) {
         ticket.row.updated_at = self.now;
         self.touched = true;
@@ -182,20 +183,20 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A command that was carried out.
+/// The result of a command.
 pub struct Decided<R> {
-    /// What the caller is answered.
+    /// The reply to the caller.
     pub reply: R,
-    /// The ticket as it now is.
+    /// The ticket after the command.
     pub ticket: Ticket,
-    /// What is to be journaled; nothing when the command changed nothing.
+    /// The changes to journal; empty when the command changed nothing.
     pub changes: Vec<Change>,
 }
 
-/// Carries a command out on a copy of the ticket.
+/// Applies a command to a copy of the ticket.
 ///
 /// # Errors
-/// Why the command is refused; the ticket is as it was.
+/// Why the command is refused; the ticket is unchanged.
 pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Result<Decided<C::Reply>, Refusal> {
     let mut ticket = ticket.clone();
     let reply = command.decide(&mut ticket, &mut cx)?;

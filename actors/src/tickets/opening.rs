@@ -1,5 +1,5 @@
-//! How a ticket begins: with its first command, in one entry of the log, under the lock of its contact's slot. A message
-//! never lacks its ticket, and a ticket opened by a message never lacks the message.
+//! Opens a ticket together with its first command: in one entry of the log, under the lock of its contact's slot. So a
+//! message never exists without its ticket, and a ticket opened by a message never exists without that message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::clock::now;
 use crate::conversations::Conversations;
 use crate::distribution::{Assigner, Choice};
 
-/// A ticket to be opened, and what happens in it first.
+/// A ticket to be opened, and its first command.
 pub(crate) struct Opening<C: Command> {
     /// The ticket.
     pub(crate) open: Open,
-    /// Who gives it an agent, if its queue does.
+    /// The assigner, if the queue distributes its tickets.
     pub(crate) desk: Option<Arc<Assigner>>,
-    /// What is written to a contact who opens it.
+    /// The greeting for a contact who opens the ticket.
     pub(crate) greeting: Option<Send>,
-    /// The version of what is known of its contact.
+    /// The version of the contact that the caller has read.
     pub(crate) version: u64,
-    /// What happens in it first.
+    /// The first command.
     pub(crate) then: Execute<C>,
 }
 
-/// An opening that is decided, and not in the log yet.
+/// An opening that is decided but not yet appended to the log.
 struct Opened<R> {
     reply: R,
     ticket: Ticket,
@@ -42,7 +42,7 @@ impl<C: Command> Opening<C> {
         (self.open.company, self.open.contact.id)
     }
 
-    /// Decides the ticket, what happens in it first, and the greeting.
+    /// Decides the ticket, its first command, and the greeting.
     fn decide(
         self,
         scope: &TicketScope,
@@ -57,7 +57,7 @@ impl<C: Command> Opening<C> {
         let mut entry = cx.into_changes(&ticket);
         let Decided { reply, mut ticket, changes } = apply(then.command, &ticket, scope.context(organization, now))?;
         entry.extend(changes);
-        // A greeting that cannot be sent is no reason not to listen.
+        // A greeting that cannot be sent does not refuse the contact's message.
         let greeted = greeting.and_then(|greeting| apply(greeting, &ticket, scope.context(organization, now)).ok());
         if let Some(greeted) = greeted {
             entry.extend(greeted.changes);
@@ -71,7 +71,7 @@ impl<C: Command> Opening<C> {
 }
 
 impl TicketScope {
-    /// Opens a ticket. A panic is a defect of this opening alone: nothing is left half done.
+    /// Opens a ticket. A panic is a defect of this opening alone, and leaves nothing half done.
     pub(crate) fn open<C: Command>(
         self: &Arc<Self>,
         conversations: &Arc<Conversations>,
@@ -104,7 +104,7 @@ impl TicketScope {
             }
             self.outboxes.put(seq, outgoing);
             let (id, is_closed) = (ticket.row.id, ticket.is_closed());
-            // The actor is there before anyone can learn of the ticket: nobody looks for it in the tables yet.
+            // The actor is registered before anyone can learn of the ticket: the tables may not have its row yet.
             let hot = TicketActor::start_with(self, conversations.clone(), ticket);
             hot.life.appended(seq);
             self.hot.insert((company, id), hot);
@@ -116,7 +116,7 @@ impl TicketScope {
         Ok(outcome)
     }
 
-    /// No ticket of the contact's is open on the channel, and the contact is still what the opening was told.
+    /// Checks that the contact has no open ticket on the channel and has not changed since the caller read it.
     fn check_free<C: Command>(&self, opening: &Opening<C>, taken_by: Option<TicketId>) -> Result<(), Refusal> {
         let contact = opening.contact();
         if self.contacts.leaving.is_marked(contact) || self.contacts.version(contact) != opening.version {

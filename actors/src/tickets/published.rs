@@ -1,5 +1,5 @@
-//! A ticket that can be read without asking its actor: most reads of a conversation find it unchanged since
-//! the last one, and then cost neither a place in its mailbox nor a change of threads.
+//! The published snapshot of a ticket, which is read without a message to its actor. Most reads of a conversation find
+//! it unchanged since the last read; they then need no place in the mailbox and no switch of threads.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -8,21 +8,21 @@ use hotline_persistence::{ChannelId, ContactId};
 use super::Ticket;
 use crate::registry::ActorStatus;
 
-/// What the actor shows. It hides it before it changes, and shows it again, once the change is durable, to the next who
-/// asks.
+/// The published state of an actor. The actor withdraws it before a change. Once the change is durable, the next read
+/// that reaches the actor publishes it again.
 #[derive(Debug, Default)]
 pub struct PublishedSnapshot {
     view: Mutex<View>,
-    /// On which channel it is, and with whom: that never changes.
+    /// The ticket's channel and contact, which never change.
     parties: OnceLock<(ChannelId, ContactId)>,
 }
 
 #[derive(Debug, Default)]
 struct View {
     ticket: Option<Arc<Ticket>>,
-    /// Nobody has looked since its answer was forgotten.
+    /// There was no read since the cached answer was dropped.
     rests: bool,
-    /// Updates of the contact that lie in the mailbox: until the actor has taken them it shows nothing.
+    /// Updates of the contact that are still in the mailbox: nothing is published until the actor has applied them.
     outdated: u32,
 }
 
@@ -32,17 +32,17 @@ impl PublishedSnapshot {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// On which channel the ticket is, and with whom; none before its actor has started.
+    /// The ticket's channel and contact; none before its actor has started.
     pub(crate) fn parties(&self) -> Option<(ChannelId, ContactId)> {
         self.parties.get().copied()
     }
 
-    /// The actor starts.
+    /// Sets the channel and contact when the actor starts.
     pub(super) fn set_parties(&self, ticket: &Ticket) {
         let _ = self.parties.set((ticket.row.channel_id, ticket.row.contact_id));
     }
 
-    /// Shows the ticket from now on. For its actor, when everything it tells is durable.
+    /// Publishes the ticket. The actor calls this when everything in it is durable.
     pub(super) fn show(&self, ticket: &Arc<Ticket>) {
         let mut view = self.lock();
         if view.outdated == 0 {
@@ -51,12 +51,12 @@ impl PublishedSnapshot {
         }
     }
 
-    /// Shows nothing from now on.
+    /// Withdraws the snapshot.
     pub(super) fn hide(&self) {
         self.lock().ticket = None;
     }
 
-    /// Nobody has looked for a while: what they were answered makes room.
+    /// Drops the cached answer when there was no read for a while.
     pub(crate) fn rest(&self) {
         let mut view = self.lock();
         if !std::mem::replace(&mut view.rests, true)
@@ -66,14 +66,14 @@ impl PublishedSnapshot {
         }
     }
 
-    /// Shows nothing until the actor has taken an update that is about to be sent to it.
+    /// Withdraws the snapshot until the actor has applied an update that is about to be sent to it.
     pub(crate) fn invalidate(&self) {
         let mut view = self.lock();
         view.ticket = None;
         view.outdated += 1;
     }
 
-    /// The actor has taken such an update.
+    /// The actor has applied such an update.
     pub(super) fn updated(&self) {
         let mut view = self.lock();
         view.ticket = None;
@@ -82,7 +82,7 @@ impl PublishedSnapshot {
 }
 
 impl ActorStatus<PublishedSnapshot> {
-    /// The ticket, if it is shown. A look is a use, as a question is.
+    /// The snapshot, if it is published. A read counts as use of the actor, like a message to it.
     pub(crate) fn look(&self) -> Option<Arc<Ticket>> {
         let shown = {
             let mut view = self.shared.lock();
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(life.look(), Some(ticket.clone()));
         life.shared.invalidate();
         assert_eq!(life.look(), None);
-        // A question that was in the mailbox before the update must not bring back what was.
+        // A read that was in the mailbox before the update must not publish the old state.
         life.shared.show(&ticket);
         assert_eq!(life.look(), None);
         life.shared.invalidate();

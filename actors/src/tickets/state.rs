@@ -1,4 +1,4 @@
-//! What a ticket's actor holds: the row, and what answers need beside it.
+//! The state of a ticket's actor: the row, and what answers need besides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,34 +14,35 @@ use super::{AfterSend, Author, Written};
 /// A ticket in memory. Cheap to clone: commands work on a copy, which takes the original's place when they succeed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ticket {
-    /// The row as it is, or will be, stored.
+    /// The row as it is stored, or will be.
     pub row: TicketRow,
-    /// Whom the conversation is with.
+    /// The contact of the conversation.
     pub contact: Arc<ContactRef>,
-    /// What was said last, either way; notes are not said.
+    /// The last message in either direction; notes do not count.
     pub last_message: Option<Arc<LastMessage>>,
-    /// Whether the contact is known to have talked on this channel, so that a channel without phone reaches them.
+    /// Whether the contact is known to have written on this channel. Only then does a channel without phone numbers
+    /// reach them.
     pub reachable: bool,
-    /// When the contact last wrote on this channel: a phone channel takes anything but templates only for a while after
-    /// it. Whoever sends looks it up when it is not known here.
+    /// When the contact last wrote on this channel: a phone channel accepts anything but templates only for a while
+    /// after that. A sender looks it up when it is not known here.
     pub heard: Heard,
-    /// What follows messages that are not yet handed over. Most tickets have none.
+    /// Follow-up actions of messages that are not yet handed over. Most tickets have none.
     pub following: Option<Arc<BTreeMap<MessageId, Follows>>>,
-    /// How far its messages are known to have come; what is not known here is known in the tables.
+    /// The latest known delivery and read positions of its messages; unset ones are in the tables.
     pub reached: Reached,
-    /// What those who look at it are answered.
+    /// The cached answer to reads of the ticket.
     pub written: Written,
 }
 
-/// When a contact last wrote on a channel, as far as that is known. What is known better is greater.
+/// When a contact last wrote on a channel, as far as known. Better knowledge compares greater, so `max` merges two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Heard {
-    /// It was not looked up.
+    /// Not looked up.
     #[default]
     Unknown,
-    /// They never did.
+    /// The contact never wrote.
     Never,
-    /// Then.
+    /// The contact last wrote at this time.
     At(DateTime<Utc>),
 }
 
@@ -51,34 +52,35 @@ impl From<Option<DateTime<Utc>>> for Heard {
     }
 }
 
-/// What follows a message once its channel has taken it.
+/// The follow-up action of a message, executed once its channel has accepted the message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Follows {
-    /// What is done.
+    /// The action.
     pub after: AfterSend,
-    /// Who asked for it.
+    /// Who requested it.
     pub author: Author,
 }
 
 impl From<Following> for Follows {
     fn from(row: Following) -> Self {
         let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
-        // Whatever this release cannot read asks for nothing it can do.
+        // An action that this release cannot read becomes an empty one.
         let after = serde_json::from_value(row.after_send).unwrap_or_default();
         Self { after, author: Author { user, integration: row.integration_id, source: row.source } }
     }
 }
 
-/// Up to which of the company's messages the contact has come. Not stored with the ticket: the messages hold it.
+/// The last of the company's messages that the contact has received and read. Not stored with the ticket: it is in the
+/// messages' rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// The newest that has arrived.
+    /// The newest that was delivered.
     pub delivered: Option<MessageId>,
-    /// The newest they have read.
+    /// The newest that was read.
     pub seen: Option<MessageId>,
 }
 
-/// The end of a conversation, as lists show it.
+/// The last message of a conversation, as lists show it.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct LastMessage {
@@ -99,7 +101,7 @@ impl Ticket {
         !self.is_open()
     }
 
-    /// From the tables.
+    /// A ticket loaded from the tables.
     pub fn loaded(loaded: LoadedTicket, reachable: bool) -> Self {
         let last_message =
             match (loaded.ticket.last_message_id, loaded.last_message_direction, loaded.last_message_created_at) {
@@ -126,14 +128,14 @@ impl Ticket {
         }
     }
 
-    /// Keeps what follows a message until that is handed over.
+    /// Stores the follow-up action of a message until the message is handed over.
     pub(crate) fn follow(&mut self, message: MessageId, follows: Follows) {
         Arc::make_mut(self.following.get_or_insert_default()).insert(message, follows);
     }
 
-    /// What follows a message that is handed over now, once.
+    /// Takes the follow-up action of a message that is handed over now, once.
     pub(crate) fn followed(&mut self, message: MessageId) -> Option<Follows> {
-        // Looked for first: a message that nothing follows must not copy the others'.
+        // Checked first: a message without follow-up action must not copy the map.
         let following = self.following.as_mut().filter(|following| following.contains_key(&message))?;
         let follows = Arc::make_mut(following).remove(&message);
         self.following.take_if(|following| following.is_empty());

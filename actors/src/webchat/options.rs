@@ -1,4 +1,4 @@
-//! What a visitor can choose in an interactive message (the table of `POST /messages`).
+//! The options a visitor can choose in an interactive message (the table of `POST /messages`).
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
-//! Who watches which conversation: the one place where what has become durable is told to visitors at once.
+//! Watchers of conversations: pushes durable changes to visitors.
 //!
-//! The log tells every decision in its order, on the thread that made it durable ([`Watchers::tell`]). While nobody
-//! watches that costs one atomic read; else a look into a map for each message. So what a visitor is told is durable,
-//! and comes in the order of the log, whichever actor decided it.
+//! The log calls [`Watchers::tell`] with every decision, in order, on the thread that made it durable. Without watchers
+//! this costs one atomic read, otherwise one map look-up for each message. So visitors receive only durable changes, in
+//! the order of the log, whichever actor decided them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -16,72 +16,72 @@ use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, MessageId, Se
 use crate::clock::now;
 use crate::map::IdMap;
 
-/// A contact on a channel: whatever is said between the two.
+/// A contact on a channel, which identifies their conversation.
 pub type Conversation = (CompanyId, ChannelId, ContactId);
 
-/// How long typing is believed without being renewed, in milliseconds: two of the three seconds in which a browser
-/// renews it, so that one lost renewal does not flicker.
+/// How long a typing state is valid without renewal, in milliseconds: two of the three-second intervals at which a
+/// browser renews it, so that one lost renewal does not flicker.
 pub const TYPING_FADES_MS: i64 = 6000;
 
 /// What is pushed to a visitor's socket.
 #[derive(Clone, Debug)]
 pub enum Push {
-    /// This was said.
+    /// A message was sent or received.
     Said(Arc<MessageRow>),
-    /// Messages have come so far.
+    /// The status of messages has advanced.
     Moved(Moved),
     /// An agent types, or has stopped.
     Typing {
-        /// By name, where it is known.
+        /// The agent's name, if known.
         agent: Option<Arc<str>>,
-        /// Whether they type.
+        /// Whether the agent types.
         typing: bool,
     },
-    /// The session is over.
+    /// The session has ended.
     Ended(DateTime<Utc>),
 }
 
-/// Messages up to one of them have come so far.
+/// The status of all messages up to one has advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// How far.
+    /// The new status.
     pub to: Stage,
-    /// The last of them.
+    /// The last of these messages.
     pub up_to: MessageId,
-    /// When.
+    /// The time.
     pub at: DateTime<Utc>,
 }
 
-/// How far messages have come.
+/// The status of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The company's: arrived.
+    /// Of the company's messages: delivered.
     Delivered,
-    /// The company's: read by the visitor.
+    /// Of the company's messages: read by the visitor.
     Seen,
-    /// The visitor's: read by the company.
+    /// Of the visitor's messages: read by the company.
     Read,
 }
 
-/// To a session: tell your sockets.
+/// Tells a session to push to its sockets.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub(crate) struct Told {
-    /// Only this session; otherwise every one of the conversation.
+    /// Only this session; none: all sessions of the conversation.
     pub(crate) session: Option<SessionId>,
     pub(crate) push: Push,
 }
 
-/// What a visitor is doing, for those who would like to know.
+/// The current activity of a visitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doing {
-    /// Whether they have a socket open.
+    /// Whether they have an open socket.
     pub online: bool,
-    /// Whether they type.
+    /// Whether they are typing.
     pub typing: bool,
 }
 
-/// Until when a visitor types, in milliseconds since 1970.
+/// The end of a visitor's typing state, in milliseconds since 1970.
 #[derive(Debug, Default)]
 pub(crate) struct TypingUntil(AtomicI64);
 
@@ -108,7 +108,7 @@ struct Watcher {
     typing: Arc<TypingUntil>,
 }
 
-/// A session's watch; dropping it ends it.
+/// A session's subscription; dropping it ends it.
 pub(crate) struct Watch {
     watchers: Arc<Watchers>,
     conversation: Conversation,
@@ -116,8 +116,8 @@ pub(crate) struct Watch {
 }
 
 impl Watchers {
-    /// From here on the session is told. What was appended to the log before may be missing, and is in the tables as
-    /// soon as they have reached what was appended by now.
+    /// Subscribes a session. Earlier entries of the log may not be pushed; the tables have them once they have
+    /// everything that was appended by now.
     pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Recipient<Told>) -> Watch {
         let typing = Arc::<TypingUntil>::default();
         self.watched.entry(conversation).or_default().push(Watcher { addr, typing: typing.clone() });
@@ -125,12 +125,12 @@ impl Watchers {
         Watch { watchers: self.clone(), conversation, typing }
     }
 
-    /// Sessions that watch.
+    /// The number of subscribed sessions.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Tells a durable decision to whom it concerns. Runs on the log's thread: it never waits.
+    /// Pushes a durable decision to the sessions concerned. Runs on the log's thread, so it must not block.
     pub(crate) fn tell(&self, changes: &[Change]) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
@@ -161,19 +161,19 @@ impl Watchers {
         }
     }
 
-    /// Tells a conversation's sessions what nobody keeps.
+    /// Pushes something to a conversation's sessions that is not stored.
     pub(crate) fn send(&self, conversation: Conversation, told: impl FnOnce() -> Told) {
         if let Some(watchers) = self.watched.get(&conversation) {
             let told = told();
             for watcher in watchers.iter() {
-                // Not a change of state: one that has ended does not miss it, and one that lives must not be waited
-                // for. The journal's own bound is the bound of what can wait there.
+                // `do_send`, because the log's thread must not wait, and a session that has ended misses nothing. What
+                // can queue up is bounded by the journal's own limit.
                 watcher.addr.do_send(told.clone());
             }
         }
     }
 
-    /// What a conversation's visitor is doing.
+    /// The current activity of a conversation's visitor.
     pub(crate) fn doing(&self, conversation: Conversation) -> Doing {
         self.watched.get(&conversation).map_or_else(Doing::default, |watchers| Doing {
             online: !watchers.is_empty(),

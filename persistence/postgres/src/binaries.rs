@@ -11,7 +11,7 @@ use super::{BINARIES_VARIABLE, ClusterError, OLDEST_SUPPORTED};
 /// A program that only prints its version takes milliseconds; ten seconds means it hangs.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Folders with one subfolder per version: parent, what the subfolder's name begins with, where in it the binaries are.
+/// Folders with one subfolder per version: parent, prefix of the subfolder's name, path of the binaries within it.
 const VERSIONED: [(&str, &str, &str); 7] = [
     ("/usr/lib/postgresql", "", "bin"),
     ("/usr", "pgsql-", "bin"),
@@ -29,8 +29,8 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
-    /// Finds binaries that fit: those named if any were, else the first found, and for an existing cluster
-    /// those of the major version that created it.
+    /// Finds suitable binaries: the named ones if given, otherwise the first found; for an existing cluster those of
+    /// the major version that created it.
     pub(super) async fn find(
         named: Option<&Path>,
         cluster: Option<(&Path, u32)>,
@@ -60,7 +60,7 @@ impl Binaries {
     }
 }
 
-/// The first of the folders whose version fits; the reason why none did is that of the first.
+/// The first of the folders with a suitable version; if there is none, the error of the first folder.
 pub(super) async fn choose(
     candidates: Vec<PathBuf>,
     cluster: Option<(&Path, u32)>,
@@ -96,8 +96,8 @@ async fn candidates() -> Vec<PathBuf> {
     found
 }
 
-/// The folder the programs really are in. A link such as `/usr/local/bin/postgres` is followed because
-/// `initdb` looks for its templates relative to where it lies.
+/// The real folder of the programs. A link such as `/usr/local/bin/postgres` is resolved because `initdb` searches its
+/// templates relative to its own location.
 fn resolved(directory: &Path) -> Option<PathBuf> {
     ["postgres", "initdb"].into_iter().find_map(|program| {
         let real = directory.join(program).canonicalize().ok()?;
@@ -130,7 +130,7 @@ fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
     versions.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Asks as the user who will run it, so that a folder they cannot reach is noticed here.
+/// Runs as the user of the server, so that a folder that user cannot reach is detected here.
 async fn version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
     let bad = |reason: String| ClusterError::BadBinaries { directory: directory.to_owned(), reason };
     let mut command = user.command(&directory.join("postgres"));
@@ -146,7 +146,7 @@ async fn version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
     major(&printed).ok_or_else(|| bad(format!("`postgres --version` says `{}`", printed.trim())))
 }
 
-/// Reads `postgres (PostgreSQL) 15.13 (Debian …)`, `… 17beta1`.
+/// Parses `postgres (PostgreSQL) 15.13 (Debian …)`, `… 17beta1`.
 pub(super) fn major(printed: &str) -> Option<u32> {
     let version = printed.split("(PostgreSQL)").nth(1)?.trim_start();
     let digits: String = version.chars().take_while(char::is_ascii_digit).collect();

@@ -1,4 +1,4 @@
-//! The cluster as the rest of Hotline sees it.
+//! The cluster, as used by the rest of Hotline.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,50 +13,50 @@ use super::postmaster::Postmaster;
 use super::supervisor::Supervisor;
 use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
 
-/// How long a command waits for another process to finish starting or stopping the cluster, and for the
-/// guests of a cluster it is about to stop.
+/// How long a command waits for another process to start or stop the cluster, and for the guests of a cluster it wants
+/// to stop.
 const PASSING_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long one test process waits for another to create and start the shared cluster: `initdb` on a machine
-/// that compiles at the same time.
+/// How long a test process waits for another to create and start the shared cluster: covers `initdb` on a machine that
+/// is compiling.
 const SHARED_PATIENCE: Duration = Duration::from_secs(120);
 
-/// Pause between two looks at a cluster another process is starting or stopping.
+/// Poll interval while another process starts or stops the cluster.
 const OPEN_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A running private PostgreSQL cluster.
 ///
-/// Dropped without [`Cluster::stop`] it leaves PostgreSQL running; the next start takes it over.
+/// If it is dropped without [`Cluster::stop`], PostgreSQL keeps running; the next start adopts it.
 #[derive(Debug)]
 pub struct Cluster {
     home: Home,
     hold: Hold,
 }
 
-/// What this process is to the cluster.
+/// This process's relation to the cluster.
 #[derive(Debug)]
 enum Hold {
-    /// Starts, restarts and stops it. A command steps back for its guests, a service cannot wait for them.
+    /// Starts, restarts and stops it. A command waits for its guests before stopping; a service cannot.
     Owner { supervisor: Supervisor, role: Role },
-    /// Uses a cluster another process owns.
+    /// Uses a cluster that another process owns.
     Guest { _lock: GuestLock },
-    /// Uses a cluster nobody owns.
+    /// Uses a cluster without an owner.
     Shared,
 }
 
 impl Cluster {
-    /// Starts the cluster, or takes over one left running, and owns it: no other process can until this one
-    /// stops it, drops it or ends. Creates it first if need be. Returns when it accepts connections.
+    /// Starts the cluster, or adopts a running one, and owns it: no other process can until this one stops it, drops it
+    /// or exits. Creates the cluster if needed. Returns when it accepts connections.
     pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
         let data_dir = data_dir(&options.data_dir)?;
         let lock = OwnerLock::take(&data_dir, Role::Service, PASSING_PATIENCE).await?;
         Self::own(options, &data_dir, lock, Role::Service).await
     }
 
-    /// Whether no service runs on this data folder; changes nothing.
+    /// Checks that no service runs on this data folder; changes nothing.
     ///
     /// # Errors
-    /// [`ClusterError::InUse`] when one does.
+    /// [`ClusterError::InUse`] when a service runs on it.
     pub fn not_served(path: impl AsRef<Path>) -> Result<(), ClusterError> {
         let path = path.as_ref();
         if !path.join(OWNER_FILE).exists() || OwnerLock::try_take(path, Role::Passing)?.is_some() {
@@ -68,8 +68,8 @@ impl Cluster {
         }
     }
 
-    /// For short commands: uses the cluster another process owns, or owns it for the length of the command.
-    /// Waits while another process is starting or stopping it.
+    /// For short commands: uses the cluster of another process, or owns it for the duration of the command. Waits while
+    /// another process starts or stops it.
     pub async fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
         let data_dir = data_dir(&options.data_dir)?;
         let began = Instant::now();
@@ -87,8 +87,8 @@ impl Cluster {
         }
     }
 
-    /// For tests and benches: the cluster of `path`, started by whoever asks first, used by all, stopped by
-    /// [`Cluster::stop_shared`] only. Runs without fsync, so a crash of the machine may ruin it.
+    /// For tests and benches: the cluster of `path`, started by the first caller, shared by all, stopped only by
+    /// [`Cluster::stop_shared`]. Runs without fsync, so a machine crash may corrupt it.
     pub async fn shared(path: impl AsRef<Path>) -> Result<Self, ClusterError> {
         let options = ClusterOptions::for_tests(path.as_ref());
         let data_dir = data_dir(&options.data_dir)?;
@@ -99,7 +99,7 @@ impl Cluster {
         Ok(Self { home, hold: Hold::Shared })
     }
 
-    /// Stops the cluster of `path` if it runs and nobody owns it.
+    /// Stops the cluster of `path` if it is running without an owner.
     pub async fn stop_shared(path: impl AsRef<Path>) -> Result<(), ClusterError> {
         if !path.as_ref().exists() {
             return Ok(());
@@ -115,17 +115,17 @@ impl Cluster {
         }
     }
 
-    /// How to connect to Hotline's database.
+    /// Connection options for Hotline's database.
     pub fn connect_options(&self) -> PgConnectOptions {
         socket::connect_options(&self.home.socket_dir)
     }
 
-    /// The same as a URL that psql and every other libpq program understands.
+    /// The same as a URL for psql and other libpq programs.
     pub fn url(&self) -> String {
         socket::url(&self.home.socket_dir)
     }
 
-    /// Process id of the postmaster; None while it is down.
+    /// Process id of the postmaster; `None` while it is down.
     pub fn pid(&self) -> Option<u32> {
         match &self.hold {
             Hold::Owner { supervisor, .. } => supervisor.pid(),
@@ -138,7 +138,7 @@ impl Cluster {
         &self.home.data_dir
     }
 
-    /// PostgreSQL's data folder: `<data-dir>/postgres`, or where that link leads.
+    /// PostgreSQL's data folder: `<data-dir>/postgres`, or the target of that link.
     pub fn cluster_dir(&self) -> &Path {
         &self.home.cluster
     }
@@ -148,18 +148,18 @@ impl Cluster {
         &self.home.socket_dir
     }
 
-    /// What PostgreSQL logs.
+    /// PostgreSQL's log file.
     pub fn log_file(&self) -> &Path {
         &self.home.log_file
     }
 
-    /// Whether this process started the cluster or took it over, and so stops it.
+    /// Whether this process started or adopted the cluster, and so stops it.
     pub fn is_owner(&self) -> bool {
         matches!(self.hold, Hold::Owner { .. })
     }
 
-    /// Stops PostgreSQL and lets go of the cluster if this process owns it; otherwise does nothing.
-    /// A command that owns it first waits, within limits, for the commands it has as guests.
+    /// Stops PostgreSQL and releases the cluster if this process owns it; otherwise does nothing. A command that owns
+    /// it first waits for its guests, up to a limit.
     pub async fn stop(&self) -> Result<(), ClusterError> {
         let Hold::Owner { supervisor, role } = &self.hold else {
             return Ok(());
@@ -178,7 +178,7 @@ impl Cluster {
         Ok(Self { home, hold: Hold::Owner { supervisor, role } })
     }
 
-    /// The cluster's place with a complete cluster in it, and binaries that fit.
+    /// Prepares the cluster's folder, creates the cluster if needed, and finds suitable binaries.
     async fn ready_to_launch(options: &ClusterOptions, data_dir: &Path) -> Result<(Home, Binaries), ClusterError> {
         let home = Home::prepare(data_dir)?;
         let version = initdb::version(&home)?;

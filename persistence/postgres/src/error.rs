@@ -21,16 +21,16 @@ pub enum ClusterError {
     )]
     NoBinaries,
 
-    /// The folder that was named does not hold what is needed.
+    /// The named folder does not contain the required programs.
     #[error("`{}` cannot be used as the folder of the PostgreSQL binaries: {reason}", directory.display())]
     BadBinaries {
-        /// The folder that was named.
+        /// The named folder.
         directory: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
 
-    /// The binaries are older than Hotline's statements need.
+    /// The binaries are older than Hotline's statements require.
     #[error(
         "PostgreSQL in `{}` is version {version}, but {OLDEST_SUPPORTED} or newer is needed; \
          install a newer one, or use another server with --database-url",
@@ -43,7 +43,7 @@ pub enum ClusterError {
         version: u32,
     },
 
-    /// The cluster was created by another major version than the binaries at hand.
+    /// The cluster was created by a different major version than the available binaries.
     #[error(
         "the cluster in `{}` was created by PostgreSQL {cluster_version}, but only version {found} was found; \
          install PostgreSQL {cluster_version}, name its folder with --pg-bin, or upgrade the cluster with pg_upgrade",
@@ -58,11 +58,11 @@ pub enum ClusterError {
         found: u32,
     },
 
-    /// Running as root, and there is nobody to run PostgreSQL as.
+    /// Running as root, and no user exists to run PostgreSQL as.
     #[error("PostgreSQL does not run as root, and there is neither a user `postgres` nor a user `nobody` to run it as")]
     NoUser,
 
-    /// The cluster is another user's.
+    /// The cluster belongs to another user.
     #[error(
         "`{}` belongs to the user with id {uid}; run hotline as that user or as root",
         path.display()
@@ -70,7 +70,7 @@ pub enum ClusterError {
     OtherOwner {
         /// Folder of the cluster.
         path: PathBuf,
-        /// Who it belongs to.
+        /// The user id of its owner.
         uid: u32,
     },
 
@@ -82,18 +82,18 @@ pub enum ClusterError {
     Unreachable {
         /// The user PostgreSQL runs as.
         user: String,
-        /// The folder they cannot enter.
+        /// The folder the user cannot enter.
         path: PathBuf,
     },
 
-    /// There is something else where the cluster should be.
+    /// Something other than a cluster is in its place.
     #[error("`{}` exists but holds no PostgreSQL cluster; move it away", path.display())]
     NotACluster {
         /// Folder where the cluster should be.
         path: PathBuf,
     },
 
-    /// The link in the data folder leads nowhere.
+    /// The target of the link in the data folder does not exist.
     #[error(
         "`{}` points to `{}`, which does not exist; restore it, or remove the link to begin with an empty database",
         link.display(), target.display()
@@ -101,18 +101,18 @@ pub enum ClusterError {
     Missing {
         /// The link in the data folder.
         link: PathBuf,
-        /// Where the cluster should be.
+        /// The target of the link.
         target: PathBuf,
     },
 
-    /// A cluster made for this data folder exists, but the data folder does not know it.
+    /// A cluster for this data folder exists, but the link to it is missing.
     #[error(
         "`{}` holds a cluster made for this data folder, but its link `{}` is gone; \
          restore it with `ln -s`, or remove the cluster to begin with an empty database",
         target.display(), link.display()
     )]
     Unlinked {
-        /// The link that is missing.
+        /// The missing link.
         link: PathBuf,
         /// The cluster that was found.
         target: PathBuf,
@@ -123,11 +123,11 @@ pub enum ClusterError {
     InUse {
         /// Hotline's data folder.
         data_dir: PathBuf,
-        /// The process that owns the cluster, where it said so.
+        /// The process that owns the cluster, if known.
         pid: Option<u32>,
     },
 
-    /// The process that owns the cluster does not have it running.
+    /// The process that owns the cluster is not running it.
     #[error(
         "the database of `{}`, run by {}, did not accept connections within {} s",
         data_dir.display(), process(*pid), waited.as_secs()
@@ -135,9 +135,9 @@ pub enum ClusterError {
     NotServed {
         /// Hotline's data folder.
         data_dir: PathBuf,
-        /// The process that owns the cluster, where it said so.
+        /// The process that owns the cluster, if known.
         pid: Option<u32>,
-        /// How long it was waited for.
+        /// How long this process waited.
         waited: Duration,
     },
 
@@ -146,20 +146,20 @@ pub enum ClusterError {
     InitFailed {
         /// Folder that was to become the cluster.
         path: PathBuf,
-        /// What `initdb` printed.
+        /// The output of `initdb`.
         output: String,
     },
 
-    /// PostgreSQL ended before it accepted a connection.
+    /// PostgreSQL exited before it accepted a connection.
     #[error("postgres ended while starting ({}): {log_tail}", ended(*status))]
     ExitedEarly {
-        /// How it ended.
+        /// Its exit status.
         status: Option<ExitStatus>,
         /// The last lines it wrote to its log.
         log_tail: String,
     },
 
-    /// PostgreSQL runs, but does not accept connections.
+    /// PostgreSQL is running, but does not accept connections.
     #[error(
         "postgres (process {pid}) did not accept connections in `{}` within {} s; see `{}`",
         socket_dir.display(), waited.as_secs(), log_file.display()
@@ -167,15 +167,15 @@ pub enum ClusterError {
     NoAnswer {
         /// Process id of the postmaster.
         pid: u32,
-        /// Where it should listen.
+        /// The folder in which it should listen.
         socket_dir: PathBuf,
-        /// How long it was waited for.
+        /// How long this process waited.
         waited: Duration,
-        /// Where it says why.
+        /// The log file with the reason.
         log_file: PathBuf,
     },
 
-    /// A postmaster runs on the cluster that was not started by Hotline.
+    /// A postmaster that Hotline did not start is running on the cluster.
     #[error(
         "process {pid} already runs PostgreSQL on `{}`, but does not answer in `{}`; stop it with `kill -INT {pid}`",
         cluster.display(), socket_dir.display()
@@ -185,56 +185,56 @@ pub enum ClusterError {
         pid: u32,
         /// Folder of the cluster.
         cluster: PathBuf,
-        /// Where Hotline's postmaster would listen.
+        /// The folder in which Hotline's postmaster would listen.
         socket_dir: PathBuf,
     },
 
-    /// PostgreSQL does not end.
+    /// PostgreSQL does not stop.
     #[error("postgres (process {pid}) did not stop; see `{}`", log_file.display())]
     StillRunning {
         /// Process id of the postmaster.
         pid: u32,
-        /// Where it says why.
+        /// The log file with the reason.
         log_file: PathBuf,
     },
 
-    /// The folder of the socket is not safe to use.
+    /// The socket's folder is not safe to use.
     #[error("`{}` cannot hold the database socket: {reason}", path.display())]
     SocketDirectory {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: &'static str,
     },
 
-    /// PostgreSQL answered with an error.
+    /// PostgreSQL returned an error.
     #[error("{action} on the private PostgreSQL cluster")]
     Database {
-        /// What was asked of it.
+        /// The attempted operation.
         action: &'static str,
-        /// What it answered.
+        /// PostgreSQL's error.
         source: sqlx::Error,
     },
 
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{action} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
-        /// On what.
+        /// The path of the operation.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
 impl ClusterError {
-    /// For `map_err`: names what was tried on which path.
+    /// For `map_err`: adds the operation and the path.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// For `map_err`: names what was asked of PostgreSQL.
+    /// For `map_err`: adds the operation on PostgreSQL.
     pub(super) fn database(action: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
         move |source| Self::Database { action, source }
     }

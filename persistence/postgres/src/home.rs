@@ -1,4 +1,4 @@
-//! Where the parts of one cluster lie, and making the folders they lie in.
+//! The locations of a cluster's parts, and the creation of their folders.
 
 use std::fs::{DirBuilder, Permissions};
 use std::io::ErrorKind;
@@ -11,20 +11,20 @@ use super::{ClusterError, socket};
 /// Name of the cluster, or of the link to it, in the data folder.
 pub(super) const CLUSTER: &str = "postgres";
 
-/// Where clusters go whose data folder lies where PostgreSQL's user cannot follow, such as below `/root`.
+/// Folder for clusters whose data folder PostgreSQL's user cannot reach, such as one below `/root`.
 const ELSEWHERE: &str = "/var/lib/hotline";
 
-/// Others may pass through the data folder, which PostgreSQL's user must, but not list it.
+/// Others may traverse the data folder, which PostgreSQL's user must, but not list it.
 const PASS_ONLY: u32 = 0o711;
 
-/// Where the parts of one cluster lie.
+/// The locations of a cluster's parts.
 #[derive(Debug, Clone)]
 pub(super) struct Home {
     /// Hotline's data folder.
     pub(super) data_dir: PathBuf,
     /// PostgreSQL's data folder.
     pub(super) cluster: PathBuf,
-    /// The link in the data folder, when the cluster lies elsewhere.
+    /// The link in the data folder, if the cluster is stored elsewhere.
     link: Option<PathBuf>,
     pub(super) socket_dir: PathBuf,
     pub(super) log_file: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Decides where the cluster lies and finishes what a killed start left half done. Needs the owner lock.
+    /// Determines the cluster's location, and completes what a killed start left unfinished. Requires the owner lock.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, ClusterError> {
         let entry = data_dir.join(CLUSTER);
         match entry.symlink_metadata() {
@@ -46,7 +46,7 @@ impl Home {
         }
     }
 
-    /// Where an existing cluster lies; changes nothing. None when there is none yet.
+    /// The location of an existing cluster, without changes; `None` if it does not exist.
     pub(super) fn locate(data_dir: &Path) -> Option<Self> {
         let entry = data_dir.join(CLUSTER);
         let found = entry.metadata().ok()?;
@@ -55,13 +55,13 @@ impl Home {
         Some(Self::new(data_dir, cluster, None, user))
     }
 
-    /// Where a new cluster is made before it gets its name, so that a kill leaves nothing half made.
+    /// The temporary location of a new cluster before its rename, so that a killed process leaves nothing incomplete.
     pub(super) fn unfinished(&self) -> PathBuf {
         unfinished(&self.cluster)
     }
 
-    /// Gives the finished cluster its name. For a cluster elsewhere the link comes first: it is the sign that
-    /// the unfinished folder is complete, and `linked` continues from there after a kill in between.
+    /// Renames the finished cluster to its final name. For a cluster stored elsewhere the link is created first: it
+    /// marks the unfinished folder as complete, and `linked` continues from there if the process is killed in between.
     pub(super) fn finish(&self, fsync: bool) -> Result<(), ClusterError> {
         if let Some(link) = &self.link {
             symlink(&self.cluster, link).map_err(ClusterError::io("create the link", link))?;
@@ -115,7 +115,7 @@ impl Home {
         let elsewhere = Path::new(ELSEWHERE);
         create_folders(elsewhere)?;
         let cluster = elsewhere.join(socket::hash(data_dir));
-        // Left by a data folder of this name that was removed: never reused, never deleted.
+        // It belongs to a removed data folder of the same name: never reuse or delete it.
         if cluster.exists() {
             return Err(ClusterError::Unlinked { link: entry, target: cluster });
         }
@@ -131,7 +131,7 @@ impl Home {
     }
 }
 
-/// Makes Hotline's data folder if need be, and says where it really is.
+/// Creates Hotline's data folder if needed, and returns its real path.
 pub(super) fn data_dir(path: &Path) -> Result<PathBuf, ClusterError> {
     if !path.exists() {
         create_folders(path)?;
@@ -139,7 +139,7 @@ pub(super) fn data_dir(path: &Path) -> Result<PathBuf, ClusterError> {
     path.canonicalize().map_err(ClusterError::io("find", path))
 }
 
-/// Makes sure that a new name survives a crash of the machine.
+/// Ensures that a new name survives a machine crash.
 fn sync_parent(path: &Path) -> Result<(), ClusterError> {
     let parent = path.parent().unwrap_or(path);
     std::fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(ClusterError::io("sync", parent))
@@ -156,7 +156,7 @@ fn create_folders(path: &Path) -> Result<(), ClusterError> {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(PASS_ONLY).create(path).map_err(ClusterError::io("create", path))?;
-    // Again, since the umask may have taken bits away.
+    // Set again, since the umask may have removed bits.
     std::fs::set_permissions(path, Permissions::from_mode(PASS_ONLY))
         .map_err(ClusterError::io("set the permissions of", path))
 }

@@ -1,4 +1,4 @@
-//! Creating the cluster, once and completely or not at all.
+//! Creates the cluster atomically.
 
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -15,19 +15,19 @@ use super::{ClusterError, USER};
 /// `initdb` takes a second or two; a slow disk that syncs some 40 MB may take a hundred times as long.
 const INITDB_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// An `initdb` orphaned by a kill still writes until it next prints something and finds nobody listening.
+/// An `initdb` orphaned by a kill keeps writing until its next output fails.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pause between two attempts to remove a leftover.
 const LEFTOVER_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Locales in order of preference. Both sort by bytes, so that no upgrade of the C library changes an index;
-/// the second exists everywhere but knows no letters beyond ASCII.
+/// Locales in order of preference. Both sort by bytes, so that an upgrade of the C library never changes an index; the
+/// second exists everywhere but only knows ASCII letters.
 const LOCALES: [&str; 2] = ["C.UTF-8", "C"];
 
 const PRIVATE: u32 = 0o700;
 
-/// Major version that created the cluster. None when there is no cluster yet.
+/// Major version that created the cluster; `None` if there is no cluster yet.
 pub(super) fn version(home: &Home) -> Result<Option<u32>, ClusterError> {
     let path = home.cluster.join("PG_VERSION");
     match std::fs::read_to_string(&path) {
@@ -46,7 +46,7 @@ pub(super) fn version(home: &Home) -> Result<Option<u32>, ClusterError> {
     }
 }
 
-/// Creates the cluster beside its place and moves it there when it is complete.
+/// Creates the cluster next to its final location and moves it there when it is complete.
 pub(super) async fn create(home: &Home, binaries: &Binaries, fsync: bool) -> Result<(), ClusterError> {
     let began = Instant::now();
     let new = home.unfinished();
@@ -72,7 +72,7 @@ pub(super) async fn create(home: &Home, binaries: &Binaries, fsync: bool) -> Res
     Err(ClusterError::InitFailed { path: home.cluster.clone(), output: problem })
 }
 
-/// Gives a cluster that root put there, say from a backup, to the user PostgreSQL runs as.
+/// Changes the owner of a cluster that root put there, for example from a backup, to PostgreSQL's user.
 pub(super) fn hand_over(home: &Home) -> Result<(), ClusterError> {
     let found = home.cluster.metadata().map_err(ClusterError::io("read", &home.cluster))?;
     if found.uid() == home.user.uid() {
@@ -81,7 +81,7 @@ pub(super) fn hand_over(home: &Home) -> Result<(), ClusterError> {
     home.user.give_tree(&home.cluster)
 }
 
-/// The inner error is what `initdb` printed, which another locale may cure.
+/// The inner error is the output of `initdb`, which another locale may fix.
 async fn run(
     home: &Home,
     binaries: &Binaries,
@@ -95,8 +95,8 @@ async fn run(
         .arg("--pgdata")
         .arg(new)
         .args(["--username", USER, "--encoding", "UTF8", "--locale", locale])
-        // Safe because only the user PostgreSQL runs as, and root, can reach the socket (see `socket`); a TCP
-        // port, should somebody ever open one, lets nobody in.
+        // Safe because only PostgreSQL's user and root can reach the socket (see `socket`); a TCP port, if somebody
+        // ever opens one, rejects everybody.
         .args(["--auth-local", "trust", "--auth-host", "reject"])
         .arg("--no-instructions")
         .kill_on_drop(true);

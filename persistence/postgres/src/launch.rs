@@ -1,4 +1,4 @@
-//! From whatever state the cluster is in to one that accepts connections.
+//! Brings the cluster from any state to one that accepts connections.
 
 use std::io::ErrorKind;
 use std::process::ExitStatus;
@@ -16,23 +16,22 @@ use super::{ClusterError, ClusterOptions, DATABASE, socket};
 /// Pause between two attempts to connect: an existing cluster is up in some 100 ms.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 
-/// One attempt on a local socket takes milliseconds; a frozen server must not hold it for ever.
+/// Timeout of a connection attempt, which takes milliseconds on a local socket: a frozen server must not block forever.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A postmaster we started opens its socket before anything slow; a minute covers a machine under load.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A postmaster found running has opened its socket long ago, unless it listens somewhere else.
+/// An adopted postmaster opened its socket long ago, unless it listens somewhere else.
 const ADOPTED_SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Replaying 4 GB of WAL after a crash takes minutes on a slow disk, and PostgreSQL says all the while that it
-/// is starting.
+/// Replaying 4 GB of WAL after a crash takes minutes on a slow disk; meanwhile PostgreSQL reports that it is starting.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Pause before starting again while backends of a killed postmaster still end.
+/// Pause before another start while backends of a killed postmaster are still exiting.
 const BACKENDS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What PostgreSQL logs when it will not start beside such backends.
+/// PostgreSQL's log message when it refuses to start because of such backends.
 const BACKENDS_REMAIN: &str = "pre-existing shared memory block";
 
 /// SQLSTATE: starting up, shutting down or in recovery.
@@ -44,17 +43,16 @@ const NO_SUCH_DATABASE: &str = "3D000";
 /// SQLSTATE: the database exists already.
 const DUPLICATE_DATABASE: &str = "42P04";
 
-/// What became of a postmaster that was waited for.
+/// The result of waiting for a postmaster.
 enum Outcome {
     Ready(PgConnection),
     Ended(Option<ExitStatus>),
 }
 
-/// Takes over the postmaster that runs on the cluster or starts one, and waits until the database `hotline`
-/// can be used. Needs the owner lock.
+/// Adopts the running postmaster of the cluster or starts one, and waits until the database `hotline` can be used.
+/// Requires the owner lock.
 ///
-/// On failure a postmaster that does not answer keeps running: it may be in a long recovery, and the next
-/// start takes it over.
+/// On failure an unresponsive postmaster keeps running: it may be in a long recovery, and the next start adopts it.
 pub(super) async fn launch(
     home: &Home,
     binaries: &Binaries,
@@ -79,7 +77,7 @@ pub(super) async fn launch(
                 );
                 return Ok(postmaster);
             }
-            // It was shutting down, or died while we watched.
+            // It was shutting down, or exited meanwhile.
             Outcome::Ended(_) if postmaster.is_adopted() => {}
             Outcome::Ended(status) => {
                 let log_tail = postmaster.log_tail(home);
@@ -92,7 +90,7 @@ pub(super) async fn launch(
     }
 }
 
-/// Whether a cluster somebody else runs answers now.
+/// Whether a cluster run by another process accepts connections now.
 pub(super) async fn answers(home: &Home) -> Result<bool, ClusterError> {
     match attempt(&socket::connect_options(&home.socket_dir)).await? {
         Attempt::Connected(connection) => {
@@ -142,7 +140,7 @@ async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<Outcome, Clust
     }
 }
 
-/// Stops a postmaster found running without fsync when it must run with it. True when it did.
+/// Stops an adopted postmaster that runs without fsync although fsync is required. Returns whether it did.
 async fn replace(
     postmaster: &mut Postmaster,
     mut connection: PgConnection,
@@ -170,7 +168,7 @@ async fn replace(
 enum Attempt {
     Connected(PgConnection),
     NoDatabase,
-    /// It answers, but not yet or no longer with a connection.
+    /// It responds, but does not accept connections yet, or any more.
     Starting,
     Silent,
 }
@@ -187,7 +185,7 @@ async fn attempt(options: &PgConnectOptions) -> Result<Attempt, ClusterError> {
             _ => return Ok(Attempt::Silent),
         },
         sqlx::Error::Database(answer) => answer.code(),
-        // The server ended in the middle of the greeting.
+        // The server closed the connection during the handshake.
         _ => return Ok(Attempt::Silent),
     };
     match refusal.as_deref() {

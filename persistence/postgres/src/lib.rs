@@ -1,11 +1,11 @@
-//! The private PostgreSQL cluster Hotline runs when it is given no database URL.
+//! The private PostgreSQL cluster that Hotline runs when no database URL is given.
 //!
 //! One command must be enough to run Hotline, so this crate finds the PostgreSQL binaries, creates a
 //! cluster in `<data-dir>/postgres` once, starts it on a unix socket only, keeps it running and stops it
 //! with the process. The service, the command line, tests and benches all use it.
 //!
-//! Who may do what is settled by one lock, `<data-dir>/postgres.lock`: its holder is the *owner* and the
-//! only one to start, restart or stop the cluster. Everybody else is a *guest* and only connects.
+//! One lock, `<data-dir>/postgres.lock`, decides who controls the cluster: its holder is the *owner*, the only process
+//! that may start, restart or stop it. All other processes are *guests* and only connect.
 //!
 //! It must never start a second postmaster on a cluster that has one, never remove a `postmaster.pid`
 //! whose process may be alive and ours, and never delete a cluster.
@@ -48,20 +48,20 @@ const DEFAULT_MAX_CONNECTIONS: u16 = 100;
 /// Connections of a cluster shared by many test processes, each with pools of its own.
 const SHARED_MAX_CONNECTIONS: u16 = 400;
 
-/// Where a cluster lies and how it is run.
+/// Where a cluster is stored and how it is run.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
-    /// Hotline's data folder; the cluster is in its `postgres` folder.
+    /// Hotline's data folder; the cluster is in its `postgres` subfolder.
     pub data_dir: PathBuf,
     /// Folder of `postgres` and `initdb` (`--pg-bin`); without it `HOTLINE_PG_BIN`, `PATH` and the usual
     /// places are searched.
     pub binaries: Option<PathBuf>,
-    /// Whether commits survive a crash of the machine. False only for tests: the journal is deleted on the
-    /// strength of a commit.
+    /// Whether commits survive a machine crash. False only for tests: the journal deletes segments because a commit was
+    /// confirmed.
     pub fsync: bool,
     /// Connections the server accepts.
     pub max_connections: u16,
-    /// Further server settings, which win over those chosen here.
+    /// Further server settings; they override those chosen here.
     pub settings: Vec<(String, String)>,
 }
 
@@ -77,28 +77,28 @@ impl ClusterOptions {
         }
     }
 
-    /// Whether there is one in the data folder, running or not.
+    /// Whether the data folder contains a cluster, running or not.
     pub fn exists(&self) -> bool {
         self.data_dir.join(home::CLUSTER).symlink_metadata().is_ok()
     }
 
     /// A cluster for tests and benches of everything but durability: no fsync, and room for many processes.
     pub fn for_tests(data_dir: impl Into<PathBuf>) -> Self {
-        // A copied database goes into the WAL as a whole; to compress that takes longer than to copy it.
+        // A copied database goes into the WAL as a whole, and compressing that takes longer than copying it.
         let settings = [("wal_compression", "off"), ("max_wal_size", "1GB")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         Self { fsync: false, max_connections: SHARED_MAX_CONNECTIONS, settings, ..Self::new(data_dir) }
     }
 }
 
-/// Where the cluster lies that all tests of a user share: in memory, where there is room for it. Each test has a database of
-/// its own, some five hundred files, which a disk takes half a second for and memory a twentieth.
+/// The folder of the cluster that all tests of a user share: in memory if there is enough. Each test has its own
+/// database of some five hundred files, which takes half a second on disk and a twentieth of that in memory.
 pub fn shared_folder() -> PathBuf {
     in_memory().unwrap_or_else(std::env::temp_dir).join(format!("hotline-test-{}", nix::unistd::getuid()))
 }
 
-/// Linux's folder in memory, if it is large enough: the WAL takes up to 1 GiB, and databases of the tests as much again. It
-/// goes by what it is, not by what is free: all who ask are to be answered the same.
+/// Linux's in-memory folder, if it is large enough: the WAL takes up to 1 GiB, and the tests' databases as much again.
+/// The check uses the total size, not the free space, so that all processes get the same answer.
 #[cfg(target_os = "linux")]
 fn in_memory() -> Option<PathBuf> {
     use nix::sys::statfs::{TMPFS_MAGIC, statfs};

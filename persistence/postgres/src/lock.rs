@@ -1,4 +1,4 @@
-//! Who owns the cluster: one file lock, released by the kernel however its holder ends.
+//! Ownership of the cluster: a file lock, which the kernel releases however its holder exits.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, Write};
@@ -13,30 +13,30 @@ use super::ClusterError;
 pub(super) const OWNER_FILE: &str = "postgres.lock";
 const GUESTS_FILE: &str = "postgres.guests.lock";
 
-/// Pause between two attempts at a lock: short against a start, long against the cost of trying.
+/// Interval between lock attempts: short compared with a start, cheap enough to poll.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A lock held by a service is given this long before it is reported, since a service that was just told to
-/// end, or a child between fork and exec, holds it for an instant longer.
+/// How long to wait for a service's lock before reporting it, since a service that was just told to stop, or a child
+/// between fork and exec, holds it for a moment longer.
 const SERVICE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why the owner owns the cluster, for those who find it taken.
+/// Why the owner owns the cluster, for processes that find it locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Until the service ends: waiting for it is pointless.
+    /// Until the service ends: do not wait for it.
     Service,
-    /// For the length of a command or of a start: it will be free soon.
+    /// For the duration of a command or a start: it will be released soon.
     Passing,
 }
 
-/// The exclusive right to start, restart and stop the cluster, for as long as the value lives.
+/// The exclusive right to start, restart and stop the cluster, until dropped.
 #[derive(Debug)]
 pub(super) struct OwnerLock {
     _file: File,
 }
 
 impl OwnerLock {
-    /// Takes the lock, or says that somebody else has it.
+    /// Takes the lock; `None` if another process has it.
     pub(super) fn try_take(data_dir: &Path, role: Role) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(OWNER_FILE);
         let mut file = open(&path)?;
@@ -47,7 +47,7 @@ impl OwnerLock {
             Role::Service => "service",
             Role::Passing => "passing",
         };
-        // Only for messages, hence no sync.
+        // Only used in messages, so no sync is needed.
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{} {name}", std::process::id()))
@@ -55,7 +55,7 @@ impl OwnerLock {
         Ok(Some(Self { _file: file }))
     }
 
-    /// Takes the lock, waiting for a passing holder but not for a service.
+    /// Takes the lock; waits for a passing holder, but not for a service.
     pub(super) async fn take(data_dir: &Path, role: Role, patience: Duration) -> Result<Self, ClusterError> {
         let began = Instant::now();
         loop {
@@ -87,21 +87,21 @@ pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<Role>) {
     (pid, role)
 }
 
-/// Held by every guest, so that a command that owns the cluster does not stop it under another one.
+/// Held by every guest, so that a command that owns the cluster does not stop it while others use it.
 #[derive(Debug)]
 pub(super) struct GuestLock {
     _file: File,
 }
 
 impl GuestLock {
-    /// Enters as a guest, unless the owner is just turning guests out.
+    /// Enters as a guest, unless the owner is about to stop the cluster.
     pub(super) fn try_enter(data_dir: &Path) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(GUESTS_FILE);
         let file = open(&path)?;
         Ok(granted(file.try_lock_shared(), &path)?.then_some(Self { _file: file }))
     }
 
-    /// Waits until no guest is left and keeps new ones out. None when they stayed too long.
+    /// Waits until no guest is left and excludes new ones. `None` on timeout.
     pub(super) async fn wait_empty(data_dir: &Path, patience: Duration) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(GUESTS_FILE);
         let file = open(&path)?;

@@ -1,6 +1,7 @@
 //! The operating system user PostgreSQL runs as.
 //!
-//! PostgreSQL refuses to run as root, and a database that faces the network's input should not anyway.
+//! PostgreSQL refuses to run as root, and a database that processes input from the network should not run as root
+//! anyway.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{MetadataExt, fchown, lchown};
@@ -14,8 +15,8 @@ use super::ClusterError;
 /// Users tried in this order when Hotline runs as root.
 const PREFERRED: [&str; 2] = ["postgres", "nobody"];
 
-/// Variables PostgreSQL and initdb see. Everything else is withheld: Hotline's environment holds secrets of
-/// providers that another user's processes must not have, and `PG…` variables would change the server.
+/// Environment variables passed to PostgreSQL and initdb. All others are withheld: Hotline's environment contains
+/// secrets of providers, which another user's processes must not see, and `PG…` variables would change the server.
 const PASSED_ON: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ"];
 
 const ENTER_AS_OWNER: u32 = 0o100;
@@ -28,15 +29,15 @@ pub(super) struct OsUser {
     uid: u32,
     gid: u32,
     pub(super) name: String,
-    /// Whether that is somebody else, which takes root.
+    /// Whether it is a different user, which requires root.
     switch: bool,
 }
 
 impl OsUser {
-    /// The owner of an existing cluster, else for root an unprivileged user, else whoever we are.
+    /// The owner of an existing cluster; otherwise an unprivileged user if running as root, or the current user.
     ///
-    /// As root an existing cluster keeps its owner, so that `sudo hotline …` neither fails nor takes files
-    /// away from the user the service runs as.
+    /// As root, an existing cluster keeps its owner, so that `sudo hotline …` neither fails nor takes files away from
+    /// the service's user.
     pub(super) fn choose(cluster: Option<(&Path, &Metadata)>) -> Result<Self, ClusterError> {
         let me = geteuid();
         match cluster {
@@ -62,13 +63,14 @@ impl OsUser {
         self.uid
     }
 
-    /// A command that runs as this user, detached from our terminal, folder and environment.
+    /// A command that runs as this user, detached from our terminal, working directory and environment.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
             .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-            // Messages in English, so that a log reads alike everywhere; on macOS the server does not start without.
+            // Messages in English, so that logs are the same everywhere; on macOS the server does not start without
+            // this.
             .env("LC_ALL", "C")
             .current_dir("/")
             .stdin(std::process::Stdio::null());
@@ -79,7 +81,7 @@ impl OsUser {
         command
     }
 
-    /// Makes an open file or folder this user's.
+    /// Changes the owner of an open file or folder to this user.
     pub(super) fn give_open(&self, file: &File, path: &Path) -> Result<(), ClusterError> {
         if !self.switch {
             return Ok(());
@@ -87,7 +89,7 @@ impl OsUser {
         fchown(file, Some(self.uid), Some(self.gid)).map_err(ClusterError::io("change the owner of", path))
     }
 
-    /// Makes `path` and everything below this user's, without following links.
+    /// Changes the owner of `path` and everything below it to this user, without following links.
     pub(super) fn give_tree(&self, path: &Path) -> Result<(), ClusterError> {
         if !self.switch {
             return Ok(());
@@ -101,7 +103,7 @@ impl OsUser {
         lchown(path, Some(self.uid), Some(self.gid)).map_err(ClusterError::io("change the owner of", path))
     }
 
-    /// The first folder on the way to `path`, itself included, that this user may not enter.
+    /// The first folder on the way to `path`, inclusive, that this user may not enter.
     pub(super) fn stopped_at(&self, path: &Path) -> Result<Option<PathBuf>, ClusterError> {
         if !self.switch {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! `postmaster.pid`: which postmaster, if any, runs on a cluster.
+//! `postmaster.pid`: which postmaster, if any, is running on a cluster.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,11 +9,11 @@ use nix::unistd::Pid;
 
 use super::ClusterError;
 
-/// Process id of the postmaster that runs on the cluster.
+/// Process id of the postmaster running on the cluster.
 ///
-/// A file that names a process which is no postmaster of this cluster is removed: PostgreSQL would take that
-/// process for one and refuse to start. A file whose process is gone stays, since PostgreSQL handles it and
-/// finds in it the shared memory that backends of a killed postmaster may still use.
+/// A file that names an unrelated process is removed: PostgreSQL would mistake that process for a postmaster and refuse
+/// to start. A file whose process is gone stays, because PostgreSQL handles it and reads from it the shared memory that
+/// backends of a killed postmaster may still use.
 pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
     let path = cluster.join("postmaster.pid");
     let text = match std::fs::read_to_string(&path) {
@@ -40,7 +40,7 @@ pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
     Ok(None)
 }
 
-/// Whether the process exists, be it a zombie or somebody else's.
+/// Whether the process exists, even as a zombie or with another owner.
 fn exists(pid: u32) -> bool {
     let Ok(pid) = i32::try_from(pid) else {
         return false;
@@ -48,7 +48,7 @@ fn exists(pid: u32) -> bool {
     kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH)
 }
 
-/// Whether the process lives and is a postmaster of the cluster; in doubt it is one.
+/// Whether the process is alive and a postmaster of the cluster; in doubt, true.
 #[cfg(target_os = "linux")]
 pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -62,16 +62,16 @@ pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     if state.starts_with(['Z', 'X']) || !matches!(program, "postgres" | "postmaster") {
         return false;
     }
-    // A postmaster's working folder is its cluster, wherever that was moved since.
+    // A postmaster's working directory is its cluster, even if that was moved since.
     match (process.join("cwd").metadata(), cluster.metadata()) {
         (Ok(folder), Ok(cluster)) => (folder.dev(), folder.ino()) == (cluster.dev(), cluster.ino()),
-        // In a container root may lack the right to look at another user's process.
+        // In a container, root may lack the right to inspect another user's process.
         (Err(error), _) => error.kind() == ErrorKind::PermissionDenied,
         (Ok(_), Err(_)) => false,
     }
 }
 
-/// Whether the process lives and is a postmaster of the cluster.
+/// Whether the process is alive and a postmaster of the cluster.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     let Ok(output) =

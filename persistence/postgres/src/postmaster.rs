@@ -1,4 +1,4 @@
-//! One postmaster process: starting it, noticing its end, stopping it.
+//! One postmaster process: starting it, detecting its exit, stopping it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -17,41 +17,41 @@ use super::binaries::Binaries;
 use super::home::Home;
 use super::{ClusterError, ClusterOptions, pid_file, socket};
 
-/// A fast shutdown writes a last checkpoint; with 4 GB of WAL on a slow disk that takes tens of seconds.
+/// A fast shutdown writes a final checkpoint; with 4 GB of WAL on a slow disk that takes tens of seconds.
 const FAST_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// After an immediate shutdown PostgreSQL itself kills what has not ended within 5 s.
+/// After an immediate shutdown PostgreSQL itself kills processes that do not exit within 5 s.
 const IMMEDIATE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a postmaster that is not our child is looked for; nothing announces its end.
+/// Poll interval for a postmaster that is not our child; nothing signals its exit.
 const ADOPTED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Beyond this size the log is put aside at the next start; one older log is kept.
+/// If the log exceeds this size, it is rotated at the next start; one older log is retained.
 const LOG_MAX_BYTES: u64 = 16 << 20;
 
-/// How much of the log an error message looks at.
+/// Bytes of the log that are searched for an error message.
 const LOG_TAIL_BYTES: u64 = 4 << 10;
 
-/// How many lines of the log an error message quotes.
+/// Lines of the log that are quoted in an error message.
 const LOG_TAIL_LINES: usize = 10;
 
-/// A postmaster, started by this process or found running.
+/// A postmaster, started by this process or adopted.
 #[derive(Debug)]
 pub(super) struct Postmaster {
     pub(super) pid: u32,
-    /// None when it was started by another process.
+    /// `None` if another process started it.
     child: Option<Child>,
-    /// Where its part of the log begins.
+    /// Where this run's part of the log starts.
     log_begins_at: u64,
 }
 
 impl Postmaster {
-    /// The one that already runs on the cluster.
+    /// The postmaster already running on the cluster, if any.
     pub(super) fn find(home: &Home) -> Result<Option<Self>, ClusterError> {
         Ok(pid_file::running(&home.cluster)?.map(|pid| Self { pid, child: None, log_begins_at: 0 }))
     }
 
-    /// Starts one; it accepts connections some time later. Needs the owner lock, and none may run yet.
+    /// Starts a postmaster; it accepts connections some time later. Requires the owner lock, and that none is running.
     pub(super) fn spawn(home: &Home, binaries: &Binaries, options: &ClusterOptions) -> Result<Self, ClusterError> {
         socket::prepare(&home.socket_dir, &home.user)?;
         let (log, log_begins_at) = open_log(&home.log_file)?;
@@ -65,12 +65,12 @@ impl Postmaster {
         let child = command
             .stdout(log)
             .stderr(also_log)
-            // Ctrl-C in a terminal goes to the whole group; PostgreSQL must outlive Hotline's last flush.
+            // Ctrl-C in a terminal goes to the whole process group; PostgreSQL must outlive Hotline's last flush.
             .process_group(0)
             .spawn()
             .map_err(ClusterError::io("run", &program))?;
         Ok(Self {
-            // Only None after the child was waited for.
+            // `None` only after the child was waited for.
             pid: child.id().unwrap_or_default(),
             child: Some(child),
             log_begins_at,
@@ -81,7 +81,7 @@ impl Postmaster {
         self.child.is_none()
     }
 
-    /// Returns when it has ended, with its status if it was our child. Safe to cancel.
+    /// Waits until it has exited; returns its status if it was our child. Cancel-safe.
     pub(super) async fn ended(&mut self, home: &Home) -> Option<ExitStatus> {
         if let Some(child) = &mut self.child {
             return child.wait().await.ok();
@@ -92,7 +92,7 @@ impl Postmaster {
         None
     }
 
-    /// Stops it: fast, or immediately when that takes too long.
+    /// Shuts it down: fast, or immediate if that takes too long.
     pub(super) async fn shut_down(&mut self, home: &Home) -> Result<(), ClusterError> {
         let steps = [(Signal::SIGINT, FAST_SHUTDOWN_TIMEOUT), (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN_TIMEOUT)];
         for (signal, limit) in steps {
@@ -110,7 +110,7 @@ impl Postmaster {
         Err(ClusterError::StillRunning { pid: self.pid, log_file: home.log_file.clone() })
     }
 
-    /// The last lines it logged, on one line.
+    /// Its last log lines, joined into one line.
     pub(super) fn log_tail(&self, home: &Home) -> String {
         let tail = read_tail(&home.log_file, self.log_begins_at).unwrap_or_default();
         let mut lines: Vec<&str> = tail.lines().rev().take(LOG_TAIL_LINES).collect();
@@ -119,8 +119,8 @@ impl Postmaster {
     }
 
     fn signal(&mut self, signal: Signal, home: &Home) -> Result<(), ClusterError> {
-        // Neither a child that was waited for nor an adopted process that ended may be signalled: the id
-        // could be another process's by now.
+        // Do not signal a child that was waited for, or an adopted process that exited: the id may belong to another
+        // process by now.
         let alive = match &self.child {
             Some(child) => child.id().is_some(),
             None => pid_file::is_postmaster_of(self.pid, &home.cluster),
@@ -135,27 +135,27 @@ impl Postmaster {
     }
 }
 
-/// Settings given on the command line, where they win over the cluster's own files.
+/// Settings for the command line, where they override the cluster's own files.
 fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
     let on_or_off = |on: bool| if on { "on" } else { "off" }.to_owned();
     let chosen = [
-        // The unix socket is the only way in.
+        // The unix socket is the only way to connect.
         ("listen_addresses", String::new()),
         ("port", socket::PORT.to_string()),
         ("unix_socket_directories", home.socket_dir.to_string_lossy().into_owned()),
         ("unix_socket_permissions", "0700".to_owned()),
         ("max_connections", options.max_connections.to_string()),
         ("shared_buffers", format!("{}MB", shared_buffers_mib())),
-        // Batches come without pause; fewer checkpoints mean fewer full pages in the WAL.
+        // Batches are written continuously; fewer checkpoints mean fewer full pages in the WAL.
         ("max_wal_size", "4GB".to_owned()),
         ("wal_compression", "on".to_owned()),
-        // Compiling pays for long analytical statements; ours are short.
+        // JIT pays off for long analytical statements; ours are short.
         ("jit", "off".to_owned()),
-        // The journal is deleted on the strength of a commit.
+        // The journal releases segments once a commit is confirmed.
         ("synchronous_commit", "on".to_owned()),
         ("fsync", on_or_off(options.fsync)),
         ("full_page_writes", on_or_off(options.fsync)),
-        // Statements and details carry what customers wrote, which belongs in no log.
+        // Statements and details contain customers' messages, which must not be logged.
         ("log_min_error_statement", "panic".to_owned()),
         ("log_error_verbosity", "terse".to_owned()),
         ("logging_collector", "off".to_owned()),
@@ -164,8 +164,8 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
     chosen.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(options.settings.iter().cloned()).collect()
 }
 
-/// A sixteenth of the machine's memory, so that the indexes new messages go into stay in it: from 128 MiB, PostgreSQL's
-/// own default, to 1 GiB; 256 MiB where the memory is not known.
+/// A sixteenth of the machine's memory, so that the indexes for new messages stay cached: between 128 MiB, PostgreSQL's
+/// own default, and 1 GiB; 256 MiB if the memory size is unknown.
 fn shared_buffers_mib() -> u64 {
     const DEFAULT: u64 = 256;
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The folder of the database socket, and how to connect through it.
+//! The folder of the database socket, and connecting through it.
 //!
-//! The cluster trusts every local connection. That is safe because the socket is the only way in, and it
-//! lies in a folder of mode 0700: nobody but the user PostgreSQL runs as, and root, can reach it.
+//! The cluster trusts every local connection. That is safe because the socket is the only way to connect, and is in a
+//! folder with mode 0700: only PostgreSQL's user and root can reach it.
 
 use std::fmt::Write;
 use std::fs::{DirBuilder, OpenOptions, Permissions};
@@ -21,24 +21,24 @@ use super::{ClusterError, DATABASE, USER};
 /// Part of the socket's file name; nothing listens on a TCP port.
 pub(super) const PORT: u16 = 5432;
 
-/// Longest path of a socket: 107 bytes on Linux, 103 on macOS. One limit, so that both behave alike.
+/// Maximum length of a socket path: 107 bytes on Linux, 103 on macOS. Use the smaller one on both.
 const SOCKET_PATH_MAX_BYTES: usize = 103;
 
-/// Where the folder of a socket goes whose path would be too long. Not `TMPDIR`, which may differ between the
-/// service and a command run beside it.
+/// Parent folder for a socket whose path would be too long. Not `TMPDIR`, which may differ between the service and a
+/// command.
 const SHORT_PARENT: &str = "/tmp";
 
-/// Bytes of a hash used in names: 64 bits keep a handful of data folders apart.
+/// Bytes of a hash used in names: 64 bits are enough to distinguish a few data folders.
 const HASH_BYTES: usize = 8;
 
 const PRIVATE: u32 = 0o700;
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// Where the socket of the cluster in `cluster` is: inside it if the path fits.
+/// The socket folder of the cluster in `cluster`: inside it if the path is short enough.
 pub(super) fn directory(cluster: &Path) -> PathBuf {
     let inside = cluster.join("socket");
     let file = inside.join(format!(".s.PGSQL.{PORT}"));
-    // PostgreSQL reads a comma-separated list of folders, in which these characters have a meaning.
+    // PostgreSQL parses a comma-separated list of folders, in which these characters are special.
     let plain = inside
         .to_str()
         .is_some_and(|path| !path.contains(|letter: char| letter == ',' || letter == '"' || letter.is_whitespace()));
@@ -49,7 +49,7 @@ pub(super) fn directory(cluster: &Path) -> PathBuf {
     }
 }
 
-/// A short name for a path that is the same in every process.
+/// A short name for a path, the same in every process.
 pub(super) fn hash(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
     digest.iter().take(HASH_BYTES).fold(String::new(), |mut name, byte| {
@@ -59,8 +59,8 @@ pub(super) fn hash(path: &Path) -> String {
     })
 }
 
-/// Creates the folder, or verifies that the one there is private to the user: in a folder anybody may write
-/// to, somebody else could have put it there first.
+/// Creates the folder, or verifies that an existing one is private to the user: in a world-writable parent, another
+/// user could have created it first.
 pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterError> {
     match DirBuilder::new().mode(PRIVATE).create(directory) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -69,7 +69,7 @@ pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterErro
         _ => {}
     }
     let refuse = |reason| ClusterError::SocketDirectory { path: directory.to_owned(), reason };
-    // Everything below goes through one open folder, so that it cannot be exchanged for a link in between.
+    // Everything below uses one open folder, so that it cannot be replaced by a link in between.
     let folder = OpenOptions::new()
         .read(true)
         .custom_flags((OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits())
@@ -79,7 +79,7 @@ pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterErro
             _ => ClusterError::io("open", directory)(error),
         })?;
     let found = folder.metadata().map_err(ClusterError::io("read", directory))?;
-    // Ours but not yet given away: just created, perhaps by a process that was killed right then.
+    // It may be ours, not yet given away: just created, perhaps by a process that was killed right after.
     if found.uid() != user.uid() && found.uid() != geteuid().as_raw() {
         return Err(refuse("it belongs to another user"));
     }
@@ -89,19 +89,19 @@ pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterErro
     user.give_open(&folder, directory)
 }
 
-/// How to connect to the cluster. Everything the environment could change is set.
+/// Connection options for the cluster. Everything that the environment could change is set explicitly.
 pub(super) fn connect_options(directory: &Path) -> PgConnectOptions {
     PgConnectOptions::new_without_pgpass()
         .socket(directory)
         .port(PORT)
         .username(USER)
         .database(DATABASE)
-        // The socket does not leave the machine.
+        // The socket is local to the machine.
         .ssl_mode(PgSslMode::Disable)
         .application_name("hotline")
 }
 
-/// The same as a URL, for psql and whoever else speaks libpq.
+/// The same as a URL, for psql and other libpq programs.
 pub(super) fn url(directory: &Path) -> String {
     let mut host = String::new();
     for byte in directory.as_os_str().as_encoded_bytes() {

@@ -1,5 +1,5 @@
-//! Keeps the postmaster running while the service runs: Hotline goes on without its database, but not for
-//! longer than need be.
+//! Keeps the postmaster running while the service runs: Hotline works without its database, but should not for longer
+//! than necessary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,24 +15,24 @@ use super::lock::OwnerLock;
 use super::postmaster::Postmaster;
 use super::{ClusterError, ClusterOptions};
 
-/// Pause before the first restart: a single crash is over before anybody notices.
+/// Pause before the first restart: recovers from a single crash before anybody notices.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Longest pause: a full disk that was cleared is noticed within half a minute.
+/// Longest pause: once a full disk is cleared, that is detected within half a minute.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A postmaster that ran this long was well; its end begins the pauses anew.
+/// A postmaster that ran this long was healthy; its exit resets the pauses.
 const STEADY_AFTER: Duration = Duration::from_secs(60);
 
-/// Doublings after which the longest pause is reached; more would overflow.
+/// Number of doublings; the longest pause is reached by then, and more would overflow.
 const DOUBLINGS_MAX: u32 = 10;
 
-/// What `pid` reads while nothing runs.
+/// The value of `pid` while no postmaster is running.
 const NOT_RUNNING: u32 = 0;
 
-/// A task that restarts the postmaster whenever it ends unasked.
+/// A task that restarts the postmaster whenever it exits unexpectedly.
 ///
-/// Dropping it lets the postmaster run on, for the next owner to take over.
+/// Dropping it leaves the postmaster running, to be adopted by the next owner.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     pid: Arc<AtomicU32>,
@@ -40,7 +40,7 @@ pub(super) struct Supervisor {
     task: Mutex<Option<JoinHandle<Result<(), ClusterError>>>>,
 }
 
-/// What the task needs.
+/// The state of the task.
 struct Watch {
     home: Home,
     binaries: Binaries,
@@ -72,10 +72,10 @@ impl Supervisor {
         }
     }
 
-    /// Stops the postmaster and gives up the owner lock. A second call has nothing left to do.
+    /// Stops the postmaster and releases the owner lock. A second call does nothing.
     pub(super) async fn stop(&self, home: &Home) -> Result<(), ClusterError> {
         self.stop.send_replace(true);
-        // Taken only when it has ended, so that a stop given up half way can be asked for again.
+        // Taken only after the task has ended, so that a cancelled stop can be repeated.
         let mut slot = self.task.lock().await;
         let Some(task) = slot.as_mut() else {
             return Ok(());
@@ -85,7 +85,7 @@ impl Supervisor {
         if let Ok(result) = ended {
             return result;
         }
-        // The runtime the task lived on is gone; the postmaster may still be there.
+        // The task's runtime is gone; the postmaster may still be running.
         match Postmaster::find(home)? {
             Some(mut postmaster) => postmaster.shut_down(home).await,
             None => Ok(()),
@@ -144,24 +144,24 @@ impl Watch {
         }
     }
 
-    /// Does not wait for readiness: a start that fails shows as another end.
+    /// Does not wait for readiness: a failed start shows up as another exit.
     fn again(&self) -> Result<Postmaster, ClusterError> {
         match Postmaster::find(&self.home)? {
-            // Somebody was faster by hand.
+            // Somebody started it manually meanwhile.
             Some(found) => Ok(found),
             None => Postmaster::spawn(&self.home, &self.binaries, &self.options),
         }
     }
 }
 
-/// Returns when a stop was asked for; never when the asking side is gone, which aborts the task instead.
+/// Returns when a stop was requested; never if the sender is gone, which aborts the task instead.
 async fn asked(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|asked| *asked).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Doubles with each failure up to the longest pause; a random half keeps machines that lost the same disk apart.
+/// Doubles with each failure up to the longest pause; jitter staggers machines that lost the same disk.
 fn pause(failures: u32) -> Duration {
     FIRST_PAUSE
         .saturating_mul(1 << failures.min(DOUBLINGS_MAX))

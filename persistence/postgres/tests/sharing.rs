@@ -1,4 +1,4 @@
-//! Several processes and one cluster.
+//! Several processes that share one cluster.
 
 #![allow(clippy::unwrap_used, missing_docs)] // A test that meets the unexpected fails loudly.
 
@@ -14,10 +14,10 @@ use nix::unistd::Pid;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-/// A condition that is not met by then never will be.
+/// Timeout after which a condition counts as never met.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Pause between two looks at a condition.
+/// Poll interval for a condition.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 #[tokio::test]
@@ -93,7 +93,7 @@ fn two_threads_share_one_cluster() {
         (first.join().unwrap(), second.join().unwrap())
     });
     assert_eq!(first, second);
-    // It is a child of this process, which has to hear of its end.
+    // It is a child of this process, which must reap it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(Cluster::stop_shared(&path)).unwrap();
 }
@@ -129,7 +129,7 @@ async fn a_killed_service_leaves_a_postmaster_to_take_over() {
     next.stop().await.unwrap();
 }
 
-/// Another process, which does this with the cluster of the folder.
+/// Starts another process that runs this action on the folder's cluster.
 fn process(folder: &Folder, what: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_cluster_process"))
         .arg(what)
@@ -155,7 +155,7 @@ impl Folder {
         self.root.path().join("data")
     }
 
-    /// As a service runs it, but without waiting for the disk.
+    /// Options like the service's, but without fsync.
     fn options(&self) -> ClusterOptions {
         ClusterOptions { fsync: false, ..ClusterOptions::new(self.data_dir()) }
     }
@@ -163,7 +163,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // The first line of the file is the postmaster's id; none is left after a stop.
+        // The first line of the file is the postmaster's id; there is no file after a stop.
         let written = std::fs::read_to_string(self.data_dir().join("postgres/postmaster.pid")).unwrap_or_default();
         let Some(pid) = written.lines().next().and_then(|line| line.parse().ok()).map(Pid::from_raw) else { return };
         let _ = kill(pid, Signal::SIGQUIT);
@@ -181,7 +181,7 @@ async fn scalar(cluster: &Cluster, sql: &'static str) -> Result<i32, sqlx::Error
     Ok(answer)
 }
 
-/// Waits until the condition holds; fails the test when it never does.
+/// Waits until the condition holds; fails the test on timeout.
 async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {

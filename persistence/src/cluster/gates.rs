@@ -1,50 +1,50 @@
-//! Which slots a member of a cluster serves: one gate each, before the doors of the companies.
+//! The slots a cluster member serves: one gate per slot, checked before the doors of the companies.
 
 use std::sync::atomic::{AtomicU8, Ordering, fence};
 
 use super::{SLOTS, Slot};
 use crate::CompanyId;
 
-/// The slot of a company, as the directory has it.
+/// Looks up the slot of a company in the directory.
 pub type SlotOf = Box<dyn Fn(CompanyId) -> Option<Slot> + Send + Sync>;
 
-/// The gates of all slots; closed at first.
+/// The gates of all slots; initially shut.
 pub struct Gates {
     states: Box<[AtomicU8]>,
     slot_of: SlotOf,
 }
 
-/// Nothing of the slot is under way, and the log takes nothing of it.
+/// No work of the slot is in progress, and the log refuses its entries.
 const SHUT: u8 = 0;
-/// What is under way goes on, and nothing begins.
+/// Work in progress continues, but none begins.
 const CLOSING: u8 = 1;
 /// The slot is served here.
 const OPEN: u8 = 2;
 
 impl Gates {
-    /// All closed.
+    /// All gates shut.
     pub fn new(slot_of: SlotOf) -> Self {
         Self { states: (0..SLOTS).map(|_| AtomicU8::new(SHUT)).collect(), slot_of }
     }
 
-    /// Whether work of a company may begin here. Who asks has counted itself before: either it sees that the gate is
-    /// closing, or whoever closes it sees the work.
+    /// Whether work of a company may begin here. The caller has already counted its work, so either it sees that the
+    /// gate is closing, or the closer sees the work.
     pub(crate) fn is_open(&self, company: CompanyId) -> bool {
         fence(Ordering::SeqCst);
         self.state(company) == OPEN
     }
 
-    /// Whether the log takes entries of a company.
+    /// Whether the log refuses entries of a company.
     pub(crate) fn is_shut(&self, company: CompanyId) -> bool {
         self.state(company) == SHUT
     }
 
-    /// Whether a company is in one of these slots.
+    /// Whether a company is in this slot.
     pub(crate) fn is_in(&self, company: CompanyId, slot: Slot) -> bool {
         (self.slot_of)(company) == Some(slot)
     }
 
-    /// Those that are open.
+    /// The open slots.
     pub(crate) fn open_slots(&self) -> impl Iterator<Item = Slot> {
         Slot::all().filter(|slot| self.states[slot.index()].load(Ordering::SeqCst) == OPEN)
     }
@@ -54,13 +54,13 @@ impl Gates {
         self.set(slot, OPEN);
     }
 
-    /// Lets nothing begin any more.
+    /// Stops new work from beginning.
     pub(crate) fn close(&self, slot: Slot) {
         self.set(slot, CLOSING);
         fence(Ordering::SeqCst);
     }
 
-    /// Has the log take nothing any more.
+    /// Makes the log refuse the slot's entries.
     pub(crate) fn shut(&self, slot: Slot) {
         self.set(slot, SHUT);
     }

@@ -1,9 +1,9 @@
-//! Until when a life may answer from memory.
+//! The lease: how long a life may answer from memory.
 //!
-//! A beat that found the row of its life allows answers for [`LEASE_TIME`] from the moment it was *sent*. Who has deleted
-//! the row waits [`SEALED_FOR`] from the moment the deletion was committed before anybody else serves its slots. A beat
-//! that succeeded was sent before that commit, so the one's last answer lies before the other's first, whatever the
-//! clocks show: only the rates of two monotonic clocks are compared, and those differ by little.
+//! A heartbeat that found the row of its life allows answers for [`LEASE_TIME`] from the moment it was *sent*. A
+//! process that deletes the row waits [`SEALED_FOR`] after that commit before anybody else serves its slots. A
+//! successful heartbeat was sent before that commit. So the last answer of the old life precedes the first of the new
+//! one, whatever the clocks show: only the rates of two monotonic clocks matter, and those differ little.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,30 +12,31 @@ use std::time::Duration;
 
 use super::Moment;
 
-/// How long a life may answer after it has sent a beat that succeeded: four beats, so that one that is slow costs nothing.
+/// How long a life may answer after sending a successful heartbeat: four intervals, so that one slow heartbeat does no
+/// harm.
 pub const LEASE_TIME: Duration = Duration::from_millis(2000);
 
-/// How long nobody serves the slots of a life that was ended: more than [`LEASE_TIME`] by what the rates of two clocks
-/// may differ.
+/// How long nobody serves the slots of a sealed life: longer than [`LEASE_TIME`] by the possible difference between two
+/// clock rates.
 pub const SEALED_FOR: Duration = Duration::from_millis(2250);
 
-/// By how many hundredths the rate of a monotonic clock may be off. Crystals are off by a ten-thousandth; the rest is for
-/// virtual machines.
+/// Possible rate error of a monotonic clock, in percent. Crystals are off by a ten-thousandth; the rest is for virtual
+/// machines.
 const RATE_ERROR_PERCENT: u128 = 5;
 
-// A lease by the slowest clock ends before the waiting by the fastest one.
+// A lease measured by the slowest clock must end before a wait measured by the fastest one.
 const _: () = assert!(
     LEASE_TIME.as_nanos() * (100 + RATE_ERROR_PERCENT) < SEALED_FOR.as_nanos() * (100 - RATE_ERROR_PERCENT),
     "a life must be over before its slots are served elsewhere"
 );
 
-/// The time in which this life may show what it has in memory. Cheap to clone.
+/// The time during which this life may answer from memory. Cheap to clone.
 #[derive(Clone)]
 pub struct Lease(Arc<Inner>);
 
 struct Inner {
     made: Moment,
-    /// When the last beat was sent that succeeded, in nanoseconds; 0: none was.
+    /// When the last successful heartbeat was sent, in nanoseconds; 0: none was.
     sent: AtomicU64,
 }
 
@@ -57,25 +58,25 @@ impl Lease {
         !self.ends_in().is_zero()
     }
 
-    /// How long it still may.
+    /// How much longer it may.
     pub fn ends_in(&self) -> Duration {
         self.left_at(Moment::now())
     }
 
-    /// How long ago the beat was sent that the lease counts from; none was: since there is a lease.
+    /// The age of the heartbeat the lease counts from; without one, the age of this lease object.
     pub fn age(&self) -> Duration {
         let from = self.sent().max(self.0.made.since_first());
         Moment::now().since_first().saturating_sub(from)
     }
 
-    /// A beat that was sent at this moment has succeeded. One that comes late changes nothing.
+    /// Extends the lease after a successful heartbeat that was sent at this moment. A late reply never shortens it.
     pub fn extend(&self, sent: Moment) {
-        // Five hundred years of nanoseconds; and 0 is for none.
+        // A u64 of nanoseconds lasts five hundred years; 0 means none.
         let nanos = u64::try_from(sent.since_first().as_nanos()).unwrap_or(u64::MAX).max(1);
         self.0.sent.fetch_max(nanos, Ordering::AcqRel);
     }
 
-    /// It is over: nothing is shown any more before the next beat that succeeds.
+    /// Ends the lease: no answers until the next successful heartbeat.
     pub fn end(&self) {
         self.0.sent.store(0, Ordering::Release);
     }
@@ -89,7 +90,7 @@ impl Lease {
     }
 }
 
-/// What is left of a lease at `now`, when the last beat that succeeded was sent at `sent`; zero: none was.
+/// What remains at `now` of a lease whose heartbeat was sent at `sent`; zero: none was sent.
 fn left(sent: Duration, now: Duration) -> Duration {
     if sent.is_zero() { Duration::ZERO } else { (sent + LEASE_TIME).saturating_sub(now) }
 }
@@ -102,7 +103,7 @@ mod tests {
 
     const RATE_ERROR: f64 = RATE_ERROR_PERCENT as f64 / 100.0;
 
-    /// What a clock of this rate shows after so much real time.
+    /// What a clock of this rate shows after `real` seconds.
     fn shown(real: f64, rate: f64) -> Duration {
         Duration::from_secs_f64(real * rate)
     }
@@ -112,8 +113,8 @@ mod tests {
     }
 
     proptest! {
-        /// A life beats, some of its beats succeed, and then it is ended; whoever ended it opens its slots. All times are
-        /// real ones; each process sees its own clock alone.
+        /// A life sends heartbeats, some succeed, then it is sealed and its slots are opened elsewhere. All times are
+        /// real time; each process sees only its own clock.
         #[test]
         fn the_last_answer_of_a_life_lies_before_the_first_of_its_heir(
             owner_rate in rate(), heir_rate in rate(),
@@ -126,9 +127,9 @@ mod tests {
                 sent.push((at, at + way));
             }
             let sealed = sent[0].0 + sealed_after;
-            // The row is there for those that arrive before it is deleted, and none of them was sent later.
+            // Heartbeats that arrive before the deletion find the row, and none of them was sent later.
             let last = sent.iter().filter(|(_, arrived)| *arrived < sealed).map(|(sent, _)| *sent).fold(0.0, f64::max);
-            // The heir hears of its deletion after it was committed, and waits from there.
+            // The heir learns of the deletion after its commit, and waits from then on.
             let heard = sealed + told_after;
             let opens = heard + SEALED_FOR.as_secs_f64() / heir_rate;
             let asked = heard + asked_after;

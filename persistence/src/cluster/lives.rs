@@ -1,4 +1,5 @@
-//! Lives in PostgreSQL: how one begins, shows that it is there, is ended by another, and what then becomes of its slots.
+//! Lives in PostgreSQL: how a life begins, sends heartbeats and is ended by another, and what then happens to its
+//! slots.
 
 mod seals;
 mod slots;
@@ -15,56 +16,56 @@ use crate::begin::begin as begin_whole;
 use crate::error::with_timeout;
 use crate::{Error, Result};
 
-/// Which messages of other processes this release understands.
+/// The version of the messages between processes that this release understands.
 pub const SPEAKS: i32 = 1;
 
-/// By how much the clock of a machine may differ from the database's. No decision goes by it; times that are shown do.
+/// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.
 pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(2);
 
-/// How often a life is ended by itself, and the pause in between.
+/// Attempts of a life to end itself, and the pause in between.
 const LEAVE_TRIES: usize = 5;
 const LEAVE_PAUSE: Duration = Duration::from_millis(100);
 
-/// A run of a process, as the tables have it.
+/// A run of a process, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct LifeRow {
-    /// Which one.
+    /// Its id.
     pub life: LifeId,
-    /// What people call its machine.
+    /// The display name of its machine.
     pub node: String,
     /// Host and port of its listener for the cluster.
     pub address: String,
-    /// Which messages of others it understands.
+    /// The message version it understands.
     pub speaks: i32,
     /// Whether it gives its slots away, or does not take any yet.
     pub draining: bool,
     /// When it began.
     pub began_at: DateTime<Utc>,
-    /// When it was heard of last.
+    /// The time of its last heartbeat.
     pub beat_at: DateTime<Utc>,
-    /// How long ago that is, by the database's clock.
+    /// The age of that heartbeat, by the database's clock.
     pub beat_age_ms: i64,
     /// Processors of its machine.
     pub cores: i32,
 }
 
-/// Every life with its last beat.
+/// Every life with its last heartbeat.
 const LIVES: &str = "select l.*, b.at as beat_at, b.cores,
         (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms
     from lives l join beats b using (life) order by life";
 
-/// A life that begins.
+/// A new life.
 #[derive(Clone, Debug)]
 pub struct NewLife {
-    /// What people call the machine.
+    /// The display name of the machine.
     pub node: String,
-    /// Host and port of its listener for the cluster, as others reach it.
+    /// Host and port of its cluster listener, as other members reach it.
     pub address: String,
     /// Its processors.
     pub cores: i32,
 }
 
-/// The first statement of a transaction that writes: from here to its end nobody ends this life.
+/// The first statement of a writing transaction: until the transaction ends, nobody can end this life.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.
@@ -73,12 +74,12 @@ pub(crate) async fn fence(db: &mut PgConnection, life: LifeId) -> Result<()> {
     Ok(())
 }
 
-/// Begins a transaction that writes, fence included, with one way to the server and back.
+/// SQL that begins a fenced writing transaction in one round trip.
 pub(crate) fn begin_fenced(life: LifeId) -> String {
     format!("begin read write; select hotline_fence({life})")
 }
 
-/// Refuses a clock that is far from the database's.
+/// Refuses to start when the clock is too far from the database's.
 ///
 /// # Errors
 /// [`Error::ClockOff`]; when the database cannot answer.
@@ -92,13 +93,13 @@ pub async fn check_clock(db: &PgPool) -> Result<()> {
     Ok(())
 }
 
-/// By how much two clocks differ at least, when one was read between two readings of the other.
+/// The minimum difference of two clocks, when one was read between two readings of the other.
 fn off_by(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> Duration {
     let off = (before - theirs).max(theirs - after).max(TimeDelta::zero());
     off.to_std().unwrap_or_default()
 }
 
-/// Begins a life, and takes the database for the cluster: whoever was its one writer is none any more.
+/// Begins a life and claims the database for the cluster: a process that wrote alone loses its ownership.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -109,7 +110,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             .fetch_one(&mut *transaction)
             .await?;
         let life: LifeId =
-            // It is given nothing before it listens.
+            // It takes no slots before it listens.
             sqlx::query_scalar(
                 "insert into lives (node, address, speaks, draining) values ($1, $2, $3, true) returning life",
             )
@@ -123,7 +124,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             .bind(new.cores.max(1))
             .execute(&mut *transaction)
             .await?;
-        // That somebody has written to the database since is remembered when the life's own row is gone.
+        // These rows remember the writing epoch after the life's own row is gone.
         let watermarks = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $3), ($2, 0, $3)
             on conflict (journal) do update set epoch = excluded.epoch";
         sqlx::query(watermarks).bind(journal_of(life)).bind("cluster").bind(epoch).execute(&mut *transaction).await?;
@@ -133,26 +134,26 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
     .await
 }
 
-/// What stands in the place of a journal's id for a life: its watermark keeps a transaction whose commit was not heard of
-/// from being written twice.
+/// Used as a life's journal id. Its watermark prevents a transaction whose commit reply was lost from being applied
+/// twice.
 pub(crate) fn journal_of(life: LifeId) -> String {
     format!("life {life}")
 }
 
-/// Shows that this life is there. Answers when the beat was sent: the lease counts from there.
+/// Sends a heartbeat. Returns when it was sent: the lease counts from there.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.
 pub async fn beat(db: &PgPool, life: LifeId) -> Result<Moment> {
     let sent = Moment::now();
-    // The lock makes it one of those that came before the end, or one of those that did not.
+    // The lock orders the heartbeat either before or after the end of the life.
     let beat = "with alive as (select life from lives where life = $1 for key share)
         update beats b set at = clock_timestamp() from alive where b.life = alive.life";
     let found = with_timeout(sqlx::query(beat).bind(life).execute(db)).await?;
     if found.rows_affected() == 1 { Ok(sent) } else { Err(Error::NotOwner) }
 }
 
-/// Every life, with its last beat.
+/// Every life with its last heartbeat.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -160,7 +161,7 @@ pub async fn all(db: &PgPool) -> Result<Vec<LifeRow>> {
     with_timeout(sqlx::query_as(LIVES).fetch_all(db)).await
 }
 
-/// Forgets lives that were ended more than a minute ago.
+/// Deletes completed seals older than a minute.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -169,7 +170,7 @@ pub async fn forget_seals(db: &PgPool) -> Result<()> {
     with_timeout(sqlx::query(old).execute(db)).await.map(drop)
 }
 
-/// Says that a life takes slots: it listens.
+/// Marks a life as ready to take slots, once it listens.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -178,7 +179,7 @@ pub async fn join(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(sqlx::query(join).bind(life).execute(db)).await.map(drop)
 }
 
-/// Says that a life gives its slots away and takes none; answers whether there is such a life.
+/// Marks a life as draining: it gives its slots away and takes none. Returns whether the life exists.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -187,15 +188,15 @@ pub async fn drain(db: &PgPool, life: LifeId) -> Result<bool> {
     Ok(with_timeout(sqlx::query(drain).bind(life).execute(db)).await?.rows_affected() == 1)
 }
 
-/// Ends this life, which has no slots any more or leaves them to nobody.
+/// Ends this life. It has no slots any more, or leaves them unassigned.
 ///
 /// # Errors
-/// When the database cannot answer; others end it then, as one that has died.
+/// When the database cannot answer; other members then seal it like one that died.
 pub async fn leave(db: &PgPool, life: LifeId) -> Result<()> {
     let mut tries = 1;
     loop {
         match try_leave(db, life).await {
-            // Others hand slots over meanwhile, and PostgreSQL may end one of two that wait for each other.
+            // Other members hand slots over concurrently, so PostgreSQL may abort this transaction in a deadlock.
             Err(Error::Unavailable(_)) if tries < LEAVE_TRIES => tries += 1,
             outcome => return outcome,
         }
@@ -207,11 +208,11 @@ async fn try_leave(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(async {
         let mut transaction = begin_whole(db, Some(begin_fenced(life)), ()).await?.0;
         for statement in [
-            // First, as everybody does: who is to be given slots is held by its row before the slots' own are.
+            // Lock order of all transactions: the life's row before its slots' rows.
             "select life from lives where life = $1 for update",
             "update slots set life = null, next = null where life = $1",
             "update slots set next = null where next = $1",
-            // What it looks after, another one does; where there is none, whoever comes next (`adopt`).
+            // Another life becomes the heir of its unfinished seals; if there is none, a later one adopts them.
             "update seals set heir = other.life from
                 (select min(life) as life from lives where life <> $1 and not draining) other
                 where heir = $1 and not done and other.life is not null",

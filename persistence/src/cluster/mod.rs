@@ -1,11 +1,11 @@
-//! Many processes on one database: who serves which company, and how a process that does not any more is kept from
-//! writing and from answering.
+//! Many processes on one database: which process serves which company, and how a process that lost a company is kept
+//! from writing and answering for it.
 //!
-//! A company is in one of 1024 [`Slot`]s, a slot is served by one *life*, which is one run of one process. Who may write
-//! is decided by PostgreSQL's row locks and nothing else: every transaction that writes holds a lock on the row of its
-//! life, and a life is ended by deleting that row. Who may answer from memory is decided by the [`Lease`].
+//! A company is in one of 1024 [`Slot`]s; a slot is served by one *life*, which is one run of one process. PostgreSQL
+//! row locks alone decide who may write: every writing transaction holds a lock on the row of its life, and deleting
+//! that row ends the life. The [`Lease`] decides who may answer from memory.
 //!
-//! A process alone has none of this: [`crate::Store::membership`] is `None`.
+//! A process alone uses none of this: [`crate::Store::membership`] is `None`.
 
 mod gates;
 mod lease;
@@ -31,25 +31,25 @@ pub use self::placement::{Owner, Peer, Placement};
 pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
 use crate::tables::installation_keys::InstallationKey;
 
-/// What a process knows of the cluster it is in.
+/// A process's view of its cluster.
 pub struct Membership {
     /// This run of this process.
     pub life: LifeId,
-    /// What people call the machine.
+    /// The display name of the machine.
     pub node: String,
-    /// Who serves which slot.
+    /// Which life serves which slot.
     pub placement: Placement,
-    /// Until when this life may answer from memory.
+    /// How long this life may answer from memory.
     pub lease: Lease,
-    /// Connections for what the member says of itself; none: in a test of what stands above.
+    /// Connections for the member's own rows; `None` in tests of upper layers.
     pub db: Option<PgPool>,
     peer_key: Arc<InstallationKey>,
     is_retiring: AtomicBool,
-    /// Shows that it is there until somebody else does.
+    /// Sends heartbeats until the started process takes over.
     starting: Mutex<Option<Starting>>,
 }
 
-/// Beats until it is dropped.
+/// Sends heartbeats until dropped.
 struct Starting(JoinHandle<()>);
 
 impl Drop for Starting {
@@ -58,21 +58,21 @@ impl Drop for Starting {
     }
 }
 
-/// How often a member shows that it is there: four times in a lease.
+/// Heartbeat interval: four per lease.
 pub const BEAT_EVERY: Duration = Duration::from_millis(500);
 
-/// How a process opens the store.
+/// The role in which a process opens the store.
 #[derive(Clone, Debug, Default)]
 pub enum Role {
-    /// It is the only one that writes to its database.
+    /// It is the only process that writes to its database.
     #[default]
     Alone,
-    /// It is one of many, which this says of it.
+    /// It is one of many, described by the new life.
     Member(NewLife),
 }
 
 impl Membership {
-    /// A member that knows of no one else yet, and has no lease.
+    /// A member that knows no others yet and has no lease.
     pub fn new(life: LifeId, node: String, peer_key: InstallationKey) -> Self {
         let placement = Placement::new(life);
         let (lease, is_retiring) = (Lease::default(), AtomicBool::new(false));
@@ -80,7 +80,7 @@ impl Membership {
         Self { life, node, placement, lease, db: None, peer_key: Arc::new(peer_key), is_retiring, starting }
     }
 
-    /// Shows that it is there while the rest of the process starts, which may take longer than others wait for a beat.
+    /// Sends heartbeats while the rest of the process starts, which may take longer than others wait for one.
     pub(crate) fn begin_beating(&self, db: PgPool) {
         let (life, lease) = (self.life, self.lease.clone());
         let beats = tokio::spawn(async move {
@@ -95,22 +95,22 @@ impl Membership {
         *self.starting.lock().unwrap_or_else(PoisonError::into_inner) = Some(Starting(beats));
     }
 
-    /// Whoever has started the process shows that it is there from here on.
+    /// From now on the started process sends heartbeats itself.
     pub fn has_started(&self) {
         drop(self.starting.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// The process is about to stop: whoever sends it requests is to send them to others from here on.
+    /// The process is about to stop: clients should send requests to other members from now on.
     pub fn begin_retiring(&self) {
         self.is_retiring.store(true, Ordering::Release);
     }
 
-    /// Whether it is.
+    /// Whether the process is about to stop.
     pub fn is_retiring(&self) -> bool {
         self.is_retiring.load(Ordering::Acquire)
     }
 
-    /// What the members of a cluster sign with what they say to each other.
+    /// The key with which cluster members sign their messages.
     pub fn peer_key(&self) -> &InstallationKey {
         &self.peer_key
     }

@@ -1,7 +1,7 @@
-//! Moments of a clock that goes on while the machine sleeps.
+//! Moments of a clock that keeps running while the machine is suspended.
 //!
-//! [`Instant`] stands still meanwhile on Linux: a lease that was counted by it would hold when the machine wakes, however long
-//! others have gone on without it.
+//! [`Instant`] stops during suspend on Linux: a lease measured by it would still be valid after a resume, however long
+//! others have gone on without this machine.
 
 use std::ops::Add;
 use std::sync::LazyLock;
@@ -11,24 +11,24 @@ use nix::time::{ClockId, clock_gettime};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
-/// Elsewhere this is the one that goes on.
+/// On other systems the monotonic clock keeps running.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
-/// For a system without such a clock, which none is that this runs on.
+/// Fallback for systems without such a clock; no supported system lacks it.
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A moment, as this machine counts them. Those of two machines say nothing of each other.
+/// A moment on this machine's clock. Moments of two machines cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(Duration);
 
 impl Moment {
-    /// The present one.
+    /// The current moment.
     pub fn now() -> Self {
         Self(clock_gettime(CLOCK).map_or_else(|_| ORIGIN.elapsed(), Duration::from))
     }
 
-    /// Time since the first one there was.
+    /// Time since the clock's origin.
     pub(super) fn since_first(self) -> Duration {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Whose companies a statement over many of them looks at.
+//! A filter for statements that cover many companies.
 
 use super::Slot;
 
@@ -7,7 +7,7 @@ use super::Slot;
 pub struct OfSlots(Option<Vec<i16>>);
 
 impl OfSlots {
-    /// Every company: a process alone serves all of them.
+    /// Every company, for a process alone.
     pub fn all() -> Self {
         Self(None)
     }
@@ -17,12 +17,13 @@ impl OfSlots {
         Self(Some(slots.into_iter().map(Slot::column).collect()))
     }
 
-    /// What is bound to the parameter of [`OfSlots::holds`].
+    /// The value for the parameter of [`OfSlots::holds`].
     pub(crate) fn numbers(&self) -> Option<&[i16]> {
         self.0.as_deref()
     }
 
-    /// The condition that a column's company is one of them. Of all companies the planner drops it: it plans for the values.
+    /// SQL condition that a column's company is included. For all companies the planner removes it, since it plans for
+    /// the actual values.
     pub(crate) fn holds(company: &str, parameter: u8) -> String {
         format!(
             "(${parameter}::smallint[] is null or {company} in (select id from companies where slot = any(${parameter})))"

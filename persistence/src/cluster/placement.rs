@@ -1,4 +1,4 @@
-//! What a process knows of who serves which slot.
+//! A process's view of which life serves which slot.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,47 +8,47 @@ use tokio::sync::{Notify, watch};
 
 use super::{LifeId, SLOTS, Slot};
 
-/// Another life, and how it is reached.
+/// Another life and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Which one.
+    /// Its id.
     pub life: LifeId,
-    /// What people call its machine.
+    /// The display name of its machine.
     pub node: String,
     /// Host and port of its listener for the cluster.
     pub address: String,
 }
 
-/// Who serves a slot.
+/// The owner of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// This process; the slot is open.
     Here,
-    /// Another one.
+    /// Another process.
     There(Arc<Peer>),
-    /// Nobody at the moment: it is moving or taken over. What is asked waits until the placement changes.
+    /// Nobody at the moment: the slot is moving or being taken over. Requests wait until the placement changes.
     Nobody,
 }
 
-/// Who serves which slot, as far as it is known. It may be old; that is never dangerous, for an owner says so when it is
-/// none. Cheap to clone, and read without a lock for what is served here.
+/// The known owner of each slot. It may be stale, which is harmless: a process that does not serve a slot says so.
+/// Cheap to clone; slots served here are read without a lock.
 #[derive(Clone)]
 pub struct Placement(Arc<Inner>);
 
 struct Inner {
     here: LifeId,
-    /// The life of each slot, [`NOBODY`] where there is none. This process's own slots are its only while they are open.
+    /// The life of each slot, or [`NOBODY`]. A slot of this process is listed only while it is open.
     owners: Box<[AtomicI64]>,
     peers: RwLock<HashMap<LifeId, Arc<Peer>>>,
     version: watch::Sender<u64>,
     look: Notify,
 }
 
-/// No life has this number.
+/// No life has this id.
 const NOBODY: i64 = 0;
 
 impl Placement {
-    /// What a life knows when it begins: nobody serves anything.
+    /// The initial view of a life: nobody serves anything.
     pub fn new(here: LifeId) -> Self {
         Self(Arc::new(Inner {
             here,
@@ -59,7 +59,7 @@ impl Placement {
         }))
     }
 
-    /// Who serves a slot.
+    /// The owner of a slot.
     pub fn owner(&self, slot: Slot) -> Owner {
         let life = self.0.owners[slot.index()].load(Ordering::Acquire);
         if life == self.0.here.get() {
@@ -72,33 +72,33 @@ impl Placement {
         peers.get(&LifeId::new(life)).map_or(Owner::Nobody, |peer| Owner::There(peer.clone()))
     }
 
-    /// Whether a life is known, and is not over.
+    /// Whether a life is known and not over.
     pub fn has_peer(&self, life: LifeId) -> bool {
         self.0.peers.read().unwrap_or_else(PoisonError::into_inner).contains_key(&life)
     }
 
-    /// Goes up with each news.
+    /// Incremented with each change.
     pub fn version(&self) -> u64 {
         *self.0.version.borrow()
     }
 
-    /// Waits until there is news after `since`.
+    /// Waits until the version is greater than `since`.
     pub async fn changed(&self, since: u64) {
-        // Its sender lives as long as this.
+        // The sender lives as long as this object.
         let _ = self.0.version.subscribe().wait_for(|version| *version > since).await;
     }
 
-    /// The table is to be read now: somebody was told that this is old.
+    /// Requests a reload of the table, because a caller found the view stale.
     pub fn look_again(&self) {
         self.0.look.notify_one();
     }
 
-    /// Waits until somebody was told that this is old.
+    /// Waits until a reload is requested.
     pub async fn asked_to_look(&self) {
         self.0.look.notified().await;
     }
 
-    /// Every other life that is known.
+    /// Every other known life.
     pub fn peers(&self) -> Vec<Arc<Peer>> {
         let peers = self.0.peers.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = peers.values().cloned().collect();
@@ -106,14 +106,14 @@ impl Placement {
         all
     }
 
-    /// How many slots are served here.
+    /// Number of slots served here.
     pub fn count_here(&self) -> usize {
         let here = self.0.here.get();
         self.0.owners.iter().filter(|owner| owner.load(Ordering::Relaxed) == here).count()
     }
 
-    /// Sets which other lives there are, and who of them serves which slots; `None` stands for nobody. Slots of this
-    /// process are left as [`Placement::open`] and [`Placement::close`] have set them.
+    /// Replaces the other lives and the owners of their slots; `None` means nobody. Slots of this process stay as
+    /// [`Placement::open`] and [`Placement::close`] have set them.
     pub fn replace(&self, peers: impl IntoIterator<Item = Peer>, owner: impl Fn(Slot) -> Option<LifeId>) {
         let peers: HashMap<_, _> = peers.into_iter().map(|peer| (peer.life, Arc::new(peer))).collect();
         let has_new_peers = {
@@ -134,7 +134,7 @@ impl Placement {
         }
     }
 
-    /// These slots are served here from now on.
+    /// Marks these slots as served here.
     pub fn open(&self, slots: impl IntoIterator<Item = Slot>) {
         let here = self.0.here.get();
         if slots.into_iter().fold(false, |is_new, slot| self.set(slot, here) | is_new) {
@@ -142,7 +142,7 @@ impl Placement {
         }
     }
 
-    /// These slots are served by nobody that is known.
+    /// Marks these slots as served by nobody.
     pub fn close(&self, slots: impl IntoIterator<Item = Slot>) {
         if slots.into_iter().fold(false, |is_new, slot| self.set(slot, NOBODY) | is_new) {
             self.tell();

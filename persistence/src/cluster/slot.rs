@@ -1,4 +1,4 @@
-//! What a company is in, and what serves it.
+//! Slots, to which companies belong, and lives, which serve them.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use sqlx::Type;
 
 use crate::CompanyId;
 
-/// How many slots there are. They hold no data, so more than anybody has processes cost nothing.
+/// Number of slots. They hold no data, so having more than processes costs nothing.
 pub const SLOTS: u16 = 1024;
 
-/// A part of all companies, served by one life. `companies.slot` says in which one a company is.
+/// A part of all companies, served by one life. `companies.slot` stores the slot of a company.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u16);
 
 impl Slot {
-    /// The slot of this number, if there is one.
+    /// The slot with this number, if it exists.
     pub fn new(number: u16) -> Option<Self> {
         (number < SLOTS).then_some(Self(number))
     }
 
-    /// The slot of a number that the database gave.
+    /// The slot with a number from the database.
     pub fn from_column(number: i16) -> Option<Self> {
         u16::try_from(number).ok().and_then(Self::new)
     }
 
-    /// The slot a company is given when it is made: the same as the database's `hotline_slot`.
+    /// The slot of a new company: the same as the database's `hotline_slot`.
     pub fn of_new(company: CompanyId) -> Self {
         let hash = Sha256::digest(company.0.to_be_bytes());
         Self(u16::from(hash[0] & 3) << 8 | u16::from(hash[1]))
     }
 
-    /// Every slot, in the order of their numbers.
+    /// Every slot, by number.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
         (0..SLOTS).map(Self)
     }
@@ -41,13 +41,13 @@ impl Slot {
         self.0
     }
 
-    /// Its number, as the database has it.
+    /// Its number as stored.
     pub fn column(self) -> i16 {
         // Below 1024.
         self.0 as i16
     }
 
-    /// Where it stands in a list of all.
+    /// Its index in a list of all slots.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
@@ -60,7 +60,7 @@ impl TryFrom<i16> for Slot {
     }
 }
 
-/// The database gave a number that is no slot's.
+/// The database returned a number that is not a slot.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{0} is the number of no slot")]
 pub struct NoSlot(i16);
@@ -71,13 +71,13 @@ impl fmt::Display for Slot {
     }
 }
 
-/// One run of one process. PostgreSQL gives the numbers out, none twice.
+/// One run of one process. PostgreSQL assigns the ids, each only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Type)]
 #[sqlx(transparent)]
 pub struct LifeId(i64);
 
 impl LifeId {
-    /// The life of this number, which is positive.
+    /// The life with this id, which is positive.
     pub const fn new(number: i64) -> Self {
         Self(number)
     }

@@ -1,8 +1,9 @@
-//! The helper thread: what takes long and nobody waits for. It makes spares of released segments, so that in the long
-//! run no file is made anew, unlinks those that are too many, and lays one down ahead when none is left.
+//! The helper thread runs slow file operations off the writer's path. It recycles released segments into spare files,
+//! so that steady state creates no new files; it unlinks segments beyond the spare limit and preallocates a spare when
+//! none is left.
 //!
-//! A spare of a released segment saves the zeros of a new one: at 256 records a sync a third of the bytes, a fifth of the
-//! processor, and nine tenths of the 99th percentile (docs/performance.md, finding 10).
+//! A recycled spare needs no zero-filling. At 256 records per sync that saves a third of the bytes written, a fifth of
+//! the CPU time, and nine tenths of the 99th percentile latency (docs/performance.md, finding 10).
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,11 +12,12 @@ use std::sync::mpsc;
 use super::segment;
 use super::state::{Chore, Sealed, State, lock};
 
-/// Spares kept at most. A full segment takes one, and gives its own file back once the database has followed; the second
-/// is for when that takes as long as the next segment. More would only hold the disk.
+/// Maximum number of spares. Each new segment takes one spare and frees its own file once the database has caught up;
+/// the second spare covers the case where catching up takes as long as filling the next segment. More spares would only
+/// waste disk space.
 const SPARES_MAX: usize = 2;
 
-/// Until it is told to stop.
+/// Runs chores until [`Chore::Stop`] arrives.
 pub(super) fn do_chores<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
     let mut helper = Helper { state, released: VecDeque::new(), spares_made: 0 };
     for chore in chores {
@@ -38,15 +40,15 @@ pub(super) fn do_chores<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
 
 struct Helper<'a, T> {
     state: &'a State<T>,
-    /// Segments still under their names, the oldest first.
+    /// Released segments that are still under their segment names, oldest first.
     released: VecDeque<Sealed>,
-    /// Each spare has a number no other had, so that a name never stands for two files.
+    /// Every spare gets a fresh number, so that one name never refers to two files.
     spares_made: u64,
 }
 
 impl<T> Helper<'_, T> {
-    /// One that cannot be taken away now is tried again at the next chore. Until then the later ones stay too: without
-    /// it they would leave a hole, which the next open could not tell from damage.
+    /// A segment that cannot be removed now is retried at the next chore. Until then the later ones stay too: removing
+    /// them would leave a hole, which the next open could not distinguish from damage.
     fn clear_away(&mut self) {
         while let Some(oldest) = self.released.pop_front() {
             if let Err(error) = self.take_away(&oldest) {
@@ -67,7 +69,8 @@ impl<T> Helper<'_, T> {
             segment::remove(dir, &segment.path)
         };
         match taken {
-            // An earlier try got as far as this; the file, if it is left, is removed by the next open.
+            // An earlier attempt already renamed or unlinked the file; if a spare is left over, the next open removes
+            // it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => dir.sync(),
             taken => taken,
         }
@@ -81,7 +84,7 @@ impl<T> Helper<'_, T> {
             && self.state.has_room_beside(spares + 1)
     }
 
-    /// A record larger than a segment may have taken the room of a spare.
+    /// A record larger than a segment may have used the disk space reserved for a spare.
     fn give_up_spares(&self) {
         let mut spares = lock(&self.state.spares);
         while !self.state.has_room_beside(spares.len()) {
@@ -103,7 +106,8 @@ impl<T> Helper<'_, T> {
         }
     }
 
-    /// IMPORTANT: whenever files may be opened, not only when one was just used: the next time they may not.
+    /// IMPORTANT: recreate the reserve as soon as files can be opened, not only after it was used: next time opening
+    /// may fail.
     fn prepare_reserve(&self) {
         let mut held = lock(&self.state.reserve);
         if held.is_some() {

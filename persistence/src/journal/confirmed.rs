@@ -1,15 +1,15 @@
-//! Up to where the database has confirmed to have the journal's records. A database that says less than this at a start
-//! is not the one that said it, but an older one: without this note it could not be told, as long as no segment was
-//! given up.
+//! Persists the highest sequence that the database has confirmed. If the database reports a smaller one at startup, it
+//! was restored from an older state. Without this note that could not be detected while no segment has been released
+//! yet.
 //!
 //! ```text
 //! confirmed = slot 0x00* slot            ; the second one begins at byte 512
 //! slot      = seq:u64 crc:u32            ; crc = crc32c of the journal's id and seq; the larger seq counts
 //! ```
 //!
-//! The slots are written in turn, each in a sector of its own, so that one is whole whenever the machine stops. What is
-//! noted survives a kill of the process at once, and a crash of the machine after [`SYNC_EVERY`]: the note may be behind
-//! what the database has, never ahead of it.
+//! The two slots are written alternately, each in its own sector, so that one is always intact after a crash. A note
+//! survives a killed process at once, and a machine crash after [`SYNC_EVERY`]: it may lag behind the database but is
+//! never ahead of it.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,26 +21,27 @@ use super::record::Id;
 use super::segment::{self, CONFIRMED_FILE, CONFIRMED_NEW_FILE, Dir};
 use super::{JournalError, Seq};
 
-/// How often the note is synced, at most. Each one is another sync on the journal's disk; and backups are hours old.
+/// Minimum interval between syncs of the note. Each is an extra sync on the journal's disk, and backups are hours old
+/// anyway.
 const SYNC_EVERY: Duration = Duration::from_secs(10);
 
 const SLOTS: usize = 2;
-/// One sector: disks write no less at once.
+/// One sector, the smallest unit a disk writes.
 const SLOT_BYTES: usize = 512;
 const NOTE_BYTES: usize = 12;
 
-/// The note, open to be written.
+/// The note, open for writing.
 #[derive(Debug)]
 pub(super) struct Confirmed {
     file: File,
     id: Id,
     seq: Seq,
-    /// The slot that is written next.
+    /// Index of the slot to write next.
     slot: usize,
     synced: Option<Instant>,
 }
 
-/// What is noted in a directory; none when nothing was ever.
+/// Reads the confirmed sequence of a directory; `None` if none was ever noted.
 pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
     let path = dir.join(CONFIRMED_FILE);
     match fs::read(&path) {
@@ -54,7 +55,7 @@ pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
 }
 
 impl Confirmed {
-    /// Opens the note, or begins it.
+    /// Opens the note, or creates it.
     pub(super) fn open(dir: &Dir, id: &Id) -> Result<Self, JournalError> {
         let path = dir.join(CONFIRMED_FILE);
         if read(dir, id)?.is_none() {
@@ -70,7 +71,7 @@ impl Confirmed {
         open().map_err(JournalError::io("open", &path))
     }
 
-    /// Notes that everything up to `seq` is confirmed.
+    /// Records that everything up to `seq` is confirmed.
     pub(super) fn note(&mut self, seq: Seq) -> io::Result<()> {
         if seq > self.seq {
             self.file.write_all_at(&encode(&self.id, seq), (self.slot * SLOT_BYTES) as u64)?;
@@ -105,7 +106,7 @@ fn encode(id: &Id, seq: Seq) -> [u8; NOTE_BYTES] {
     note
 }
 
-/// The larger sequence of those that are whole, and its slot.
+/// The larger sequence among the valid slots, with its slot.
 fn find(bytes: &[u8], id: &Id) -> Option<(Seq, usize)> {
     let whole = |slot: usize| {
         let note = bytes.get(slot * SLOT_BYTES..)?.get(..NOTE_BYTES)?;
@@ -148,7 +149,7 @@ mod tests {
         assert!(matches!(read(&dir, &[8; 16]), Err(JournalError::Damaged { .. })));
         fs::write(dir.join(CONFIRMED_FILE), b"").unwrap();
         assert!(matches!(read(&dir, &ID), Err(JournalError::Damaged { .. })));
-        // Opened again it goes on where it was, and overwrites the older note.
+        // After reopening it continues from the last note and overwrites the older slot.
         fs::write(dir.join(CONFIRMED_FILE), &whole).unwrap();
         let mut again = Confirmed::open(&dir, &ID).unwrap();
         assert_eq!(again.seq, 12);

@@ -13,20 +13,20 @@ pub enum JournalError {
     /// A file operation failed.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried, as a bare verb phrase.
+        /// The attempted operation, as a bare verb phrase.
         action: &'static str,
-        /// The file or directory it was tried on.
+        /// The file or directory of the operation.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another process works on this directory.
+    /// Another process has locked this directory.
     #[error("journal directory `{}` is in use by another process", dir.display())]
     Locked {
         /// The directory.
         dir: PathBuf,
     },
-    /// A file is not what was written. Nothing was changed on disk.
+    /// A file does not contain what was written. Nothing was changed on disk.
     #[error("journal file `{}` is damaged at byte {offset}: {reason}", file.display())]
     Damaged {
         /// The damaged file.
@@ -36,7 +36,7 @@ pub enum JournalError {
         /// What was found there.
         reason: String,
     },
-    /// Records between the database's watermark and the journal's beginning exist in neither.
+    /// Records between the database's watermark and the first record of the journal exist in neither.
     #[error("journal starts at seq {first} but the database has only {watermark}: another database?")]
     Gap {
         /// The first sequence the journal has.
@@ -44,38 +44,38 @@ pub enum JournalError {
         /// The last sequence the database has.
         watermark: Seq,
     },
-    /// The records asked for were released and are gone.
+    /// The requested records were released and no longer exist.
     #[error("records from seq {from} were released, the journal starts at seq {first}")]
     Released {
-        /// The sequence asked for.
+        /// The requested sequence.
         from: Seq,
-        /// The first sequence still here.
+        /// The first sequence still available.
         first: Seq,
     },
     /// The options contradict each other.
     #[error("journal options: {reason}")]
     Options {
-        /// Which option and why.
+        /// Which option is wrong, and why.
         reason: &'static str,
     },
-    /// A write or a sync failed earlier, so what was queued is not on disk.
+    /// An earlier write or sync failed, so queued records are not on disk.
     #[error("journal is poisoned by an earlier failed write")]
     Poisoned,
-    /// The disk stayed full until the end, so what was queued is not on disk.
+    /// The disk stayed full until the journal closed, so queued records are not on disk.
     #[error("disk is full: {records} journal records were not written")]
     Unwritten {
-        /// How many records were left.
+        /// Number of records that were not written.
         records: usize,
     },
 }
 
 impl JournalError {
-    /// Whether waiting can help: the system lends no open files or no memory now, or the disk has no room.
+    /// Whether a retry can succeed: no open files, memory or disk space are available now.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::Io { source, .. } if is_shortage(source))
     }
 
-    /// For `map_err`: names what was tried and on which file.
+    /// For `map_err`: adds the operation and the file to the error.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
@@ -86,16 +86,16 @@ impl JournalError {
     }
 }
 
-/// Why no place was given. Nothing was changed; the caller answers `503`.
+/// Why a reservation was refused. Nothing was changed; the caller answers `503`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The writer is behind: too many records or bytes wait for it.
+    /// The writer is behind: too many records or bytes are queued.
     #[error("journal queue is full")]
     QueueFull,
-    /// The journal, or the disk below it, has no room until records are released.
+    /// The journal or its disk is full until records are released.
     #[error("journal is full")]
     JournalFull,
-    /// A write or sync failed; only a restart helps.
+    /// A write or sync failed; only a restart recovers.
     #[error("journal is poisoned by a failed write")]
     Poisoned,
     /// The journal was closed.
@@ -105,7 +105,7 @@ pub enum Refused {
 
 /// A record above [`RECORD_BYTES_MAX`](super::RECORD_BYTES_MAX); nothing was enqueued.
 pub struct TooLarge<T> {
-    /// What would have been released with the record.
+    /// The item that would have been released with the record.
     pub item: T,
     /// The size of the refused record.
     pub bytes: usize,
@@ -125,15 +125,15 @@ impl<T> fmt::Display for TooLarge<T> {
 
 impl<T> std::error::Error for TooLarge<T> {}
 
-/// Whether waiting can help: the disk has no room now, or the system no more of what it lends (open files of the process
-/// or of all processes, memory).
+/// Whether a retry can succeed: the disk is full, or the system is out of open files (per process or in total) or
+/// memory.
 pub(super) fn is_shortage(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
         || is_short_of_files(error)
         || error.raw_os_error() == Some(Errno::ENOMEM as i32)
 }
 
-/// Whether no file may be opened now.
+/// Whether the limit of open files (per process or in total) is reached.
 pub(super) fn is_short_of_files(error: &io::Error) -> bool {
     [Errno::EMFILE, Errno::ENFILE].into_iter().any(|number| error.raw_os_error() == Some(number as i32))
 }

@@ -1,10 +1,11 @@
-//! The journal: what was answered is on disk.
+//! The journal: every acknowledged change is on local disk.
 //!
-//! Records are appended to a bounded queue; one thread writes what is queued as a group, syncs once, and then releases
-//! all of it. Order of `append` = sequence = order in the log = order of release. It must never release what is not
-//! synced, never lose a place in the order, and never repair damage: a torn tail is cut, anything else refuses to open.
+//! Records are appended to a bounded queue. One thread writes the queued records as a group, syncs once, and then
+//! releases all of them. The order of `append` is the sequence order, the log order and the release order. The journal
+//! must never release a record that is not synced, never reorder records, and never repair damage: it truncates a torn
+//! tail and refuses to open on any other inconsistency.
 //!
-//! The bytes on disk are described in [`record`].
+//! [`record`] describes the on-disk format.
 
 mod chores;
 mod confirmed;
@@ -36,27 +37,28 @@ use writer::{Failure, Writer};
 /// Position of a record in the log. The first record is 1.
 pub type Seq = u64;
 
-/// The largest record: far above any change, and small enough that a group of one record is held in memory.
+/// Maximum size of a record: far above any change, yet small enough to buffer a group of one record in memory.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
-/// The smallest segment that still holds a header and a record.
+/// The smallest segment that still fits a header and a record.
 const SEGMENT_BYTES_MIN: u64 = 512;
 
 /// Limits of a journal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Size of a segment file in bytes; default 64 MiB. Large, so that making and deleting files is rare; small, so
-    /// that space comes back soon after the database caught up. A record larger than this gets a segment of its own.
+    /// Size of a segment file in bytes; default 64 MiB. Large enough that files are rarely created and deleted, small
+    /// enough that disk space is freed soon after the database catches up. A record larger than this gets its own
+    /// segment.
     pub segment_bytes: u64,
-    /// Size of all segment files together in bytes, spares included; default 4 GiB, hours of changes without the database. Places
-    /// are refused before it is passed; only records much larger than usual, whose places were given before, may pass
-    /// it by their own size. At least two segments.
+    /// Total size of all segment files in bytes, spares included; default 4 GiB, which lasts hours without the
+    /// database. Reservations are refused before the limit is exceeded; only records much larger than usual, reserved
+    /// before the limit was reached, may exceed it by their own size. At least two segments.
     pub max_bytes: u64,
-    /// Encoded records waiting for the writer, in bytes; default 64 MiB. Bounds memory when the disk is slow.
+    /// Encoded bytes of queued records; default 64 MiB. Bounds memory when the disk is slow.
     pub queue_bytes_max: usize,
-    /// Records waiting for the writer, places included; default 65 536. Bounds how long the last one waits.
+    /// Queued records plus outstanding reservations; default 65 536. Bounds the latency of the last one.
     pub queue_records_max: usize,
-    /// Bytes of records written with one sync; default 4 MiB. More makes a sync slower than it saves syncs.
+    /// Bytes written per sync; default 4 MiB. A larger group delays the sync by more than it saves in syncs.
     pub group_bytes_max: usize,
 }
 
@@ -89,29 +91,29 @@ impl Options {
     }
 }
 
-/// Figures for logs and metrics, each correct at its own moment.
+/// Counters for logs and metrics. Each is exact, but they are not read atomically together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Records accepted and not yet synced.
+    /// Records accepted but not yet synced.
     pub queued_records: u64,
     /// Their encoded bytes.
     pub queued_bytes: usize,
     /// Size of all live segment files.
     pub live_bytes: u64,
-    /// What it may grow to.
+    /// The limit of `live_bytes`.
     pub max_bytes: u64,
-    /// How many segment files there are.
+    /// Number of segment files.
     pub segments: usize,
-    /// Syncs since the start, one for each group.
+    /// Syncs since startup, one per group.
     pub syncs: u64,
-    /// Records synced since the start.
+    /// Records synced since startup.
     pub records: u64,
 }
 
-/// Handle to a journal that is being written; cheap to clone. `T` is what waits for a record: it is handed to
-/// `on_synced` once the record is durable.
+/// Handle to a journal that is open for writing; cheap to clone. `T` is the item attached to a record: `on_synced`
+/// receives it once the record is durable.
 ///
-/// When the last handle is dropped the journal closes itself in the background; [`Journal::close`] waits for it.
+/// When the last handle is dropped, the journal closes in the background; [`Journal::close`] waits for that.
 pub struct Journal<T> {
     handle: Arc<Handle<T>>,
 }
@@ -159,32 +161,33 @@ impl<T: Send + 'static> Journal<T> {
         Ok(Self { handle: Arc::new(Handle { state, threads }) })
     }
 
-    /// Takes a place in the queue, before anything is decided. Dropping the place gives it back.
+    /// Reserves room in the queue before a command decides. Dropping the reservation returns it.
     pub fn reserve(&self) -> Result<Reservation<T>, Refused> {
         self.handle.state.take_place()?;
         Ok(Reservation { state: Some(Arc::clone(&self.handle.state)) })
     }
 
-    /// All records up to this sequence are on disk.
+    /// The highest sequence for which all records up to it are on disk.
     pub fn synced(&self) -> Seq {
         self.handle.state.synced.load(Ordering::Acquire)
     }
 
-    /// The last sequence given out.
+    /// The last sequence assigned.
     pub fn appended(&self) -> Seq {
         self.handle.state.appended.load(Ordering::Acquire)
     }
 
-    /// Gives up the segments that hold only records up to `watermark`, all of which are in the database. Returns at
-    /// once; a helper thread unlinks the files, or keeps a few to use them again. The segment being written stays.
+    /// Releases the segments that hold only records up to `watermark`, all of which are in the database. Returns at
+    /// once; a helper thread unlinks the files or keeps a few for reuse. The current segment stays.
     pub fn release(&self, watermark: Seq) {
         self.handle.state.release(watermark);
     }
 
-    /// The records from `from` up to what is synced now. Records above the watermark stay while they are read.
+    /// The records from `from` up to the last one synced now. Segments above the watermark are retained while they are
+    /// read.
     pub fn read_from(&self, from: Seq) -> Result<Records, JournalError> {
         let state = &self.handle.state;
-        // IMPORTANT: before the list, so that each record up to it is in a segment of the list.
+        // IMPORTANT: read `synced` before the segment list, so that every record up to it is in a listed segment.
         let last = self.synced();
         let sources = {
             let segments = lock(&state.segments);
@@ -194,12 +197,12 @@ impl<T: Send + 'static> Journal<T> {
         Records::new(sources, from, last, state.id)
     }
 
-    /// Notes for good how far the database has come. To be called once nothing is released any more.
+    /// Syncs the confirmed watermark to disk. Call it once nothing is released any more.
     pub fn settle(&self) {
         self.handle.state.settle_confirmed();
     }
 
-    /// How full it is and what it did.
+    /// Current fill level and counters.
     pub fn stats(&self) -> Stats {
         let state = &self.handle.state;
         let (queued_records, queued_bytes) = state.queued();
@@ -212,8 +215,9 @@ impl<T: Send + 'static> Journal<T> {
         Stats { queued_records, queued_bytes, live_bytes, max_bytes: state.options.max_bytes, segments, syncs, records }
     }
 
-    /// Accepts nothing more, writes and syncs what is queued, ends the threads and unlocks the directory. Places that are out may still be
-    /// used for a moment. Not to be called from `on_synced`, which runs on the thread waited for.
+    /// Accepts no more records, writes and syncs the queued ones, joins the threads and unlocks the directory.
+    /// Outstanding reservations may still be used for a moment. Do not call it from `on_synced`: that runs on the
+    /// thread this waits for.
     pub fn close(&self) -> Result<(), JournalError> {
         self.handle.state.set_closed();
         let Some(threads) = lock(&self.handle.threads).take() else { return Ok(()) };
@@ -245,16 +249,16 @@ impl<T> Drop for Handle<T> {
     }
 }
 
-/// A place in the queue: what is appended with it will be written, unless the disk fails.
+/// Reserved room in the queue: a record appended with it will be written, unless the disk fails.
 #[must_use = "a place that is dropped is given back"]
 pub struct Reservation<T> {
-    /// None once the place was used.
+    /// `None` once it was used.
     state: Option<Arc<State<T>>>,
 }
 
 impl<T> Reservation<T> {
-    /// Gives the record the next sequence and queues it; the order of calls is the order in the log. A record above
-    /// [`RECORD_BYTES_MAX`] is a mistake of the caller: the item comes back and nothing is queued.
+    /// Assigns the next sequence to the record and queues it; call order is log order. A record above
+    /// [`RECORD_BYTES_MAX`] is a caller's bug: the item is returned and nothing is queued.
     pub fn append(mut self, record: Vec<u8>, item: T) -> Result<Seq, TooLarge<T>> {
         if record.len() > RECORD_BYTES_MAX {
             return Err(TooLarge { item, bytes: record.len() });

@@ -1,4 +1,4 @@
-//! Reads records back, in order, while the writer may be writing further on.
+//! Reads records back in order while the writer may still be appending.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,19 +9,19 @@ use super::record::{FRAME_BYTES, Frame, HEADER_BYTES, Header, Id, record_at, who
 use super::segment::SegmentPath;
 use super::{JournalError, Seq};
 
-/// A segment to read: its first sequence and where it is. Held until its records were read.
+/// A segment to read: its first sequence and its path. Holding the path keeps the file from being recycled.
 pub(super) type Source = (Seq, SegmentPath);
 
-/// Records in the order of the log, each with its sequence. Ends after the first error.
+/// Iterator over records in log order, with their sequences. Ends after the first error.
 #[derive(Debug)]
 pub struct Records {
     segments: std::vec::IntoIter<Source>,
     open: Option<(File, SegmentPath)>,
     offset: u64,
     id: Id,
-    /// What the open segment's checksums begin with.
+    /// Initial checksum value of the open segment's groups.
     seed: u32,
-    /// One group with its frame; kept between groups.
+    /// One group with its frame; the buffer is reused.
     group: Vec<u8>,
     at: usize,
     next: Seq,
@@ -30,7 +30,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// `segments` are in order and hold every record from `from` to `last`.
+    /// `segments` are sorted and contain every record from `from` to `last`.
     pub(super) fn new(mut segments: Vec<Source>, from: Seq, last: Seq, id: Id) -> Result<Self, JournalError> {
         let from = from.max(1);
         if from <= last {
@@ -40,7 +40,7 @@ impl Records {
                 None => return Err(JournalError::Released { from, first: last + 1 }),
             }
         }
-        // Begin with the segment that holds `from`: the last one that starts at or before it.
+        // Start with the segment that contains `from`: the last one that starts at or before it.
         let skip = segments.partition_point(|(first, _)| *first <= from).saturating_sub(1);
         segments.drain(..skip);
         let next = segments.first().map_or(from, |(first, _)| *first);
@@ -76,7 +76,8 @@ impl Records {
         Ok(None)
     }
 
-    /// Reads the group with the next record; false when it was skipped because all its records are before `from`.
+    /// Reads the group that contains the next record; returns false if it skipped a group whose records all precede
+    /// `from`.
     fn load_group(&mut self) -> Result<bool, JournalError> {
         self.enter_segment()?;
         self.group.clear();
@@ -109,7 +110,7 @@ impl Records {
         Ok(true)
     }
 
-    /// Opens the segment that begins at the next sequence, if one does.
+    /// Opens the next segment if it starts at the next sequence.
     fn enter_segment(&mut self) -> Result<(), JournalError> {
         let begins = self.segments.as_slice().first().is_some_and(|(first, _)| *first == self.next);
         if let Some((_, path)) = begins.then(|| self.segments.next()).flatten() {
@@ -149,7 +150,7 @@ impl Iterator for Records {
 
 fn read_header(file: &File, path: &Path) -> Result<Header, JournalError> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
-    // Version 1's may be all of its file.
+    // A version 1 file may be shorter than `HEADER_BYTES`.
     file.take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(JournalError::io("read", path))?;
     Header::decode(&bytes).map_err(|reason| JournalError::damaged(path, 0, reason))
 }

@@ -1,4 +1,4 @@
-//! The bytes on disk. Integers are little-endian.
+//! The on-disk format. Integers are little-endian.
 //!
 //! ```text
 //! segment = header group* rest
@@ -12,38 +12,39 @@
 //! rest    = what earlier uses of the file left, up to stale-end, and 0x00* from there
 //! ```
 //!
-//! This is version 2. Version 1 has no `stale-end` (its rest is zeros) and no first-seq of the header in a group's crc;
-//! it is read, and never written.
+//! This is version 2. Version 1 has no `stale-end` (its rest is zeros), and its group crc does not cover the header's
+//! first-seq. It is still read but never written.
 //!
-//! A file is named `<first-seq as 20 digits>.journal`. Sequences have no gap, inside a segment or between two.
+//! A file is named `<first-seq as 20 digits>.journal`. Sequences have no gaps, neither within a segment nor between
+//! segments.
 //!
-//! **Why the group and not the record is the frame.** A group is what one sync made durable. Before that sync returned
-//! its sectors may reach the disk in any order, so a whole record inside a torn group proves nothing about the records
-//! before it. One checksum says whether the sync happened, and costs less than one for each record.
+//! **Why the group, not the record, is the frame.** A group is what one sync made durable. Before that sync returns,
+//! the disk may write its sectors in any order, so an intact record inside a torn group proves nothing about the
+//! records before it. One checksum per group shows whether the sync completed, and is cheaper than one per record.
 //!
-//! **What a torn tail is.** A group is written only after the one before it was synced. So a crash can leave at most
-//! one group that is not whole, and nothing after it. An invalid group followed by a valid one, or bytes further away
-//! than one group is long (`frame-max`, the longest group the writer of this segment makes), can only be damage.
+//! **Torn tails.** A group is written only after the previous one was synced. So a crash leaves at most one incomplete
+//! group, and nothing after it. An invalid group followed by a valid one, or non-zero bytes beyond the longest possible
+//! group (`frame-max`, the limit of the writer that made this segment), can only be damage.
 //!
-//! **What a file's earlier use left is never a group.** A segment may be made of a released one, whose groups still
-//! stand behind those of the new use. Their checksums begin with another first-seq, and all their records come before
-//! this segment's first one. So they are told from a later group of this use, which would prove damage, in two ways. A
-//! torn group lies between them like one between zeros: what is not whole is cut, with all that is stale. Only whether
-//! anything was torn cannot always be said: a group of which not even the frame reached the disk left no trace.
+//! **Stale bytes never pass for a group.** A segment may reuse the file of a released one, whose old groups still
+//! follow the new ones. Two things tell stale groups from later groups of this use, which would prove damage: their
+//! checksums start from another first-seq, and all their sequences precede this segment's first one. A torn group
+//! followed by stale groups is handled like one followed by zeros: everything after the last valid group is truncated.
+//! Only whether something was torn cannot always be reported: a group whose frame never reached the disk left no trace.
 //!
-//! **Why the id is in the checksum.** A record may hold any bytes, also ones that look like a group. Nobody outside
-//! knows the id, so nobody can send a message that passes for a group when the tail is searched.
+//! **Why the id is in the checksum.** A record may contain arbitrary bytes, including ones that look like a group. The
+//! id is secret, so no external sender can craft a message that passes for a group when the tail is scanned.
 
 use std::ops::Range;
 
 use super::{RECORD_BYTES_MAX, Seq};
 
-/// Random number of a journal: tells its files from those of another.
+/// Random id of a journal: distinguishes its files from those of another journal.
 pub(super) type Id = [u8; 16];
 
-/// Of the header that is written.
+/// Length of the header this version writes.
 pub(super) const HEADER_BYTES: usize = 52;
-/// Of the shortest header that is read, version 1's.
+/// Length of the shortest readable header, version 1's.
 pub(super) const HEADER_BYTES_MIN: usize = 44;
 pub(super) const FRAME_BYTES: usize = 24;
 /// Length field before each record.
@@ -53,12 +54,12 @@ const HEADER_MAGIC: &[u8; 8] = b"HOTLJRNL";
 const GROUP_MAGIC: [u8; 4] = [0xB7, 0x48, 0x4C, 0xE9];
 const CRC_BYTES: usize = 4;
 
-/// Forms of a segment. Raised when an older release could not read what this one writes.
+/// Segment format versions. Incremented when an older release could not read what this one writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     /// Every file is new.
     V1,
-    /// A file may have been a segment before.
+    /// A file may be a recycled segment.
     V2,
 }
 
@@ -82,29 +83,29 @@ impl Version {
     }
 }
 
-/// What a segment says about itself.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub version: Version,
     pub frame_bytes_max: u32,
     pub first: Seq,
     pub id: Id,
-    /// Bytes of earlier uses may stand before this offset, and only there.
+    /// Bytes of earlier uses may appear before this offset, never after it.
     pub stale_end: u64,
 }
 
 impl Header {
-    /// Of a segment in a file without an earlier use.
+    /// Header of a segment in a file that was never used before.
     pub fn new(frame_bytes_max: u32, first: Seq, id: Id) -> Self {
         Self { version: Version::V2, frame_bytes_max, first, id, stale_end: 0 }
     }
 
-    /// Where the first group begins.
+    /// Offset of the first group.
     pub fn bytes(&self) -> usize {
         self.version.header_bytes()
     }
 
-    /// What the checksums of this segment's groups begin with.
+    /// Initial checksum value of this segment's groups.
     pub fn seed(&self) -> u32 {
         let of_id = crc32c::crc32c(&self.id);
         match self.version {
@@ -127,7 +128,7 @@ impl Header {
         bytes
     }
 
-    /// The error is the reason, for the message that names the file.
+    /// The error is the reason; the caller adds the file name.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         let cut = || format!("the header is cut to {} bytes", bytes.len());
         if bytes.len() < HEADER_BYTES_MIN {
@@ -154,13 +155,13 @@ impl Header {
     }
 }
 
-/// The longest group a writer with this option makes: a group holds one record or stays below the option.
+/// The longest group a writer with this option produces: a group is either a single record or stays within the option.
 pub(super) fn frame_bytes_max(group_bytes_max: usize) -> u32 {
     let body = group_bytes_max.max(RECORD_PREFIX_BYTES + RECORD_BYTES_MAX);
     u32::try_from(FRAME_BYTES + body).unwrap_or(u32::MAX)
 }
 
-/// Encodes one group; the buffer is kept for the next.
+/// Encodes one group; the buffer is reused.
 #[derive(Debug, Default)]
 pub(super) struct GroupBuffer {
     bytes: Vec<u8>,
@@ -175,7 +176,7 @@ impl GroupBuffer {
     }
 
     pub fn push(&mut self, record: &[u8]) {
-        // `append` refused records above RECORD_BYTES_MAX, so the length fits.
+        // `append` rejects records above RECORD_BYTES_MAX, so the length fits.
         self.bytes.extend_from_slice(&(record.len() as u32).to_le_bytes());
         self.bytes.extend_from_slice(record);
         self.records += 1;
@@ -203,7 +204,7 @@ impl GroupBuffer {
     }
 }
 
-/// The frame before a body, not yet checked against it.
+/// A group's frame, not yet checked against its body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub length: usize,
@@ -212,7 +213,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// None where no frame begins.
+    /// `None` if the bytes do not start with a frame.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < FRAME_BYTES || bytes[..4] != GROUP_MAGIC {
             return None;
@@ -220,7 +221,7 @@ impl Frame {
         Some(Self { length: u32_at(bytes, 4) as usize, count: u32_at(bytes, 12), first: u64_at(bytes, 16) })
     }
 
-    /// The sequence after the last record.
+    /// The sequence after the group's last record.
     pub fn next(&self) -> Seq {
         self.first.saturating_add(u64::from(self.count))
     }
@@ -230,27 +231,27 @@ impl Frame {
         FRAME_BYTES + self.length
     }
 
-    /// Whether this may be a group of the same segment as the record `next`, and stand `distance` bytes behind where
-    /// that should begin: each record between them takes room. What an earlier use left may not.
+    /// Whether this can be a group of the segment that expects record `next`, located `distance` bytes after the
+    /// expected offset: every record between them needs space. A stale group cannot satisfy this.
     pub fn may_follow(&self, next: Seq, distance: usize) -> bool {
         let between = self.first.saturating_sub(next);
         between > 0 && between <= (distance / RECORD_PREFIX_BYTES) as u64
     }
 }
 
-/// The group that begins at the first byte, when it is whole.
+/// Decodes the group at the first byte if it is complete and valid.
 pub(super) fn whole_group(bytes: &[u8], seed: u32) -> Option<Frame> {
     let frame = Frame::decode(bytes)?;
     let group = bytes.get(..frame.bytes())?;
     (group_crc(seed, group) == u32_at(group, 8) && has_records(&group[FRAME_BYTES..], frame.count)).then_some(frame)
 }
 
-/// Where the next place is at which a group might begin.
+/// Offset of the next candidate group start.
 pub(super) fn find_group_magic(bytes: &[u8]) -> Option<usize> {
     bytes.windows(GROUP_MAGIC.len()).position(|window| window == GROUP_MAGIC)
 }
 
-/// The record at `at` in a body and the place of the one after it.
+/// The range of the record at `at` in a body, and the offset of the next record.
 pub(super) fn record_at(body: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
     let start = at.checked_add(RECORD_PREFIX_BYTES)?;
     if start > body.len() {

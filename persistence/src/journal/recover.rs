@@ -1,4 +1,4 @@
-//! Opens a journal: checks every byte of every segment, and only then cuts what a crash left half-written.
+//! Opens a journal: verifies every byte of every segment before it truncates what a crash left incomplete.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,28 +15,28 @@ use super::{Journal, JournalError, Options, Seq};
 /// What a crash left at the end of the last segment: part of a group that was never acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The segment that was cut.
+    /// The truncated segment.
     pub file: PathBuf,
     /// Where the file ends now.
     pub offset: u64,
-    /// How many bytes were cut that had been written, or were to be.
+    /// Number of bytes truncated, including those of the group that were never written.
     pub bytes: u64,
 }
 
-/// A journal that was checked and is not yet written to.
+/// A journal that was verified and is not yet open for writing.
 #[derive(Debug)]
 pub struct Recovered {
     kept: Kept,
     id_text: String,
     segments: Vec<Sealed>,
-    /// The sequence after the last one found, or the one an empty journal is to go on with. None: brand new.
+    /// The sequence after the last record found, or where an empty journal continues. `None`: brand new.
     next: Option<Seq>,
     cut: Option<TornTail>,
 }
 
-/// Opens the directory (creating it), verifies every segment and cuts a torn tail.
+/// Opens the directory (creating it), verifies every segment and truncates a torn tail.
 ///
-/// Nothing is changed on disk when anything is damaged. A segment is held in memory while it is verified.
+/// If anything is damaged, nothing is changed on disk. Each segment is loaded into memory while it is verified.
 pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
     options.check()?;
     create_dir(dir)?;
@@ -58,7 +58,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
     if let Some(id) = &known {
         confirmed::read(&dir, id)?;
     }
-    // From here on everything is sound, so the directory may change.
+    // Everything was verified, so the directory may be changed from here on.
     for path in leftovers.iter().chain(unfinished.iter().map(|(_, path)| path)) {
         tracing::info!(file = %path.display(), "removing a journal file whose creation was interrupted");
         segment::remove(&dir, path).map_err(JournalError::io("remove", path))?;
@@ -76,19 +76,19 @@ pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
     Ok(Recovered { kept: Kept { dir, options, lock, id, confirmed }, id_text, segments, next, cut })
 }
 
-/// What a journal says of the database it has fed, read without opening it: nothing is checked or changed.
+/// What a journal knows about its database, read without opening it: nothing is verified or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// See [`Recovered::id`].
     pub id: String,
-    /// The database has confirmed to have the records up to here.
+    /// The highest sequence the database has confirmed.
     pub confirmed: Seq,
 }
 
-/// Looks at a journal that may be in use; none when there is none.
+/// Inspects a journal that may be in use; `None` if there is no journal.
 ///
-/// Besides what was noted, a released segment proves that its records were confirmed: so it can be told of journals of
-/// earlier releases, too.
+/// Besides the confirmed note, a released segment proves that its records were confirmed. So this also works for
+/// journals of earlier releases, which have no note.
 pub fn look(dir: &Path) -> Result<Option<Known>, JournalError> {
     let Some(id) = segment::read_id(dir)? else { return Ok(None) };
     let noted = confirmed::read(dir, &id)?.unwrap_or(0);
@@ -97,7 +97,8 @@ pub fn look(dir: &Path) -> Result<Option<Known>, JournalError> {
 }
 
 impl Recovered {
-    /// The journal's random id in hexadecimal. The database keeps it, to notice when the two do not belong together.
+    /// The journal's random id in hexadecimal. The database stores it, to detect a journal that belongs to another
+    /// database.
     pub fn id(&self) -> &str {
         &self.id_text
     }
@@ -113,7 +114,7 @@ impl Recovered {
         self.first().and(self.next).map(|next| next - 1)
     }
 
-    /// What was cut from the end, for the log at start.
+    /// The truncated tail, for the startup log.
     pub fn cut(&self) -> Option<&TornTail> {
         self.cut.as_ref()
     }
@@ -124,17 +125,17 @@ impl Recovered {
         Records::new(sources, from, self.last().unwrap_or(0), self.kept.id)
     }
 
-    /// Notes that the database has everything up to `watermark`, for good.
+    /// Records, and syncs, that the database has everything up to `watermark`.
     pub fn confirm(&mut self, watermark: Seq) -> Result<(), JournalError> {
         let confirmed = &mut self.kept.confirmed;
         confirmed.note(watermark).and_then(|()| confirmed.sync()).map_err(JournalError::io("note in", &self.kept.dir))
     }
 
-    /// Begins to accept records, always in a new segment.
+    /// Starts accepting records, always in a new segment.
     ///
-    /// `watermark`: all records up to it are in the database. `on_synced` is called on the writer's thread after each
-    /// sync with what it made durable, in order; it takes the items out, or leaves them to be dropped. `on_poisoned`
-    /// is called once when a write fails; nothing that is queued is released after that.
+    /// `watermark`: all records up to it are in the database. The writer's thread calls `on_synced` after each sync
+    /// with the items that became durable, in order; it takes the items out, or leaves them to be dropped.
+    /// `on_poisoned` is called once when a write fails; nothing queued is released after that.
     pub fn start<T: Send + 'static>(
         mut self,
         watermark: Seq,
@@ -144,12 +145,12 @@ impl Recovered {
         self.check_gap(watermark)?;
         let mut next = self.next.unwrap_or(1);
         if watermark >= next {
-            // Records up to the watermark were lost here but are in the database. Keeping the older ones would leave
-            // a hole that the next open could not tell from damage.
+            // The journal lost records up to the watermark, but the database has them. Keeping the older segments would
+            // leave a hole that the next open could not distinguish from damage.
             self.remove_all()?;
             next = watermark + 1;
         }
-        // An empty segment at the end gives its name to the new one.
+        // The new segment reuses the name of an empty one at the end.
         self.segments.retain(|segment| segment.first < next);
         let (state, begun) = State::begin(self.kept, self.segments, next, watermark)?;
         Journal::spawn(state, begun, on_synced, on_poisoned)
@@ -172,12 +173,12 @@ impl Recovered {
     }
 }
 
-/// A segment whose every byte was looked at.
+/// A fully verified segment.
 struct Checked {
     path: PathBuf,
     first: Seq,
     next: Seq,
-    /// Where its last whole group begins and ends.
+    /// Start and end offset of its last valid group.
     last_group: u64,
     end: u64,
     file_bytes: u64,
@@ -203,7 +204,8 @@ fn create_dir(dir: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Takes the last file off the list when it never got a header. It held nothing: groups come after the header's sync.
+/// Removes the last file from the list if its header was never written. It contains no records: groups are written only
+/// after the header was synced.
 fn take_unfinished(found: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
     let Some((_, path)) = found.last() else { return Ok(None) };
     let is_unfinished = has_no_header(path).map_err(JournalError::io("read", path))?;
@@ -225,8 +227,8 @@ fn has_no_header(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// `follows`: the first sequence of an unfinished segment after the last one. A segment is only begun when everything
-/// before it is synced, so then even the last one may not be torn.
+/// `follows`: the first sequence of an unfinished segment after the last one. A segment is only created once everything
+/// before it is synced, so in that case the last one must not be torn either.
 fn check_all(found: &[(Seq, PathBuf)], id: &Id, follows: Option<Seq>) -> Result<Vec<Checked>, JournalError> {
     let mut bytes = Vec::new();
     let mut checked = Vec::with_capacity(found.len());
@@ -287,16 +289,16 @@ fn check_segment(
     })
 }
 
-/// What follows the last whole group of a segment.
+/// The bytes after the last valid group of a segment.
 struct Rest<'a> {
     bytes: &'a [u8],
-    /// Where it begins in the file.
+    /// Its offset in the file.
     at: usize,
-    /// How far earlier uses of the file may have written, in `bytes`.
+    /// Length of the prefix of `bytes` that may contain data of earlier uses.
     stale: usize,
-    /// How far anybody has written: to `stale`, or the last byte that is not zero.
+    /// Length of the prefix that was ever written: up to `stale`, or to the last non-zero byte.
     written: usize,
-    /// Bytes that are known to be of a group that was begun.
+    /// Number of bytes known to belong to an incomplete group.
     torn_bytes: usize,
 }
 
@@ -308,7 +310,7 @@ impl<'a> Rest<'a> {
         let written = stale + used_bytes(&bytes[stale..]);
         let torn_bytes = match Frame::decode(bytes) {
             _ if written > stale => written,
-            // No earlier use had this sequence.
+            // Earlier uses of the file never had this sequence.
             Some(frame) if frame.first == next => frame.bytes().min(bytes.len()),
             _ => 0,
         };
@@ -334,13 +336,13 @@ fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &Id) -> Result<Header
     Ok(header)
 }
 
-/// Decides whether what follows the last whole group is a torn group, perhaps none, or damage.
+/// Decides whether the bytes after the last valid group are a torn group (or nothing), or damage.
 fn check_tail(path: &Path, rest: &Rest<'_>, header: &Header, next: Seq, seed: u32) -> Result<(), JournalError> {
     let tail = &rest.bytes[..rest.written];
     let mut from = 1;
     while let Some(found) = tail.get(from..).and_then(find_group_magic) {
         let start = from + found;
-        // What an earlier use left is passed over by its sequence, without a look at its checksum.
+        // Stale groups are recognized by their sequence; their checksums need no check.
         let found = &rest.bytes[start..];
         let may_follow = Frame::decode(found).is_some_and(|frame| frame.may_follow(next, start));
         if may_follow && whole_group(found, seed).is_some() {
@@ -357,17 +359,17 @@ fn check_tail(path: &Path, rest: &Rest<'_>, header: &Header, next: Seq, seed: u3
     Ok(())
 }
 
-/// Bytes up to the last one that is not zero.
+/// Length up to the last non-zero byte.
 fn used_bytes(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// Makes what was found in the last segment final.
+/// Makes the last segment's contents final.
 ///
-/// Its last group may have been written but not synced when the process died, or its sync may have failed, after which
-/// the kernel holds bytes in memory that the disk never got and reports no error again. The caller is about to treat
-/// the group as durable, so it is written once more and synced. The rest of the file is cut: nothing is ever appended
-/// here, and unused padding would count against the size limit.
+/// Its last group may have been written but not synced when the process died. Or its sync may have failed, after which
+/// the page cache holds bytes that never reached the disk, and the kernel does not report the error again. The caller
+/// will treat the group as durable, so it is rewritten and synced. The rest of the file is truncated: nothing is ever
+/// appended here, and unused padding would count against the size limit.
 fn settle_last(last: &mut Checked) -> Result<Option<TornTail>, JournalError> {
     let settle = || -> io::Result<()> {
         let file = segment::private().read(true).write(true).open(&last.path)?;

@@ -1,5 +1,5 @@
-//! Files of the journal's directory: their names, how they are made so that a crash at any moment leaves either the
-//! old state or the new one, and how they are used again or taken away.
+//! Files in the journal's directory: how they are named, created crash-safely (a crash leaves either the old state or
+//! the new one), recycled and removed.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -11,34 +11,34 @@ use std::sync::Arc;
 use super::record::{Header, Id};
 use super::{JournalError, Seq};
 
-/// A spare is named `spare-<number>.tmp`, without a number in older releases.
+/// A spare is named `spare-<number>.tmp`; older releases used no number.
 const SPARE_PREFIX: &str = "spare";
 const SPARE_SUFFIX: &str = ".tmp";
-/// A segment made when no spare was ready; not a spare's name, since both may be under way at once.
+/// A segment created when no spare was ready. It needs its own name, since a spare may be created at the same time.
 const INLINE_FILE: &str = "segment.tmp";
 const ID_FILE: &str = "id";
 const ID_NEW_FILE: &str = "id.tmp";
 const LOCK_FILE: &str = "lock";
 pub(super) const CONFIRMED_FILE: &str = "confirmed";
 pub(super) const CONFIRMED_NEW_FILE: &str = "confirmed.tmp";
-/// An empty file that is held open, so that a segment can be made of it when no other file may be opened.
+/// An empty file that is kept open, so that a segment can be created when no file can be opened.
 const RESERVE_FILE: &str = "reserve";
 const SUFFIX: &str = ".journal";
 const SEQ_DIGITS: usize = 20;
-/// Written at once while zeros are laid down. The kernel keeps what was written at once in one piece of its cache, and
-/// each later sync goes through all of the pieces it touches: with 4 MiB at once it takes half as much time again.
+/// Bytes per write while zero-filling. The kernel caches each write as one folio, and every later sync processes all of
+/// the folios it touches: with 4 MiB writes a sync takes half as long again.
 const ZEROS_BYTES: usize = 64 << 10;
-/// Synced at once meanwhile, so that a sync of the log, or of a database on the same disk, does not wait for a whole
-/// segment. A multiple of what is written at once.
+/// Bytes per sync while zero-filling, so that a sync of the log, or of a database on the same disk, does not wait for a
+/// whole segment. A multiple of `ZEROS_BYTES`.
 const ZEROS_SYNC_BYTES: u64 = 4 << 20;
 
-/// What people say to each other is nobody else's to read.
+/// The journal contains conversations, so only its owner may read it.
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
-/// Of a mode, what says who may do what.
+/// The permission bits of a file mode.
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// The journal's directory, held open: making its names durable takes no descriptor when there may be none left.
+/// The journal's directory, kept open: syncing it then needs no descriptor, and none may be available.
 #[derive(Debug)]
 pub(super) struct Dir {
     path: PathBuf,
@@ -50,7 +50,7 @@ impl Dir {
         Ok(Self { path: path.to_owned(), file: File::open(path)? })
     }
 
-    /// Makes its names durable.
+    /// Makes created, renamed and removed entries durable.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
@@ -63,15 +63,14 @@ impl Deref for Dir {
     }
 }
 
-/// How every file of the journal is opened.
+/// Options with which every file of the journal is opened.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(FILE_MODE);
     options
 }
 
-/// Takes from everybody else what they may do with the directory and the files in it: earlier releases left that to
-/// the umask.
+/// Removes other users' permissions from the directory and its files: earlier releases left them to the umask.
 pub(super) fn make_private(dir: &Path) -> Result<(), JournalError> {
     set_mode(dir, DIR_MODE)?;
     for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
@@ -98,7 +97,7 @@ fn is_ours(name: &str) -> bool {
     parse_name(name).is_some() || is_leftover(name) || is_lasting(name)
 }
 
-/// Neither a segment nor temporary.
+/// Whether it is neither a segment nor temporary.
 fn is_lasting(name: &str) -> bool {
     [ID_FILE, LOCK_FILE, CONFIRMED_FILE].contains(&name)
 }
@@ -111,7 +110,7 @@ pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
     dir.join(format!("{first:020}{SUFFIX}"))
 }
 
-/// A file that is a segment, or is to become one and has a name that no open takes for one.
+/// A file that is a segment, or will become one and has a name that no open takes for a segment.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     pub file: File,
@@ -120,12 +119,12 @@ pub(super) struct SegmentFile {
     pub stale_end: u64,
 }
 
-/// Where a segment is. Every reader holds this, and a file with a reader is not reused.
+/// Path of a segment. Every reader holds a clone, and a file with a reader is not recycled.
 #[derive(Clone, Debug)]
 pub(super) struct SegmentPath(Arc<Path>);
 
 impl SegmentPath {
-    /// Whether somebody else holds it. Once the journal gives it to nobody any more, the answer only turns to no.
+    /// Whether a reader holds it. Once the segment is off the journal's list, this can only change to false.
     pub fn is_read(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -146,9 +145,9 @@ impl Deref for SegmentPath {
 
 /// What the journal's directory holds.
 pub(super) struct SegmentList {
-    /// In the order of their first sequences.
+    /// Sorted by first sequence.
     pub segments: Vec<(Seq, PathBuf)>,
-    /// Temporary files a crash left behind.
+    /// Temporary files left by a crash.
     pub leftovers: Vec<PathBuf>,
 }
 
@@ -170,13 +169,13 @@ pub(super) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
     Ok(SegmentList { segments, leftovers })
 }
 
-/// Keeps every other process out of the directory until it is dropped.
+/// Locks the directory against other processes until dropped.
 #[derive(Debug)]
 pub(super) struct DirLock(File);
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a child process that was forked and has not yet called exec shares it.
+        // Closing the file is not enough: a forked child that has not yet called exec shares it.
         let _ = self.0.unlock();
     }
 }
@@ -192,7 +191,7 @@ pub(super) fn lock(dir: &Path) -> Result<DirLock, JournalError> {
     }
 }
 
-/// The journal's id, if it has one yet.
+/// The journal's id, if it has one.
 pub(super) fn read_id(dir: &Path) -> Result<Option<Id>, JournalError> {
     let path = dir.join(ID_FILE);
     match fs::read_to_string(&path) {
@@ -208,7 +207,7 @@ pub(super) fn read_id(dir: &Path) -> Result<Option<Id>, JournalError> {
     }
 }
 
-/// Gives a new journal its id.
+/// Creates the id of a new journal.
 pub(super) fn create_id(dir: &Dir) -> Result<Id, JournalError> {
     let id = rand::random::<u128>().to_be_bytes();
     let path = dir.join(ID_NEW_FILE);
@@ -223,26 +222,26 @@ pub(super) fn create_id(dir: &Dir) -> Result<Id, JournalError> {
     Ok(id)
 }
 
-/// As people read it.
+/// The id in hexadecimal.
 pub(super) fn id_text(id: &Id) -> String {
     format!("{:032x}", u128::from_be_bytes(*id))
 }
 
-/// Makes names in a directory durable that is not the journal's.
+/// Syncs a directory other than the journal's.
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Makes a spare of zeros. They are really written: a sync into blocks that were only reserved has to record that they
-/// are in use now, which costs a second write each time.
+/// Creates a zero-filled spare. The zeros are really written: a sync into preallocated but unwritten blocks also has to
+/// update their metadata, which costs a second write each time.
 pub(super) fn create_spare(dir: &Path, number: u64, bytes: u64) -> io::Result<SegmentFile> {
     create_zeroed(spare_path(dir, number), bytes)
 }
 
-/// Makes a spare of a segment nobody needs any more, so that no zeros have to be written.
+/// Turns a released segment into a spare, so that no zeros need to be written.
 ///
-/// IMPORTANT: that the segment lost its name is durable before anything is written into the file. Else a crash could
-/// leave a segment under its old name that holds something else.
+/// IMPORTANT: the rename must be durable before anything is written into the file. Otherwise a crash could leave a
+/// segment under its old name with different contents.
 pub(super) fn recycle(dir: &Dir, number: u64, segment: &Path, stale_end: u64) -> io::Result<SegmentFile> {
     crate::fail_point!("journal_before_recycle", |_| Err(io::Error::other("injected")));
     let file = private().read(true).write(true).open(segment)?;
@@ -254,15 +253,15 @@ pub(super) fn recycle(dir: &Dir, number: u64, segment: &Path, stale_end: u64) ->
     Ok(SegmentFile { file, path, stale_end })
 }
 
-/// Makes a segment of its own without a spare.
+/// Creates a segment without a spare.
 pub(super) fn create_inline(dir: &Dir, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
     adopt(dir, create_zeroed(dir.join(INLINE_FILE), bytes)?, header)
 }
 
-/// Turns a spare into the segment that begins at the header's sequence.
+/// Turns a spare into the segment that starts at the header's sequence.
 ///
-/// IMPORTANT: the header is synced before the file gets its name, and the name is durable before any group is written.
-/// So a segment under its name always has a header of its own, and one that is missing held nothing.
+/// IMPORTANT: the header is synced before the rename, and the rename is durable before any group is written. So a file
+/// with a segment name always has its own header, and a missing segment contained nothing.
 pub(super) fn adopt(dir: &Dir, spare: SegmentFile, header: &Header) -> io::Result<SegmentFile> {
     let SegmentFile { file, path, stale_end } = spare;
     file.write_all_at(&Header { stale_end, ..*header }.encode(), 0)?;
@@ -270,14 +269,14 @@ pub(super) fn adopt(dir: &Dir, spare: SegmentFile, header: &Header) -> io::Resul
     file.sync_data()?;
     crate::fail_point!("journal_adopt");
     let name = segment_path(dir, header.first);
-    // A segment of this name can only be an empty one, left by a run that wrote nothing.
+    // An existing segment of this name can only be an empty one, left by a run that wrote nothing.
     fs::rename(path, &name)?;
     crate::fail_point!("journal_after_rename");
     dir.sync()?;
     Ok(SegmentFile { file, path: name, stale_end })
 }
 
-/// Unlinks and makes it durable, so that segments vanish in order and a crash never leaves a hole.
+/// Unlinks a file and syncs the directory, so that segments disappear in order and a crash never leaves a hole.
 pub(super) fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     crate::fail_point!("journal_before_remove", |_| Err(io::Error::other("injected")));
     fs::remove_file(path)?;
@@ -285,7 +284,7 @@ pub(super) fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     dir.sync()
 }
 
-/// Holds a file open that a segment can be made of when no other may be opened.
+/// Keeps a file open from which a segment can be created when no other file can be opened.
 pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
     crate::fail_point!("journal_create_reserve", |_| Err(nix::errno::Errno::EMFILE.into()));
     let path = dir.join(RESERVE_FILE);
@@ -293,7 +292,7 @@ pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
     Ok(SegmentFile { file, path, stale_end: 0 })
 }
 
-/// Makes a segment of the reserve; gives that back when it cannot.
+/// Turns the reserve into a segment; returns the reserve if that fails.
 pub(super) fn use_reserve(
     dir: &Dir,
     reserve: SegmentFile,
@@ -303,7 +302,7 @@ pub(super) fn use_reserve(
     match write_zeros(&reserve.file, bytes) {
         Ok(()) => adopt(dir, reserve, header).map_err(|error| (None, error)),
         Err(error) => {
-            // What is half laid down only makes a full disk fuller.
+            // A partly written file only makes a full disk fuller.
             let is_empty = reserve.file.set_len(0).is_ok();
             Err((is_empty.then_some(reserve), error))
         }
@@ -329,14 +328,14 @@ fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
     match write_zeros(&file, bytes) {
         Ok(()) => Ok(SegmentFile { file, path, stale_end: 0 }),
         Err(error) => {
-            // A half-made file on a full disk only makes it fuller; the next open would remove it anyway.
+            // A partly written file only makes a full disk fuller; the next open would remove it anyway.
             let _ = fs::remove_file(path);
             Err(error)
         }
     }
 }
 
-/// Into an empty file.
+/// The file must be empty.
 fn write_zeros(mut file: &File, bytes: u64) -> io::Result<()> {
     let zeros = vec![0; ZEROS_BYTES.min(usize::try_from(bytes).unwrap_or(ZEROS_BYTES))];
     let mut written = 0;

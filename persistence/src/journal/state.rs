@@ -1,5 +1,5 @@
-//! What handles, writer and helper thread share: the queue, the segments, and the arithmetic that decides whether there is
-//! room before a place is given.
+//! State shared by handles, writer and helper thread: the queue, the segments, and the accounting that decides whether
+//! a reservation fits. A "place" is an outstanding reservation.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,22 +12,22 @@ use super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, RECORD_PREFIX_BYTES, 
 use super::segment::{self, Dir, DirLock, SegmentFile, SegmentPath};
 use super::{JournalError, Options, Refused, Seq};
 
-/// What a place that was given but not yet used counts against the journal's size: larger than nearly every record,
-/// small enough that thousands of places may be out at once.
+/// Bytes an outstanding reservation counts against the journal's size limit: larger than nearly every record, small
+/// enough to allow thousands of them.
 const PLACE_BYTES: u64 = 64 << 10;
 
-/// A segment nothing is written to any more.
+/// A segment that is no longer written to.
 #[derive(Debug)]
 pub(super) struct Sealed {
     pub path: SegmentPath,
     pub first: Seq,
     pub last: Seq,
     pub bytes: u64,
-    /// Behind this are zeros: what [`Header::stale_end`] would be in the file's next use.
+    /// Only zeros follow this offset: the [`Header::stale_end`] of the file's next use.
     pub stale_end: u64,
 }
 
-/// The segment the writer writes to. `used` is where the next group begins.
+/// The segment being written. `used` is the offset of the next group.
 #[derive(Debug)]
 pub(super) struct Current {
     pub path: SegmentPath,
@@ -73,17 +73,17 @@ pub(super) struct Queue<T> {
     pub next: Seq,
     pub is_sleeping: bool,
     pub is_closed: bool,
-    /// Begin a new segment although nothing is queued, so that the current one can be deleted.
+    /// Start a new segment although nothing is queued, so that the current one can be released.
     pub wants_segment: bool,
 }
 
-/// What the helper thread is asked to do.
+/// A task for the helper thread.
 pub(super) enum Chore {
-    /// See to a spare, and to what is left of other chores.
+    /// Prepare a spare and the reserve, and retry failed chores.
     Prepare,
-    /// Note how far the database has come.
+    /// Persist the confirmed watermark.
     Confirm,
-    /// Use the file of a released segment again, or unlink it.
+    /// Recycle the file of a released segment, or unlink it.
     Release(Sealed),
     Stop,
 }
@@ -93,31 +93,31 @@ const DISK_FULL: u8 = 1;
 const CLOSED: u8 = 2;
 const POISONED: u8 = 3;
 
-/// One more place that is out, in [`State::counts`].
+/// One outstanding reservation in [`State::counts`].
 const ONE_PLACE: u64 = 1;
-/// One more record that is queued, in [`State::counts`].
+/// One queued record in [`State::counts`].
 const ONE_RECORD: u64 = 1 << 32;
 
 pub(super) struct State<T> {
     pub dir: Dir,
     pub options: Options,
     pub id: Id,
-    /// Until it is closed.
+    /// `None` once the journal is closed.
     dir_lock: Mutex<Option<DirLock>>,
     pub queue: Mutex<Queue<T>>,
     pub wake: Condvar,
     pub segments: Mutex<Segments>,
-    /// The last is taken first: its pages are the likeliest to be in memory.
+    /// Last in, first out: the pages of the newest are the likeliest to be cached.
     pub spares: Mutex<Vec<SegmentFile>>,
-    /// For when no file may be opened.
+    /// Used when no file can be opened.
     pub reserve: Mutex<Option<SegmentFile>>,
     confirmed: Mutex<Confirmed>,
     chores: mpsc::Sender<Chore>,
-    /// Places that are out (low half) and records queued or being written (high half), so that a place is taken with
-    /// one atomic operation.
+    /// Outstanding reservations (low half) and records queued or being written (high half) in one word, so that
+    /// reserving takes one atomic operation.
     counts: AtomicU64,
     queued_bytes: AtomicUsize,
-    /// Bytes that can be written without passing `max_bytes`.
+    /// Bytes that can still be written without exceeding `max_bytes`.
     room: AtomicU64,
     phase: AtomicU8,
     pub appended: AtomicU64,
@@ -126,7 +126,7 @@ pub(super) struct State<T> {
     pub records: AtomicU64,
 }
 
-/// What a journal keeps from its opening to its end.
+/// State that a journal carries from opening to closing.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub dir: Dir,
@@ -139,13 +139,13 @@ pub(super) struct Kept {
 /// What the threads take over when they start.
 pub(super) struct Begun {
     pub file: File,
-    /// Of the first segment.
+    /// Seed of the first segment.
     pub seed: u32,
     pub chores: mpsc::Receiver<Chore>,
 }
 
 impl<T> State<T> {
-    /// Makes the first segment of this run.
+    /// Creates the first segment of this run.
     pub fn begin(
         Kept { dir, options, lock, id, confirmed }: Kept,
         sealed: Vec<Sealed>,
@@ -190,7 +190,7 @@ impl<T> State<T> {
         Ok((state, Begun { file, seed: header.seed(), chores: chores_taken }))
     }
 
-    /// Counts a place, or says why there is none.
+    /// Counts a reservation, or returns why it is refused.
     pub fn take_place(&self) -> Result<(), Refused> {
         let counts = self.counts.fetch_add(ONE_PLACE, Ordering::AcqRel) + ONE_PLACE;
         let refused = match self.phase.load(Ordering::Acquire) {
@@ -206,21 +206,22 @@ impl<T> State<T> {
         self.counts.fetch_sub(ONE_PLACE, Ordering::AcqRel);
     }
 
-    /// Turns a place into a queued record. Called under the queue's lock, so that the writer never takes off what was
-    /// not yet counted.
+    /// Turns a reservation into a queued record. Called under the queue's lock, so that the writer never subtracts a
+    /// record that was not yet added.
     pub fn use_place(&self, record_bytes: usize) {
-        // IMPORTANT: bytes before the place is given up; whoever asks for room in between sees it counted twice, not never.
+        // IMPORTANT: add the bytes before the reservation is dropped. A concurrent check then counts the record twice
+        // rather than not at all.
         self.queued_bytes.fetch_add(RECORD_PREFIX_BYTES + record_bytes, Ordering::AcqRel);
         self.counts.fetch_add(ONE_RECORD - ONE_PLACE, Ordering::AcqRel);
     }
 
-    /// Takes written records off the queue's account.
+    /// Subtracts written records from the queue's counters.
     pub fn settle(&self, records: u32, body_bytes: usize) {
         self.counts.fetch_sub(u64::from(records) * ONE_RECORD, Ordering::AcqRel);
         self.queued_bytes.fetch_sub(body_bytes, Ordering::AcqRel);
     }
 
-    /// Places that are out.
+    /// Number of outstanding reservations.
     pub fn places(&self) -> u64 {
         split(self.counts.load(Ordering::Acquire)).0
     }
@@ -235,7 +236,7 @@ impl<T> State<T> {
         if places + records > self.options.queue_records_max as u64 || bytes >= self.options.queue_bytes_max {
             return Err(Refused::QueueFull);
         }
-        // As if each record became a group of its own: what is accepted must fit however it is grouped.
+        // Assume a group per record: accepted records must fit however they are grouped.
         let needed = bytes as u64 + records * FRAME_BYTES as u64 + places * self.place_bytes();
         if needed > self.room.load(Ordering::Acquire) {
             self.want_segment_if_stuck();
@@ -244,12 +245,13 @@ impl<T> State<T> {
         Ok(())
     }
 
-    /// Room a place stands for, and what may stay unused at a segment's end because the next record did not fit.
+    /// Bytes counted per reservation, and the most that may stay unused at a segment's end because the next record did
+    /// not fit.
     fn place_bytes(&self) -> u64 {
         PLACE_BYTES.min(self.options.segment_bytes / 8)
     }
 
-    /// Deletes segments the database has everything of.
+    /// Releases the segments whose records are all in the database.
     pub fn release(&self, watermark: Seq) {
         let removed = {
             let mut segments = lock(&self.segments);
@@ -265,7 +267,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Notes how far the database has come, for the next start to compare.
+    /// Persists the confirmed watermark, which the next start compares.
     pub fn note_confirmed(&self) {
         let watermark = lock(&self.segments).watermark;
         if let Err(error) = lock(&self.confirmed).note(watermark) {
@@ -273,7 +275,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Notes it for good.
+    /// Persists and syncs it.
     pub fn settle_confirmed(&self) {
         self.note_confirmed();
         if let Err(error) = lock(&self.confirmed).sync() {
@@ -281,7 +283,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Removes released segments from the list and hands them to the helper thread; brings the room up to date.
+    /// Moves released segments from the list to the helper thread, and updates the room.
     pub fn remove_released(&self, segments: &mut Segments) -> bool {
         let mut removed = false;
         while segments.sealed.front().is_some_and(|oldest| oldest.last <= segments.watermark) {
@@ -294,7 +296,7 @@ impl<T> State<T> {
         removed
     }
 
-    /// Every change of the segments ends with this.
+    /// Must be called after every change of the segments.
     pub fn update_room(&self, segments: &Segments) {
         let live = segments.live_bytes();
         let wasted = self.place_bytes();
@@ -307,8 +309,8 @@ impl<T> State<T> {
         self.room.store(room, Ordering::Release);
     }
 
-    /// When the journal is full only because of the current segment, and the database has all of it, a new segment
-    /// lets the current one go. Without this a full journal would stay full.
+    /// When only the current segment fills the journal and the database has all its records, starting a new segment
+    /// lets the current one be released. Otherwise a full journal would stay full.
     fn want_segment_if_stuck(&self) {
         let is_flushed = {
             let segments = lock(&self.segments);
@@ -322,7 +324,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Wakes the writer only when it sleeps; a wake-up costs a system call.
+    /// Notifies only a sleeping writer; a wake-up costs a system call.
     pub fn wake_writer(&self, queue: &mut Queue<T>) {
         if std::mem::take(&mut queue.is_sleeping) {
             self.wake.notify_all();
@@ -330,20 +332,20 @@ impl<T> State<T> {
     }
 
     pub fn want_chore(&self, chore: Chore) {
-        // The helper is only gone when the journal closes; the next open removes what is left.
+        // The helper only exits when the journal closes; the next open removes leftovers.
         let _ = self.chores.send(chore);
     }
 
-    /// Whether the journal and so many spares are within the limit.
+    /// Whether the journal plus this many spares stay within the limit.
     pub fn has_room_beside(&self, spares: usize) -> bool {
         let spares = (spares as u64).saturating_mul(self.options.segment_bytes);
         lock(&self.segments).live_bytes().saturating_add(spares) <= self.options.max_bytes
     }
 
-    /// Whether it is news.
+    /// Returns whether this changed the state.
     pub fn set_disk_full(&self, is_full: bool) -> bool {
         let (from, to) = if is_full { (OPEN, DISK_FULL) } else { (DISK_FULL, OPEN) };
-        // Closed and poisoned are stronger and stay.
+        // The closed and poisoned phases take precedence.
         self.phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
@@ -352,11 +354,11 @@ impl<T> State<T> {
         let mut queue = lock(&self.queue);
         queue.is_closed = true;
         queue.is_sleeping = false;
-        // Also while it waits for the disk, when it does not count as asleep.
+        // Also wakes a writer that waits for disk space, which does not count as sleeping.
         self.wake.notify_all();
     }
 
-    /// Lets the directory be opened again although handles are left. Nothing writes to it any more.
+    /// Allows reopening the directory although handles remain. Nothing writes to it any more.
     pub fn unlock_dir(&self) {
         lock(&self.dir_lock).take();
     }
@@ -366,12 +368,12 @@ impl<T> State<T> {
     }
 }
 
-/// A lock whose holder panicked is taken over: each of them is held only around changes that leave it whole.
+/// Recovers a poisoned mutex: every critical section leaves the value consistent even if it panics.
 pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Places and records.
+/// Splits into reservations and records.
 fn split(counts: u64) -> (u64, u64) {
     (counts % ONE_RECORD, counts / ONE_RECORD)
 }

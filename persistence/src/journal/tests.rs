@@ -39,7 +39,7 @@ fn append(journal: &Journal<u64>, record: &[u8]) -> Seq {
     journal.reserve().unwrap().append(record.to_vec(), 0).unwrap()
 }
 
-/// Appends and waits, so that the record is a group of its own.
+/// Appends and waits for the sync, so that the record is its own group.
 fn append_synced(journal: &Journal<u64>, released: &Released, record: &[u8]) -> Seq {
     let seq = append(journal, record);
     assert_eq!(released.recv().unwrap().0, seq);
@@ -222,7 +222,7 @@ fn a_journal_full_of_one_oversized_record_recovers() {
     journal.close().unwrap();
 }
 
-/// The writer makes room on its own thread.
+/// The writer frees space on its own thread.
 fn wait_until_accepted(journal: &Journal<u64>) {
     while journal.reserve().is_err() {
         std::thread::yield_now();
@@ -350,7 +350,7 @@ fn what_the_journal_holds_is_its_owners_alone_also_when_it_was_not() {
         }
         assert_eq!(mode(&journal), 0o700);
         writing.close().unwrap();
-        // As an earlier release left them.
+        // The modes an earlier release left.
         for file in fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()) {
             fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
         }
@@ -384,7 +384,7 @@ fn what_the_database_has_confirmed_is_known_without_a_segment_given_up_and_witho
     recovered.confirm(8).unwrap();
     assert_eq!(confirmed(), 9, "it never goes back");
     drop(recovered);
-    // An earlier release noted nothing, but a segment that is gone says it as well.
+    // An earlier release has no note, but a released segment proves the same.
     fs::remove_file(journal.join("confirmed")).unwrap();
     assert_eq!(confirmed(), 0);
     let (writing, _released) = start(&journal, &large, 9);

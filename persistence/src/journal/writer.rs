@@ -1,5 +1,5 @@
-//! The one thread that writes: it gathers what is queued into a group, writes it at once, syncs once, and only then
-//! releases what waited.
+//! The writer thread: it collects queued records into a group, writes the group in one call, syncs once, and only then
+//! releases the waiting items.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,18 +15,20 @@ use super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFI
 use super::segment::{self, SegmentFile};
 use super::state::{Chore, Current, Entry, State, lock};
 
-/// How often a full disk, or whatever else is short, is tried again: soon enough that nobody waits for it, seldom enough to cost nothing.
+/// Retry interval when the disk is full or another resource is exhausted: short enough not to delay anybody, long
+/// enough to cost nothing.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(200);
-/// How long closing waits for places that are out. They are held for a decision, so this is only reached by a leak.
+/// How long closing waits for outstanding reservations. A reservation lasts only for a decision, so only a leak reaches
+/// this limit.
 const PLACES_WAIT: Duration = Duration::from_secs(5);
 const PLACES_POLL: Duration = Duration::from_millis(5);
 
-/// Why the writer ended before everything was written.
+/// Why the writer stopped before everything was written.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The state of the disk is unknown: the process must stop.
+    /// The state of the disk is unknown: the process must exit.
     Poisoned(io::Error),
-    /// Closed while the disk was full; the number of records left.
+    /// Closed while the disk was full; the number of unwritten records.
     Unwritten(usize),
 }
 
@@ -34,11 +36,11 @@ pub(super) struct Writer<T, F> {
     state: Arc<State<T>>,
     file: File,
     backlog: VecDeque<Entry<T>>,
-    /// The sequence of the first record of the backlog.
+    /// Sequence of the first record in the backlog.
     next: Seq,
     group: GroupBuffer,
     items: Vec<(Seq, T)>,
-    /// What the checksums of this segment's groups begin with.
+    /// Initial checksum value of this segment's groups.
     seed: u32,
     on_synced: F,
 }
@@ -56,7 +58,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         Self { state, file, backlog, next, group, items, seed, on_synced }
     }
 
-    /// Writes until the journal is closed and nothing is queued.
+    /// Runs until the journal is closed and the queue is empty.
     pub fn run(&mut self) -> Result<(), Failure> {
         loop {
             match self.wait_for_work() {
@@ -75,7 +77,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
             if self.backlog.is_empty() {
                 std::mem::swap(&mut self.backlog, &mut queue.entries);
             } else {
-                // What came in during the last sync joins what one group did not hold.
+                // Records queued during the last sync join those that did not fit the last group.
                 self.backlog.append(&mut queue.entries);
             }
             if !self.backlog.is_empty() {
@@ -122,7 +124,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         segments.current.bytes - segments.current.used
     }
 
-    /// Encodes as many records as a group and the segment hold, at least one.
+    /// Encodes as many records as fit the group limit and the segment, at least one.
     fn gather(&mut self, rest: usize) {
         let bytes_max = rest.min(FRAME_BYTES.saturating_add(self.state.options.group_bytes_max));
         self.group.clear();
@@ -150,13 +152,14 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         Ok(())
     }
 
-    /// Moves the group from the queue's account to the segment's.
+    /// Moves the group's bytes from the queue's counters to the segment's.
     fn account(&self) {
         let state = &self.state;
         {
             let mut segments = lock(&state.segments);
             segments.current.used += self.group.len() as u64;
-            // IMPORTANT: the room shrinks before the queue does; a place given in between would count on room twice.
+            // IMPORTANT: reduce the room before the queue's counters; otherwise a reservation in between would count
+            // the same room twice.
             state.update_room(&segments);
         }
         state.settle(self.group.records(), self.group.len() - FRAME_BYTES);
@@ -170,14 +173,14 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         self.items.clear();
     }
 
-    /// A new segment that nobody has to wait for, unless the current one is still empty.
+    /// Starts a new segment, unless the current one is still empty.
     fn begin_segment_if_used(&mut self) -> Result<(), Failure> {
         let is_used = lock(&self.state.segments).current.used > HEADER_BYTES as u64;
         if is_used { self.begin_segment(self.state.options.segment_bytes) } else { Ok(()) }
     }
 
-    /// Goes on in a new segment. A full disk is waited for, and so is a system that lends no open files or no memory:
-    /// nothing was begun, so nothing is in doubt.
+    /// Continues in a new segment. If the disk is full or the system is out of open files or memory, it waits: nothing
+    /// has been written yet, so the state is not in doubt.
     fn begin_segment(&mut self, bytes: u64) -> Result<(), Failure> {
         let state = Arc::clone(&self.state);
         let header = Header::new(frame_bytes_max(state.options.group_bytes_max), self.next, state.id);
@@ -196,7 +199,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         let current = Current::new(path, self.next, bytes, stale_end);
         let mut segments = lock(&state.segments);
         let old = std::mem::replace(&mut segments.current, current);
-        // An empty segment gave its name to the new one.
+        // An empty segment's name was reused for the new one.
         if old.first < self.next {
             segments.sealed.push_back(old.seal(self.next - 1));
         }
@@ -217,8 +220,8 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         Ok(())
     }
 
-    /// Puts what was not released where it lives as long as the journal: an item that is dropped may look like an
-    /// answer to whoever waits for it.
+    /// Moves unreleased items into the queue, which lives as long as the journal: dropping an item could look like an
+    /// answer to its waiter.
     pub fn strand(&mut self) {
         let mut queue = lock(&self.state.queue);
         let items = self.items.drain(..).map(|(_, item)| Entry { record: Vec::new(), item });
@@ -229,7 +232,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     }
 }
 
-/// A spare when it fits, else one made now, of the reserve when no file may be opened.
+/// Takes a spare if the size fits; otherwise creates a file, from the reserve if no file can be opened.
 fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
     if bytes == state.options.segment_bytes {
         let spare = lock(&state.spares).pop();
@@ -239,7 +242,8 @@ fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<
     }
     match segment::create_inline(&state.dir, bytes, header) {
         Err(error) if is_short_of_files(&error) => {
-            // IMPORTANT: held until it has another name, so that the next one is not made of the same file.
+            // IMPORTANT: hold the lock until the reserve is renamed, so that the next reserve is not created from the
+            // same file.
             let mut held = lock(&state.reserve);
             let Some(reserve) = held.take() else { return Err(error) };
             segment::use_reserve(&state.dir, reserve, bytes, header).map_err(|(reserve, error)| {

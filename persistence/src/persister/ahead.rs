@@ -1,8 +1,9 @@
-//! The messages of a replay, which are most of its rows: written ahead of everything else, in transactions and on a connection
-//! of their own, so that two processes of PostgreSQL work at once.
+//! Messages are most of a replay's rows. They are written ahead of everything else, on a separate connection with its
+//! own transactions, so that two PostgreSQL backends work in parallel.
 //!
-//! What they write is not told, counted or sent before the other connection comes by, whose watermark is the one that counts.
-//! Theirs has a row of its own for as long as the replay lasts: one that dies begins again where each of them was.
+//! Their events, figures and deliveries wait until the main connection reaches the same entries; its watermark is the
+//! authoritative one. During a replay the messages have their own watermark row, so an interrupted replay resumes on
+//! both connections where each had stopped.
 
 use sqlx::{Connection, PgConnection, PgPool};
 
@@ -18,12 +19,13 @@ pub(crate) struct MessagesAhead {
     db: PgPool,
     mark: FencingToken,
     reached: Seq,
-    /// Messages that were set aside, before a replay before this one died as well.
+    /// Refused messages, including those of an earlier, interrupted replay.
     refused: Refusals,
 }
 
 impl MessagesAhead {
-    /// Begins, or goes on, after `watermark`. `mark` is the writer's; `fed_in` the epoch that its journal fed the database in.
+    /// Starts, or resumes, after `watermark`. `mark` is the writer's; `fed_in` is the epoch in which its journal fed
+    /// the database.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -47,7 +49,7 @@ impl MessagesAhead {
         Ok(Self { db, mark, reached, refused })
     }
 
-    /// Writes the messages of entries, the last of which is `last`, and answers those that PostgreSQL has refused.
+    /// Writes the messages of entries up to `last`, and returns those that PostgreSQL refused.
     ///
     /// # Errors
     /// As [`Writer::write`](super::Writer::write).
@@ -62,7 +64,7 @@ impl MessagesAhead {
             .collect();
         if last > self.reached {
             match self.attempt(&rows, last, false).await {
-                // Every outage is `Unavailable`.
+                // An outage would be `Unavailable`, so this is a refusal.
                 Err(Error::Database(_)) => self.attempt(&rows, last, true).await?,
                 outcome => outcome?,
             }
@@ -85,8 +87,8 @@ impl MessagesAhead {
     }
 }
 
-/// Ends the replay of a journal that is in the tables: it is known under the epoch it has fed the database in, and its messages
-/// have no watermark of their own any more.
+/// Ends the replay once the journal is in the tables: restores the epoch in which the journal fed the database, and
+/// deletes the watermark of the messages.
 ///
 /// # Errors
 /// When the database cannot answer.

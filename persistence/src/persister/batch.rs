@@ -1,4 +1,4 @@
-//! Many changes made few: of each row only the last version is written.
+//! Coalesces many changes into few rows: only the last version of each row is written.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
 use crate::{CampaignId, Change, CompanyId, ContactId, ScheduleId, SessionId, TicketId};
 
-/// The rows of one transaction, by table, in the order they must be written.
+/// The rows of one transaction by table, in write order.
 #[derive(Default)]
 pub(crate) struct Batch<'a> {
-    /// Tickets that were there before, unless they are replayed.
+    /// Tickets that existed before, except during a replay.
     pub(super) tickets: Vec<&'a TicketRow>,
-    /// Those that were opened just now.
+    /// Tickets opened in this batch.
     pub(super) opened: Vec<&'a TicketRow>,
     pub(super) events: Vec<&'a EventRow>,
     pub(super) messages: Vec<&'a MessageRow>,
@@ -35,16 +35,16 @@ pub(crate) struct Batch<'a> {
     pub(super) schedules: Vec<&'a ScheduleRow>,
     pub(super) recipients: Vec<&'a RecipientRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
-    /// What they mean for the figures of reports.
+    /// Their contributions to the report figures.
     pub(super) facts: Facts,
-    /// What they tell, where events are kept.
+    /// Their events, if events are kept.
     pub(super) told: Option<Telling<'a>>,
-    /// Changes that went in.
+    /// Number of changes in the batch.
     pub(crate) changes: usize,
 }
 
 impl<'a> Batch<'a> {
-    /// `tells`: whether events are kept of it.
+    /// `tells`: whether to collect events.
     pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>, tells: bool) -> Self {
         let mut batch = Self::default();
         let mut told = tells.then(Telling::default);
@@ -77,12 +77,12 @@ impl<'a> Batch<'a> {
                 Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
                 Change::Seen(mark) => keep_furthest(&mut seen, mark),
                 Change::Read(mark) => keep_furthest(&mut read, mark),
-                // The first one stands, here as in its table.
+                // The first answer wins, as in its table.
                 Change::Answer(row) => {
                     answers.entry((row.company_id, row.key)).or_insert(row);
                 }
                 Change::Schedule(row) => drop(schedules.insert(row.id, row)),
-                // What has become of one first is what counts, here as in its table.
+                // A recipient's first outcome wins, as in its table.
                 Change::Recipient(row) => {
                     recipients.entry((row.campaign_id, row.contact_id)).or_insert(row);
                 }
@@ -97,7 +97,7 @@ impl<'a> Batch<'a> {
             batch.opened.extend(tickets.remove(&opened.ticket_id));
         }
         batch.tickets = tickets.into_values().collect();
-        // In key order two writers never wait for each other in a circle, and the index is walked once.
+        // Writing in key order avoids deadlocks between writers, and walks the index once.
         batch.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
         batch.opened.sort_unstable_by_key(|row| (row.company_id, row.id));
         batch.delivered = delivered.into_values().collect();
@@ -115,7 +115,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// A mark never moves back, in whichever order the marks came.
+/// A mark never moves back, regardless of the order of the marks.
 fn keep_furthest<'a>(marks: &mut HashMap<TicketId, &'a DeliveryReceipt>, mark: &'a DeliveryReceipt) {
     let kept = marks.entry(mark.ticket_id).or_insert(mark);
     if mark.up_to > kept.up_to {

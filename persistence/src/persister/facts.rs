@@ -1,5 +1,5 @@
-//! What entries mean for the figures of reports. Derived from an entry as a whole: what happened to a ticket is counted
-//! in the queue and with the user it had right after it.
+//! Derives report figures from entries. An entry is evaluated as a whole: an event of a ticket counts for the queue and
+//! user that the ticket had right after it.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::{Change, CompanyId, MessageId, QueueId, UserId, WrapupTypeId};
 
-/// The row a fact is derived from: one that PostgreSQL refused is not counted.
+/// The row a fact is derived from. If PostgreSQL refused that row, the fact is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     pub(super) kind: &'static str,
@@ -30,23 +30,23 @@ impl Origin {
     }
 }
 
-/// One thing to count.
+/// One contribution to the figures.
 enum Fact {
     Ticket(TicketPlace, TicketCounts),
     Message(MessagePlace, MessageCounts),
     Wrapup(WrapupPlace, i64),
 }
 
-/// What the entries of a batch mean for the figures.
+/// The contributions of a batch.
 #[derive(Default)]
 pub(super) struct Facts {
     facts: Vec<(Origin, Fact)>,
-    /// Messages that are said to have failed. Which of them have not failed before, the table knows.
+    /// Messages reported as failed. Only the table knows which of them had not failed before.
     failing: Vec<(CompanyId, MessageId)>,
 }
 
 impl Facts {
-    /// Adds what one entry means.
+    /// Adds the contributions of one entry.
     pub(super) fn add(&mut self, entry: &[Change]) {
         for change in entry {
             match change {
@@ -69,12 +69,12 @@ impl Facts {
         }
     }
 
-    /// Messages that may fail with this batch.
+    /// Messages that this batch may move to failed.
     pub(super) fn failing(&self) -> &[(CompanyId, MessageId)] {
         &self.failing
     }
 
-    /// Everything together, without what is derived from `refused` rows, and with the messages that have just failed.
+    /// Sums up the facts, except those derived from `refused` rows, and adds the messages that have just failed.
     pub(super) fn count(&self, refused: &HashSet<Origin>, failed: &[FailedMessage]) -> Counts {
         let mut counts = Counts::default();
         for (origin, fact) in &self.facts {
@@ -100,7 +100,7 @@ impl Facts {
         counts
     }
 
-    /// `next` is what has moved the ticket on in the same entry.
+    /// `next` is the event that transferred the ticket further in the same entry.
     fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, next: Option<&EventRow>) {
         let origin = Origin { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
         let counted = match event.kind {
@@ -126,7 +126,7 @@ impl Facts {
         self.facts.push((origin, Fact::Ticket(place, counted)));
     }
 
-    /// How a ticket that is closed was wrapped up counts when it was closed.
+    /// The wrap-up of a closed ticket counts at the time the ticket was closed.
     fn add_wrapup(&mut self, origin: Origin, ticket: &TicketRow, wrapup_type: Option<i64>, more: i64) {
         let (Some(wrapup_type), Some(closed_at)) = (wrapup_type, ticket.closed_at) else { return };
         let place = WrapupPlace {
@@ -156,7 +156,7 @@ impl Facts {
         self.facts.push((Origin::of_message(message), Fact::Message(place, counted)));
     }
 
-    /// The first answer to a contact who had opened the ticket.
+    /// The first answer to a contact who opened the ticket.
     fn add_answer(&mut self, message: &MessageRow, ticket: &TicketRow) {
         let answer_ms = milliseconds(ticket.created_at, message.created_at);
         let counted = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
@@ -185,7 +185,7 @@ fn milliseconds(from: DateTime<Utc>, to: DateTime<Utc>) -> i64 {
     (to - from).num_milliseconds().max(0)
 }
 
-/// The transfer of the same ticket that follows an event in its entry.
+/// The next transfer of the same ticket in the entry.
 fn next_transfer<'a>(entry: &'a [Change], event: &EventRow) -> Option<&'a EventRow> {
     let transfers = entry.iter().filter_map(|change| match change {
         Change::Event(next) if next.kind == EventType::Transferred && next.ticket_id == event.ticket_id => Some(next),
@@ -194,7 +194,7 @@ fn next_transfer<'a>(entry: &'a [Change], event: &EventRow) -> Option<&'a EventR
     transfers.filter(|next| next.id > event.id).min_by_key(|next| next.id)
 }
 
-/// The id of what one side of an event names.
+/// The id that `from` or `to` of an event contains.
 fn id_in(side: Option<&Value>, field: &str) -> Option<i64> {
     side?.get(field)?.get("id")?.as_i64()
 }

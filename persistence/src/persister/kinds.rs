@@ -1,4 +1,4 @@
-//! The kinds of rows a batch has, each with its statements.
+//! The kinds of rows in a batch, each with its statements.
 
 use serde::Serialize;
 use serde_json::json;
@@ -17,41 +17,40 @@ use crate::tables::tickets::{self, TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
 use crate::tables::{campaigns, contacts, idempotency_keys, messages, schedules, ticket_events, webchat_sessions};
 
-/// What is shown in place of an error, or of a file, that the database refused.
+/// Shown in place of an error or file that the database refused.
 const REFUSED_CODE: &str = "ERR_NOT_STORED";
 const REFUSED_MESSAGE: &str = "what the provider told could not be stored";
 
-/// Rows of one kind that are written together.
+/// Rows of one kind, written together.
 pub(super) trait Kind {
     type Row: Serialize + Sync;
     const NAME: &'static str;
-    /// Rows of one statement at most. A statement and each of its values must stay below PostgreSQL's gibibyte.
+    /// Maximum rows per statement. A statement and each of its values must stay below PostgreSQL's 1 GiB limit.
     const AT_ONCE: usize = usize::MAX;
     fn company(row: &Self::Row) -> CompanyId;
     fn id(row: &Self::Row) -> Option<i64>;
-    /// In which order rows are tried when they are written in parts.
+    /// The order in which rows are written one part at a time.
     fn order(_: &Self::Row) -> u8 {
         0
     }
-    /// What of a refused row is written in its place, because something waits for it: a ticket that cannot be closed
-    /// would keep the next one of its contact from being opened, a message that is not known to be sent would be sent
-    /// again.
+    /// A reduced version of a refused row, for rows that others depend on: a ticket that cannot be closed would block
+    /// the next ticket of its contact, and a message that is not recorded as sent would be sent again.
     fn reduced(_: &Self::Row) -> Option<Self::Row> {
         None
     }
-    /// Writes rows; some may be there already. With no row at all it is the statement in its simplest form. Answers the
-    /// messages that it has moved on.
+    /// Writes rows, of which some may exist already. With no rows it runs the statement in its simplest form. Returns
+    /// the messages whose status it advanced.
     fn write(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = Written> + Send;
-    /// Writes rows the fast way, which may be refused where [`Kind::write`] is not.
+    /// Writes rows with a faster statement, which may be refused where [`Kind::write`] is not.
     fn write_fast(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = Written> + Send {
         Self::write(db, rows)
     }
 }
 
-/// The messages that were moved on, where rows do that.
+/// The messages whose status was advanced, for kinds that do that.
 type Written = std::result::Result<Vec<Moved>, sqlx::Error>;
 
-/// Of rows that move no message on.
+/// For rows that do not advance messages.
 fn moved_none(written: std::result::Result<(), sqlx::Error>) -> Written {
     written.map(|()| Vec::new())
 }
@@ -65,7 +64,7 @@ impl Kind for TicketRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.id.0)
     }
-    /// A ticket that opens may take the place another one has left.
+    /// Closed tickets first: an opening ticket may take the slot that another one freed.
     fn order(row: &Self) -> u8 {
         u8::from(row.status == TicketStatus::Open)
     }
@@ -80,7 +79,7 @@ impl Kind for TicketRow {
     }
 }
 
-/// Tickets that were there before.
+/// Tickets that existed before.
 pub(super) struct Known;
 
 impl Kind for Known {
@@ -140,7 +139,7 @@ impl Kind for MessageRow {
     }
 }
 
-/// Messages that a replay writes ahead of what is said of them, their zones included.
+/// Messages that a replay writes ahead of their progress, zones included.
 pub(super) struct Ahead;
 
 impl Kind for Ahead {
@@ -205,7 +204,7 @@ impl Kind for MediaRow {
 impl Kind for ReferralRow {
     type Row = Self;
     const NAME: &'static str = "referral";
-    /// Six texts of 10,000 characters each.
+    /// Six texts of up to 10,000 characters each.
     const AT_ONCE: usize = 2000;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -252,7 +251,7 @@ impl Kind for SessionRow {
 impl Kind for ScheduleRow {
     type Row = Self;
     const NAME: &'static str = "schedule";
-    /// A body of 64 KiB each.
+    /// A body of up to 64 KiB each.
     const AT_ONCE: usize = 1000;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -260,7 +259,7 @@ impl Kind for ScheduleRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.id.0)
     }
-    /// One that is over must not be sent again by the next start, whatever of it is refused.
+    /// A finished one must not be sent again after the next start, even if part of it is refused.
     fn reduced(row: &Self) -> Option<Self> {
         (row.status != ScheduleStatus::Pending).then(|| Self { body: String::new(), error: None, ..row.clone() })
     }
@@ -278,7 +277,8 @@ impl Kind for RecipientRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.contact_id.0)
     }
-    /// One that was written to must not be written to again by the next start, whatever of it is refused.
+    /// A recipient who was written to must not be written to again after the next start, even if part of the row is
+    /// refused.
     fn reduced(row: &Self) -> Option<Self> {
         Some(Self { error: None, ..row.clone() })
     }
@@ -290,7 +290,7 @@ impl Kind for RecipientRow {
 impl Kind for AnswerRow {
     type Row = Self;
     const NAME: &'static str = "answer";
-    /// An answer holds up to ten messages of 64 KiB, written out as JSON.
+    /// An answer holds up to ten messages of 64 KiB, serialized as JSON.
     const AT_ONCE: usize = 200;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -342,10 +342,10 @@ macro_rules! marks {
 }
 
 marks! {
-    /// Up to where a visitor has received the company's messages.
+    /// The last company message delivered to a visitor.
     Delivered "delivered" messages::deliver;
-    /// Up to where a visitor has read them.
+    /// The last one the visitor has read.
     Seen "seen" messages::see;
-    /// Up to where the company has read the contact's.
+    /// The last contact message the company has read.
     Read "read" messages::read;
 }

@@ -1,5 +1,6 @@
-//! Carries durable entries to PostgreSQL, behind the answers: many entries a transaction, which also moves the
-//! watermark. It never drops an entry; while the database is down it waits, and so does what it holds.
+//! Writes durable entries to PostgreSQL asynchronously, after the callers were answered. Each transaction writes many
+//! entries and moves the watermark. No entry is ever dropped: while the database is down, entries are retained and
+//! retried.
 
 pub(crate) mod ahead;
 mod batch;
@@ -24,22 +25,22 @@ use crate::change::decode;
 use crate::journal::Journal;
 use crate::{Change, Error};
 
-/// How long entries gather while nobody waits for them: long enough to coalesce a busy ticket's changes and to make
-/// the fixed cost of a transaction small, short enough that a start after a crash finds next to nothing to replay.
+/// How long entries are collected while no caller waits for them: long enough to coalesce the changes of a busy ticket
+/// and to amortize a transaction's fixed cost, short enough that a restart after a crash has next to nothing to replay.
 const GATHER_TIME: Duration = Duration::from_millis(100);
 
 /// Bytes of entries that are read back from the journal for one transaction.
 const READ_BACK_BYTES_MAX: usize = 64 << 20;
 
-/// First and longest pause after the database failed.
+/// First and longest pause after a database error.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Starts the persister. It ends when the queue is closed and empty. What did not fit into the queue is read back from the
-/// journal, which is told what is in the tables.
+/// Starts the persister. It ends once the queue is closed and empty. Entries that did not fit into the queue are read
+/// back from the journal; flushed entries are released there.
 ///
-/// `on_failure` is called when nothing can be flushed from here any more: another process has become the database's
-/// writer, or the journal cannot be read back.
+/// `on_failure` is called when nothing more can be flushed: another process has taken over as the database's writer, or
+/// the journal cannot be read back.
 pub fn start<T: Send + 'static>(
     queue: Arc<FlushQueue>,
     journal: Option<Journal<T>>,
@@ -74,7 +75,7 @@ impl<T: Send + 'static> Persister<T> {
         Ok(())
     }
 
-    /// Writes the entries, however long the database takes to come back.
+    /// Writes the entries, retrying until the database is back.
     async fn flush(&mut self, entries: Vec<Entry>) -> Result<(), Error> {
         let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
         let changes = entries.iter().map(|entry| entry.changes.as_slice());
@@ -111,11 +112,11 @@ impl<T: Send + 'static> Persister<T> {
         Ok(())
     }
 
-    /// Reads back what did not fit into memory while the database was away.
+    /// Reads back entries that did not fit into memory while the database was down.
     async fn read_spilled(&self, from: u64) -> Result<Vec<Entry>, Error> {
         let entries = loop {
             match self.read_back(from) {
-                // Too many open files, say: nothing is lost by waiting.
+                // For example too many open files: waiting loses nothing.
                 Err(Error::Journal(error)) if error.is_shortage() => {
                     tracing::warn!(%error, "the journal cannot be read back now; it is tried again");
                     tokio::time::sleep(RETRY_PAUSE_MAX).await;

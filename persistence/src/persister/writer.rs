@@ -1,10 +1,10 @@
-//! One transaction: the watermark, then the rows. A row PostgreSQL refuses is set aside, never the batch.
+//! One transaction: the watermark, then the rows. A row that PostgreSQL refuses is set aside; the rest of the batch is
+//! written.
 //!
-//! What is no outage is a refusal ([`is_outage`] is the positive list), and then the batch is written part by part: what
-//! is refused is halved until one row stands alone. If the reason speaks of its values, it is the row's. For any other
-//! reason (a right that is missing, a table that is gone) the statement is asked once more, with no row at all: if the
-//! database refuses that as well, no row of its kind can be written, whichever it is, and all of them are waited for as
-//! through an outage. If it takes it, the row was to blame.
+//! Any error that is not an outage ([`is_outage`] lists those) is a refusal. Then the batch is written in parts, and a
+//! refused part is halved until a single row is left. If the error is about values, that row is at fault. For any other
+//! reason (missing privilege, missing table) the statement is run again with no rows: if that is refused too, no row of
+//! this kind can be written, so all of them are retried as during an outage. If it succeeds, the row is at fault.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -28,43 +28,43 @@ use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
 use crate::{CompanyId, Error, LoggedEventId, Result};
 
-/// Bytes of rows that are written with one statement where they are written in parts. PostgreSQL takes less than a
-/// gibibyte at once, and a replay has many more rows than that.
+/// Maximum bytes per statement when rows are written in parts. PostgreSQL accepts less than 1 GiB per statement, and a
+/// replay has many more rows than that.
 const PART_BYTES_MAX: usize = 64 << 20;
 
-/// What stands in the place of a journal's id where there is none: its watermark begins anew with each start, and keeps a
-/// transaction whose commit was not heard of from being written twice.
+/// Used as the journal's id when there is no journal. Its watermark restarts at each start, and prevents a transaction
+/// whose commit reply was lost from being applied twice.
 pub(crate) const DIRECT: &str = "direct";
 
-/// What lets a process write.
+/// The condition under which a process may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It is alone: the epoch it took at its start. A later one means another process writes now.
+    /// A process alone: the epoch it took at startup. A later epoch means that another process is the writer now.
     Epoch(i64),
-    /// It is one of many: its life, whose row is there for as long as it may write.
+    /// A process of a cluster: its life, whose row exists as long as it may write.
     Life(LifeId),
 }
 
-/// Under which claim the persister writes.
+/// The claim under which the persister writes.
 #[derive(Clone, Debug)]
 pub struct FencingToken {
-    /// What must be true for it to write.
+    /// Must hold for every write.
     pub claim: Claim,
-    /// The journal whose watermark moves; where there is none, the word `direct`.
+    /// The journal whose watermark moves, or `direct` without a journal.
     pub journal: String,
 }
 
-/// Writes batches into PostgreSQL.
+/// Writes batches to PostgreSQL.
 pub struct Writer {
     db: PgPool,
     claim: Arc<WriterClaim>,
     mark: FencingToken,
-    /// Who hears of events; none: none are kept.
+    /// Listeners for events; `None`: no events are kept.
     news: Option<Arc<EventNews>>,
 }
 
 impl Writer {
-    /// A writer on connections of its own, so that requests cannot keep it waiting. With `news` it keeps events.
+    /// Creates a writer with its own connections, so that requests cannot delay it. With `news` it writes events.
     pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: FencingToken, news: Option<Arc<EventNews>>) -> Self {
         if let Claim::Epoch(epoch) = mark.claim {
             claim.hold(epoch);
@@ -72,26 +72,26 @@ impl Writer {
         Self { db, claim, mark, news }
     }
 
-    /// Whether events are kept of what is written.
+    /// Whether events are written.
     pub(crate) fn tells(&self) -> bool {
         self.news.is_some()
     }
 
-    /// Writes the batch and moves the watermark to `last`, together. Doing it twice changes nothing.
+    /// Writes the batch and moves the watermark to `last` in one transaction. Idempotent.
     ///
     /// # Errors
-    /// [`Error::NotOwner`] when another process has taken over; anything else is worth another try.
+    /// [`Error::NotOwner`] when another process has taken over; any other error can be retried.
     pub(crate) async fn write(&self, batch: &Batch<'_>, last: Seq) -> Result<()> {
         self.write_after(batch, last, None).await
     }
 
-    /// The same where [`MessagesAhead`](super::MessagesAhead) has written the messages, but for those that were `refused`.
+    /// Like `write`, after [`MessagesAhead`](super::MessagesAhead) has written the messages except the `refused` ones.
     ///
     /// # Errors
     /// As [`Self::write`].
     pub(crate) async fn write_after(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>) -> Result<()> {
         match self.attempt(batch, last, ahead, false).await {
-            // Every outage is `Unavailable`.
+            // An outage would be `Unavailable`, so this is a refusal.
             Err(Error::Database(_)) => self.attempt(batch, last, ahead, true).await,
             Err(_) if self.claim.is_superseded() => Err(Error::NotOwner),
             outcome => outcome,
@@ -101,7 +101,7 @@ impl Writer {
     async fn attempt(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>, careful: bool) -> Result<()> {
         let mut transaction = self.db.begin().await?;
         if !move_watermark(&mut transaction, &self.mark, last).await? {
-            // An earlier try was committed although its answer was lost.
+            // An earlier attempt was committed, but its reply was lost.
             self.news.iter().for_each(|news| news.tell_all());
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl Writer {
             Some(told) => told.before(rows.db).await?,
             None => Before::default(),
         };
-        // A ticket that is opened may take the place another one has left.
+        // An opening ticket may take the slot that another one freed.
         rows.write_as::<Known>(&batch.tickets).await?;
         rows.write(&batch.opened).await?;
         rows.write(&batch.events).await?;
@@ -120,7 +120,7 @@ impl Writer {
                 rows.note_zones(&batch.messages).await?;
                 None
             }
-            // Part by part each row stands for itself: what is told of a message and refused is not to take it along.
+            // When writing in parts, rows are not merged: a refused progress row must not take its message along.
             None if careful => None,
             None => messages::merge(&batch.messages, &batch.progress),
         };
@@ -149,7 +149,7 @@ impl Writer {
         rows.write(&batch.answers).await?;
         let counts = batch.facts.count(&rows.refused, &failed);
         rows.write_counts(counts).await?;
-        // Whoever else tells events of these companies waits from here to the commit.
+        // Other writers of events of these companies block from here until the commit.
         let told = rows.tell(batch, &before).await?;
         crate::fail_point!("events_told", |_| std::process::abort());
         transaction.commit().await?;
@@ -160,10 +160,10 @@ impl Writer {
     }
 }
 
-/// Moves the watermark. False when it is already there.
+/// Moves the watermark. Returns false when it is already there.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when another process has taken over; else when the database cannot answer.
+/// [`Error::NotOwner`] when another process has taken over; other errors when the database cannot answer.
 pub(super) async fn move_watermark(db: &mut PgConnection, mark: &FencingToken, last: Seq) -> Result<bool> {
     match mark.claim {
         Claim::Epoch(held) => {
@@ -187,14 +187,14 @@ pub(super) async fn move_watermark(db: &mut PgConnection, mark: &FencingToken, l
 /// Rows that were set aside.
 pub(crate) type Refusals = HashSet<Origin>;
 
-/// Rows on their way into the tables, in one transaction.
+/// Rows being written in one transaction.
 pub(super) struct Rows<'a> {
     db: &'a mut PgConnection,
-    /// Part by part where needed: slow, and only after the fast way met a refusal.
+    /// Write in parts: slow, and only after the fast way was refused.
     careful: bool,
     /// Rows that were set aside.
     pub(super) refused: Refusals,
-    /// Messages that were moved on.
+    /// Messages whose status advanced.
     moved: Vec<Moved>,
 }
 
@@ -217,7 +217,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Notes in which zones messages lie that are there.
+    /// Records the zones of messages that already exist.
     async fn note_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
         let is_there = |row: &&MessageRow| !self.refused.contains(&Origin::of_message(row));
         let rows: Vec<_> = rows.iter().copied().filter(is_there).collect();
@@ -242,8 +242,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Adds to the figures of reports. What is refused of them, because no row with such values should be there, is left
-    /// out.
+    /// Adds to the report figures. A figure that is refused because of its values is skipped.
     async fn write_counts(&mut self, counts: Counts) -> Result<()> {
         if !self.careful {
             return Ok(counts.write(self.db).await?);
@@ -268,8 +267,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Tells the events of what was written, and answers the last one of each company. What is refused of that, because no
-    /// event with such values should be there, is left out.
+    /// Appends the events of the written rows, and returns the last one of each company. If they are refused because of
+    /// their values, they are skipped.
     async fn tell(&mut self, batch: &Batch<'_>, before: &Before) -> Result<Vec<(CompanyId, LoggedEventId)>> {
         let Some(telling) = &batch.told else { return Ok(Vec::new()) };
         let written = Written { careful: self.careful, refused: &self.refused, moved: &self.moved };
@@ -291,8 +290,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Moves the recipients of campaigns as far as their messages have come. What is refused of that is left out: the
-    /// messages say it as well.
+    /// Updates the recipients of campaigns to their messages' status. If that is refused because of values, it is
+    /// skipped: the messages hold the same status.
     async fn follow(&mut self, batch: &Batch<'_>) -> Result<()> {
         let told: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
         let marks = batch.delivered.iter().chain(&batch.seen);
@@ -317,7 +316,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Writes rows, or nothing and why they are refused.
+    /// Writes all rows, or none and returns the reason.
     async fn try_write<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<Option<sqlx::Error>> {
         let mut savepoint = self.db.begin().await?;
         match K::write(&mut savepoint, rows).await {
@@ -358,7 +357,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Parts of at most so many rows, and [`PART_BYTES_MAX`] each if a single row is not larger.
+/// Splits rows into parts of at most `rows_max` rows and [`PART_BYTES_MAX`] bytes, unless a single row is larger.
 fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize) -> Vec<&'r [&'a R]> {
     let mut parts = Vec::new();
     let (mut from, mut bytes) = (0, 0);
@@ -376,7 +375,7 @@ fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize) -> Vec<&'r
     parts
 }
 
-/// How large a row is, about: as JSON it is no shorter than as it is sent.
+/// The approximate size of a row: its JSON is no shorter than what is sent.
 fn bytes_of(row: &impl Serialize) -> usize {
     struct Counter(usize);
     impl Write for Counter {
@@ -389,7 +388,7 @@ fn bytes_of(row: &impl Serialize) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // Counting does not fail; a row that is no JSON is as large as was counted.
+    // Counting cannot fail; a row that cannot be serialized counts up to the error.
     let _ = serde_json::to_writer(&mut counter, row);
     counter.0
 }

@@ -1,4 +1,4 @@
-//! The key file: a key on each line, as 64 hexadecimal digits; what follows a `#` is for people.
+//! The key file: one key per line, as 64 hexadecimal digits; text after `#` is a comment.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 
 use super::{KEY_BYTES, Key, KeyError};
 
-/// Bytes of a key file: a thousand keys. Another file is named by mistake then.
+/// Maximum size of a key file: a thousand keys. A larger file was named by mistake.
 const FILE_BYTES_MAX: u64 = 128 * 1024;
 
-/// Who may do what with the file that is made: its owner read and write.
+/// Permissions of a created file: read and write for its owner.
 const MODE: u32 = 0o600;
 
-/// What nobody else may: read it; and its group write it. A group may read, as containers mount secrets.
+/// Permissions that a key file must not grant: access by others, and writing by its group. Group reading is allowed, as
+/// containers mount secrets that way.
 const TOO_OPEN: u32 = 0o027;
 
 const HEAD: &str = "# The keys of Hotline's secrets. The first one seals, all of them open. Keep a copy away from the \
 database's:\n# without these keys the credentials of channels have to be given anew.\n";
 
-/// The keys, or none when there is no such file.
+/// Reads the keys; `None` if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     let refused = |reason: String| KeyError::File { path: path.to_owned(), reason };
     let file = match File::open(path) {
@@ -46,7 +47,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
             continue;
         }
         let mut bytes = [0; KEY_BYTES];
-        // Nothing of the line is told: it may be most of a key.
+        // The line is not quoted: it may contain most of a key.
         hex::decode_to_slice(line, &mut bytes)
             .map_err(|_| refused(format!("line {} is no key: 64 hexadecimal digits", index + 1)))?;
         keys.push(Key::new(bytes)?);
@@ -57,16 +58,16 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     Ok(Some(keys))
 }
 
-/// Makes the file with a key, unless it is there already.
+/// Creates the file with a key, unless it exists already.
 pub(super) fn create(path: &Path, key: &Key) -> Result<(), KeyError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        // The data folder of a first start: others may pass through it, as PostgreSQL's user has to.
+        // The data folder of a first start: others may traverse it, as PostgreSQL's user must.
         DirBuilder::new().recursive(true).mode(0o711).create(folder).map_err(failed(path))?;
     }
     let owner =
         path.parent().and_then(|folder| std::fs::metadata(folder).ok()).map(|folder| (folder.uid(), folder.gid()));
     let fresh = written(path, [key], owner, MODE)?;
-    // A link, as it does not take the place of what another process has made meanwhile.
+    // A hard link, since unlike a rename it does not replace a file that another process created meanwhile.
     let linked = std::fs::hard_link(&fresh, path);
     let _ = std::fs::remove_file(&fresh);
     match linked {
@@ -75,9 +76,9 @@ pub(super) fn create(path: &Path, key: &Key) -> Result<(), KeyError> {
     }
 }
 
-/// Writes the file anew: all of it, or it stays as it was. Its owner stays.
+/// Replaces the file atomically; its owner and mode stay.
 pub(super) fn write<'a>(path: &Path, keys: impl IntoIterator<Item = &'a Key>) -> Result<(), KeyError> {
-    // A mounted secret is a link to its file.
+    // A mounted secret is a symbolic link to its file.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let about = std::fs::metadata(&path).ok();
     let owner = about.as_ref().map(|file| (file.uid(), file.gid()));
@@ -87,7 +88,7 @@ pub(super) fn write<'a>(path: &Path, keys: impl IntoIterator<Item = &'a Key>) ->
     synced(&path)
 }
 
-/// A file beside it with these keys.
+/// Writes these keys to a new file in the same folder.
 fn written<'a>(
     path: &Path,
     keys: impl IntoIterator<Item = &'a Key>,
@@ -104,7 +105,7 @@ fn written<'a>(
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&fresh).map_err(&failed)?;
     let outcome = file.write_all(text.as_bytes()).and_then(|()| {
-        // Root may look after the file of another user's service.
+        // Root may manage the file of another user's service.
         if let Some((user, group)) = owner.filter(|_| nix::unistd::geteuid().is_root()) {
             chown(&fresh, Some(user), Some(group))?;
         }
@@ -156,7 +157,7 @@ mod tests {
             assert!(told.contains(said) && !told.contains("abc"), "{told}");
         }
         assert_eq!(keys.ids().len(), 2, "what was read before stays");
-        // As `openssl rand -hex 32` writes it.
+        // In the format of `openssl rand -hex 32`.
         std::fs::write(&path, format!("{}\n", "0a".repeat(32))).expect("written");
         assert!(keys.load().expect("a key"));
     }

@@ -1,4 +1,4 @@
-//! Secrets within JSON: each is sealed by itself, where it is, so that the rest stays readable for SQL.
+//! Secrets within JSON: each is sealed individually in place, so that SQL can still read the rest.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 use super::secret::{OPEN, while_sealing};
 use super::{KeyError, Keyring, Location};
 
-/// The one key of the object that a sealed secret is in a column.
+/// The only key of the object that represents a sealed secret in a column.
 pub(crate) const SEALED: &str = "$sealed";
 
-/// A secret that did not open.
+/// A secret that could not be opened.
 #[derive(Debug)]
 pub struct Lost {
-    /// Which one, as `settings.accessToken`.
+    /// Its path, such as `settings.accessToken`.
     pub field: String,
-    /// Why.
+    /// The cause.
     pub error: KeyError,
 }
 
@@ -22,7 +22,7 @@ impl Keyring {
     /// The value as JSON, with every [`super::Secret`] in it sealed.
     ///
     /// # Errors
-    /// When it cannot be written as JSON, or there is no key and a secret in it.
+    /// When it cannot be serialized as JSON, or it contains a secret and there is no key.
     pub fn seal_json(&self, place: &Location<'_>, value: &impl Serialize) -> Result<Value, KeyError> {
         let mut value =
             while_sealing(|| serde_json::to_value(value)).map_err(|error| KeyError::Unsealable(error.to_string()))?;
@@ -30,7 +30,7 @@ impl Keyring {
         Ok(value)
     }
 
-    /// Opens every secret of what [`Keyring::seal_json`] made. What does not open is taken out and answered.
+    /// Opens every secret that [`Keyring::seal_json`] sealed. Secrets that cannot be opened are removed and returned.
     #[must_use]
     pub fn open_json(&self, place: &Location<'_>, stored: &mut Value) -> Vec<Lost> {
         let mut lost = Vec::new();
@@ -48,7 +48,7 @@ impl Keyring {
                 }
                 object.iter_mut().try_for_each(|(key, value)| self.seal_within(place, &below(field, key), value))
             }
-            // A place in a list is none to be bound to: those before it may go.
+            // Secrets are not bound to their index in a list: earlier elements may be removed.
             Value::Array(values) => values.iter_mut().try_for_each(|value| self.seal_within(place, field, value)),
             _ => Ok(()),
         }
@@ -82,7 +82,7 @@ impl Keyring {
     }
 }
 
-/// How many sealed secrets are in it.
+/// Number of sealed secrets in the value.
 pub(crate) fn sealed_in(value: &Value) -> usize {
     match value {
         Value::Object(object) if the_one(object, SEALED).is_some() => 1,
@@ -92,7 +92,7 @@ pub(crate) fn sealed_in(value: &Value) -> usize {
     }
 }
 
-/// How many open secrets are in a value.
+/// Number of unsealed secrets in the value.
 pub(crate) fn secrets_in(value: &impl Serialize) -> usize {
     fn count(value: &Value) -> usize {
         match value {
@@ -105,7 +105,7 @@ pub(crate) fn secrets_in(value: &impl Serialize) -> usize {
     while_sealing(|| serde_json::to_value(value)).map_or(0, |value| count(&value))
 }
 
-/// The value without the secrets in it, sealed or open, for whoever may see all but them.
+/// The value without its secrets, sealed or not, for readers who may see everything else.
 pub fn without_secrets(value: &Value) -> Value {
     let is_secret = |value: &Value| {
         value.as_object().is_some_and(|object| the_one(object, SEALED).or(the_one(object, OPEN)).is_some())
@@ -120,7 +120,7 @@ pub fn without_secrets(value: &Value) -> Value {
     }
 }
 
-/// The text of an object that has this key only.
+/// The text of an object whose only key is this one.
 fn the_one<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     object.get(key).filter(|_| object.len() == 1)?.as_str()
 }

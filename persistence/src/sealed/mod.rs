@@ -1,19 +1,19 @@
-//! Secrets at rest: what a database holds of a credential is sealed with a key that is not in the database.
+//! Secrets at rest: credentials in the database are sealed with a key that is not in the database.
 //!
-//! - A [`Secret`] is a credential in memory. It shows in no log, and `serde` refuses to write it anywhere: the one way
-//!   out is [`Keyring::seal_json`]. So a new field of type `Secret`, however deep in a JSON column, is sealed or cannot
+//! - A [`Secret`] is a credential in memory. It is never logged, and `serde` refuses to serialize it except through
+//!   [`Keyring::seal_json`]. So a new field of type `Secret`, at any depth of a JSON column, is either sealed or cannot
 //!   be stored.
-//! - A [`Keyring`] is the keys of an installation, from a file (`secrets.key` in the data folder, or `--key-file`). The
-//!   first key of the file seals, all of them open.
-//! - A [`Location`] is where a value is kept. The value is bound to it: copied to another row, company or field it does
-//!   not open.
+//! - A [`Keyring`] has the keys of an installation, from a file (`secrets.key` in the data folder, or `--key-file`).
+//!   The first key of the file seals, all of them open.
+//! - A [`Location`] says where a value is stored. The value is bound to it: copied to another row, company or field it
+//!   cannot be opened.
 //!
-//! For a JSON column (see [`crate::tables::channels`]): `keys.seal_json(&place, &settings)` before it is written, and
-//! `keys.open_json(&place, &mut stored)` after it is read; what is then deserialized has its secrets. For any other
-//! column: [`Keyring::seal`] and [`Keyring::open`]. A table that keeps sealed values has to be named in
-//! [`crate::tables::secret_keys`], so that they are sealed anew when the key is rotated.
+//! For a JSON column (see [`crate::tables::channels`]), call `keys.seal_json(&place, &settings)` before writing, and
+//! `keys.open_json(&place, &mut stored)` after reading; deserializing then yields the secrets. For any other column,
+//! use [`Keyring::seal`] and [`Keyring::open`]. A table with sealed values must be listed in
+//! [`crate::tables::secret_keys`], so that they are resealed when the key is rotated.
 //!
-//! AES-256-GCM with a random nonce, by the library that does TLS
+//! AES-256-GCM with a random nonce, from the library also used for TLS
 //! ([decision 23](../../../docs/decisions/0023-sealed-secrets.md)).
 
 mod file;
@@ -36,10 +36,10 @@ use crate::CompanyId;
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 32;
 
-/// What a sealed value begins with: how it is sealed.
+/// Prefix of a sealed value: the scheme version.
 const SCHEME: &str = "v1";
 
-/// Why something cannot be sealed or opened, for the person who runs the installation.
+/// Why a value cannot be sealed or opened, for the operator.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum KeyError {
@@ -66,25 +66,25 @@ pub enum KeyError {
     Unsealable(String),
 }
 
-/// Where a sealed value is kept: a column of a row of a company.
+/// Where a sealed value is stored: a column of a company's row.
 #[derive(Clone, Copy, Debug)]
 pub struct Location<'a> {
     /// `table.column`.
     pub column: &'static str,
-    /// Whose it is; 0: the installation's.
+    /// The company; 0: the installation.
     pub company: CompanyId,
-    /// Which row, as text.
+    /// The row's id, as text.
     pub row: &'a str,
 }
 
 impl Location<'_> {
-    /// What a value is bound to. No part holds a line break, so no two places are written the same.
+    /// The associated data of a value. No part contains a line break, so no two locations have the same text.
     fn bound(&self, field: &str) -> String {
         format!("hotline\n{}\n{}\n{}\n{field}", self.column, self.company, self.row)
     }
 }
 
-/// The keys of an installation. A clone is the same keyring.
+/// The keys of an installation. Clones share the same keyring.
 #[derive(Clone, Default)]
 pub struct Keyring {
     inner: Arc<Inner>,
@@ -114,7 +114,7 @@ impl Key {
         let cipher = UnboundKey::new(&AES_256_GCM, &bytes)
             .map_err(|_| KeyError::Unsealable("the cipher does not take the key".to_owned()))?;
         let cipher = LessSafeKey::new(cipher);
-        // A fingerprint: it tells keys apart and nothing about them.
+        // A fingerprint that identifies a key without revealing it.
         let digest = Sha256::new().chain_update(b"hotline key id\n").chain_update(bytes).finalize();
         Ok(Self { id: hex::encode(&digest[..8]), bytes, cipher })
     }
@@ -124,36 +124,36 @@ impl Key {
     }
 }
 
-/// Bytes nobody can guess.
+/// Random bytes from a cryptographic generator.
 fn random<const BYTES: usize>() -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
-    // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
+    // `rand::rng` is a cryptographic generator, seeded and reseeded by the operating system.
     rand::Rng::fill_bytes(&mut rand::rng(), &mut bytes);
     bytes
 }
 
 impl Keyring {
-    /// The keys of this file, which is not read yet.
+    /// A keyring for this file, which is not read yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { inner: Arc::new(Inner { path: path.into(), keys: RwLock::default() }) }
     }
 
-    /// Where the keys are kept.
+    /// The path of the key file.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// Reads the file. When it is not there, what is in memory stays, and the answer is false.
+    /// Reads the file. If it does not exist, the keys in memory stay and false is returned.
     ///
     /// # Errors
-    /// When it cannot be read, is somebody else's, or holds something else than keys.
+    /// When the file cannot be read, belongs to another user, is accessible to others, or contains anything but keys.
     pub fn load(&self) -> Result<bool, KeyError> {
         let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
         self.put(keys);
         Ok(true)
     }
 
-    /// Reads the file, and makes it with a key when it is not there.
+    /// Reads the file, and creates it with a new key if it does not exist.
     ///
     /// # Errors
     /// As [`Keyring::load`], and when it cannot be written.
@@ -162,11 +162,11 @@ impl Keyring {
             return Ok(());
         }
         file::create(&self.inner.path, &Key::random()?)?;
-        // The row that is there now, ours or that of a concurrent start.
+        // The file that exists now, ours or that of a concurrent start.
         self.load().map(|_| ())
     }
 
-    /// Puts a new key in front of the file's, so that it seals from now on; answers its id.
+    /// Inserts a new key at the front of the file, so that it seals from now on; returns its id.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -181,7 +181,7 @@ impl Keyring {
         Ok(id)
     }
 
-    /// Takes a key out of the file.
+    /// Removes a key from the file.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -191,12 +191,12 @@ impl Keyring {
         self.load().map(|_| ())
     }
 
-    /// The ids of the keys, the one that seals first.
+    /// The ids of the keys, the sealing one first.
     pub fn ids(&self) -> Vec<String> {
         self.keys().iter().map(|key| key.id.clone()).collect()
     }
 
-    /// Seals a value for its place.
+    /// Seals a value for its location.
     ///
     /// # Errors
     /// When there is no key.
@@ -204,16 +204,16 @@ impl Keyring {
         self.seal_field(place, "", plain)
     }
 
-    /// Opens what was sealed for this place.
+    /// Opens a value that was sealed for this location.
     ///
     /// # Errors
-    /// When its key is not there, or it is no such value.
+    /// When its key is missing, or it is not such a value.
     pub fn open(&self, place: &Location<'_>, sealed: &str) -> Result<Vec<u8>, KeyError> {
         self.open_field(place, "", sealed)
     }
 
     fn seal_field(&self, place: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
-        // Sealing is rare, and the command line may have rotated the key since.
+        // Sealing is rare, and the command line may have rotated the key meanwhile.
         if let Err(error) = self.load() {
             if self.keys().is_empty() {
                 return Err(error);
@@ -223,7 +223,7 @@ impl Keyring {
         let keys = self.keys();
         let key = keys.first().ok_or_else(|| KeyError::NoKey { path: self.inner.path.clone() })?;
         let mut sealed = plain.to_vec();
-        // Of 96 random bits: a key may seal some billions of values before two are likely to share one.
+        // 96 random bits: a key can seal some billions of values before two are likely to share a nonce.
         let nonce: [u8; NONCE_LEN] = random();
         key.cipher
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(place.bound(field)), &mut sealed)
@@ -239,7 +239,7 @@ impl Keyring {
         }
         let mut keys = self.keys();
         if !keys.iter().any(|key| key.id == id) && self.load().unwrap_or(false) {
-            // It was rotated while this process ran.
+            // The key was rotated while this process ran.
             keys = self.keys();
         }
         let key = keys.iter().find(|key| key.id == id).ok_or_else(|| self.lacks(id))?;
@@ -249,7 +249,7 @@ impl Keyring {
         plain.map(|plain| plain.to_vec()).map_err(|_| KeyError::Damaged)
     }
 
-    /// That a key is not there, in words.
+    /// The error for a missing key.
     pub(crate) fn lacks(&self, id: &str) -> KeyError {
         let (id, path) = (id.to_owned(), self.inner.path.clone());
         let held = self.ids();
@@ -269,7 +269,7 @@ impl Keyring {
     }
 }
 
-/// The id of the key and the rest, of a sealed value.
+/// The key's id and the rest of a sealed value.
 fn parts(sealed: &str) -> Option<(&str, &str)> {
     sealed.strip_prefix(SCHEME)?.strip_prefix('.')?.split_once('.')
 }
@@ -313,7 +313,7 @@ mod tests {
         assert!(keys.open(&HERE, &String::from_utf8(changed).expect("text")).is_err());
     }
 
-    /// What a release sealed that used another library.
+    /// A value sealed by an earlier release that used another library.
     #[test]
     fn what_was_sealed_before_opens() {
         let folder = tempfile::TempDir::new().expect("folder");
@@ -371,7 +371,7 @@ mod tests {
 
         assert!(keys.open_json(&HERE, &mut stored).is_empty());
         assert_eq!(serde_json::from_value::<Settings>(stored).expect("settings"), settings);
-        // What was stored before secrets were sealed.
+        // As stored before secrets were sealed.
         let plain = json!({"token": "hidden-1", "more": ["hidden-2"], "title": "Shop"});
         assert_eq!(serde_json::from_value::<Settings>(plain).expect("settings"), settings);
     }

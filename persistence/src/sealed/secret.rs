@@ -7,11 +7,11 @@ use serde::de::Error as _;
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The one key of the object that stands for an open secret while a value goes to or from its sealed form. PostgreSQL
-/// takes no text with this character, so should such an object ever reach a column, it is refused there.
+/// The only key of the object that represents an unsealed secret on the way to or from its sealed form. PostgreSQL text
+/// cannot contain this character, so if such an object ever reached a column, it would be refused.
 pub(super) const OPEN: &str = "\0open";
 
-/// A credential: stored sealed, written nowhere else.
+/// A credential: stored sealed, serialized nowhere else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -22,13 +22,13 @@ impl fmt::Debug for Secret {
 }
 
 thread_local! {
-    /// Whether a value is being written to be sealed.
+    /// Whether a value is being serialized in order to be sealed.
     static SEALING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`, within which a secret can be written.
+/// Runs `work`, within which secrets can be serialized.
 pub(super) fn while_sealing<T>(work: impl FnOnce() -> T) -> T {
-    /// Also when `work` panics.
+    /// Restores the flag, even if `work` panics.
     struct End(bool);
     impl Drop for End {
         fn drop(&mut self) {
@@ -53,7 +53,7 @@ impl Serialize for Secret {
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match serde_json::Value::deserialize(deserializer)? {
-            // As it was stored before secrets were sealed.
+            // As stored before secrets were sealed.
             serde_json::Value::String(plain) => Ok(Self(plain)),
             serde_json::Value::Object(mut opened) if opened.len() == 1 => match opened.remove(OPEN) {
                 Some(serde_json::Value::String(plain)) => Ok(Self(plain)),

@@ -1,9 +1,8 @@
-//! What is written of a row.
+//! The columns that a statement writes.
 
 use serde_json::{Map, Value};
 
-/// Columns and what is written into them. Those that are not named stay as they are; of a new row they have the table's
-/// defaults.
+/// Columns and their new values. Unnamed columns stay unchanged; in a new row they get the table's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns(Map<String, Value>);
 
@@ -18,28 +17,28 @@ impl<const COUNT: usize> From<[(&'static str, Value); COUNT]> for Columns {
 impl Columns {
     /// Writes a value into the column of a field, or clears it with `null`.
     ///
-    /// The name becomes part of a statement: it is one of the code's own.
+    /// The name becomes part of a statement, so it must come from the code.
     pub fn set(&mut self, field: &'static str, value: impl Into<Value>) {
         self.0.insert(column_of(field), value.into());
     }
 
-    /// The text that is written into the column of a field; none as well when it is left alone or cleared.
+    /// The text written to the column of a field; `None` also when it is unchanged or cleared.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.0.get(&column_of(field))?.as_str()
     }
 
-    /// The id that is written into the column of a field; none as well when it is left alone or cleared.
+    /// The id written to the column of a field; `None` also when it is unchanged or cleared.
     pub fn id(&self, field: &str) -> Option<i64> {
         self.0.get(&column_of(field))?.as_i64()
     }
 
-    /// The texts of the list that is written into the column of a field.
+    /// The texts of the list written to the column of a field.
     pub fn texts(&self, field: &str) -> Option<Vec<String>> {
         let texts = self.0.get(&column_of(field))?.as_array()?;
         Some(texts.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect())
     }
 
-    /// Whether the column of a field is written, be it with nothing.
+    /// Whether the column of a field is written, possibly with null.
     pub fn has(&self, field: &str) -> bool {
         self.0.contains_key(&column_of(field))
     }
@@ -49,27 +48,27 @@ impl Columns {
         self.0.get(&column_of(field)) == Some(&Value::Bool(false))
     }
 
-    /// Whether the column of a field is left alone or cleared.
+    /// Whether the column of a field is unchanged or cleared.
     pub fn is_none(&self, field: &str) -> bool {
         self.0.get(&column_of(field)).is_none_or(Value::is_null)
     }
 
-    /// Writes what `later` writes, as if it came after.
+    /// Merges `later` on top of these columns.
     pub fn merge(&mut self, later: Self) {
         self.0.extend(later.0);
     }
 
-    /// Whether nothing is written.
+    /// Whether no column is written.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The columns as they follow another one in a statement.
+    /// The column names, each preceded by a comma.
     pub(super) fn names(&self) -> String {
         self.0.keys().map(|column| format!(", \"{column}\"")).collect()
     }
 
-    /// As the statements take it.
+    /// The values as the statements take them.
     pub(crate) fn to_value(&self) -> Value {
         Value::Object(self.0.clone())
     }

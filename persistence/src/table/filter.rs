@@ -1,4 +1,4 @@
-//! What a list is narrowed by.
+//! Conditions of a list.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -8,58 +8,59 @@ use super::{Table, exists_in};
 use crate::select::Select;
 use crate::{CompanyId, Database, Error, Result};
 
-/// From one time to another, both included, as far as they are given.
+/// From one time to another, both inclusive and optional.
 pub type Span = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
 
-/// What a list may ask for.
+/// The conditions of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Words to look for.
+    /// Words to search for.
     pub search: Option<String>,
     /// When the rows were created.
     pub created: Span,
     /// When they were changed last.
     pub updated: Span,
     conditions: Vec<Condition>,
-    /// Records that rows are to refer to: table, noun and id.
+    /// Records that the filter refers to: table, noun and id.
     named: Vec<(&'static str, &'static str, i64)>,
 }
 
 #[derive(Clone, Debug)]
 enum Condition {
-    /// The column has this value.
+    /// Equality with a column's value.
     Equals(String, Value),
-    /// There is such a row of another table: a `select from … where …` that ends with the column that is this id.
+    /// A related row exists in another table: a `select from … where …` that ends with the column to compare with this
+    /// id.
     Related(&'static str, i64),
 }
 
 impl Filter {
-    /// Asks for rows that have a value in the column of a field: a text, a number or a truth.
+    /// Keeps rows with a value in the column of a field: a text, number or boolean.
     ///
-    /// The name becomes part of a statement: it is one of the code's own.
+    /// The name becomes part of a statement, so it must come from the code.
     pub fn equals(&mut self, field: &'static str, value: impl Into<Value>) {
         self.conditions.push(Condition::Equals(column_of(field), value.into()));
     }
 
-    /// Asks for rows that refer to a record of another table by the column of a field.
+    /// Keeps rows that refer to a record of another table by the column of a field.
     pub fn refers<T: Table>(&mut self, field: &'static str, id: i64) {
         self.named.push((T::NAME, T::NOUN, id));
         self.equals(field, id);
     }
 
-    /// Asks for rows that are related to a record of another table: `query` is a `select from … where …` that ends with
+    /// Keeps rows that are related to a record of another table: `query` is a `select from … where …` that ends with
     /// the column that holds its id.
     pub fn related<T: Table>(&mut self, query: &'static str, id: i64) {
         self.named.push((T::NAME, T::NOUN, id));
         self.conditions.push(Condition::Related(query, id));
     }
 
-    /// As [`Filter::related`], of a record that is known to be there.
+    /// Like [`Filter::related`], for a record that is known to exist.
     pub fn only_related(&mut self, query: &'static str, id: i64) {
         self.conditions.push(Condition::Related(query, id));
     }
 
-    /// Sees that the company has every record that is named.
+    /// Checks that all referenced records exist in the company.
     pub(super) async fn check(&self, db: impl Database<'_>, company: CompanyId) -> Result<()> {
         for (table, noun, id) in &self.named {
             if !exists_in(db, table, company, *id).await? {

@@ -1,4 +1,4 @@
-//! Tables that hold nothing but pairs: which records of one noun are linked to which of another.
+//! Link tables: which records of one noun are linked to which of another.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use super::map_constraint;
 use crate::error::with_timeout;
 use crate::{CompanyId, Id, Result};
 
-/// A table of pairs, from the side of the noun `A`.
+/// A link table, seen from the noun `A`.
 pub struct Links<A, B> {
     table: &'static str,
     one: &'static str,
@@ -17,12 +17,12 @@ pub struct Links<A, B> {
 }
 
 impl<A, B> Links<A, B> {
-    /// The table, and the columns that hold the ids of either side. Its key is both of them in the company.
+    /// The table, and the columns with the ids of either side. Its key is the company and both of them.
     pub const fn new(table: &'static str, one: &'static str, other: &'static str) -> Self {
         Self { table, one, other, nouns: PhantomData }
     }
 
-    /// Makes these what a record is linked to, and nothing else.
+    /// Replaces the links of a record with these.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] when one of them, or the record, is not the company's.
@@ -34,7 +34,7 @@ impl<A, B> Links<A, B> {
         linked: &[Id<B>],
     ) -> Result<()> {
         let Self { table, one, other, .. } = self;
-        // Made in one order by all, so that no two wait for each other.
+        // Everybody inserts in the same order, which avoids deadlocks.
         let set = format!(
             "with gone as (delete from {table} where company_id = $1 and {one} = $2 and {other} <> all($3))
              insert into {table} (company_id, {one}, {other})
@@ -46,7 +46,7 @@ impl<A, B> Links<A, B> {
         Ok(())
     }
 
-    /// Links two records, and says whether they were not.
+    /// Links two records; returns whether they were not linked before.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] when one of them is not the company's.
@@ -59,7 +59,7 @@ impl<A, B> Links<A, B> {
         Ok(with_timeout(add.execute(db)).await.map_err(map_constraint(&[]))?.rows_affected() > 0)
     }
 
-    /// Parts two records, and says whether they were linked.
+    /// Unlinks two records; returns whether they were linked.
     ///
     /// # Errors
     /// When the database cannot answer.

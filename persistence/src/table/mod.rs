@@ -1,7 +1,7 @@
-//! What is the same for every plain table: finding, listing, writing and removing a row.
+//! Operations common to all plain tables: finding, listing, writing and deleting a row.
 //!
-//! A noun says what is its own in its [`Table`]: its columns, what is unique and what is searched. What it needs beside
-//! these verbs is a statement in its own file.
+//! A noun declares its specifics in its [`Table`]: columns, unique values and searched texts. Any further statement is
+//! in its own file.
 
 mod columns;
 mod filter;
@@ -26,19 +26,19 @@ use crate::select::{Page, PageRequest, Select};
 use crate::timestamp::Timestamp;
 use crate::{CompanyId, Database, Error, Id, Result};
 
-/// A table whose rows belong to one company and are addressed by one typed id.
+/// A table whose rows belong to one company and have one typed id.
 pub trait Table: for<'r> FromRow<'r, PgRow> + Send + Unpin {
     /// Its name.
     const NAME: &'static str;
-    /// What one of its records is called.
+    /// The noun for one of its records.
     const NOUN: &'static str;
-    /// What a row is read from: columns, and expressions that may name the table.
+    /// The selected columns, and expressions that may name the table.
     const COLUMNS: &'static str = "*";
     /// Values that no two records of a company share.
     const UNIQUE: &'static [Unique] = &[];
-    /// Folded texts a search looks into, as their indexes hold them: each word must be in one of them.
+    /// Folded texts that a search covers, as their indexes store them: each word must occur in one of them.
     const SEARCH: &'static [&'static str] = &[];
-    /// Columns a list is in the order of, which are unique together within a company.
+    /// The columns a list is sorted by; together they are unique within a company.
     const ORDER: &'static [&'static str] = &["id"];
     /// The type of its id.
     type Id: Copy + Send + for<'q> Encode<'q, Postgres> + Type<Postgres> + 'static;
@@ -54,7 +54,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Of what was created then, and not changed since.
+    /// Stamps of a record created at that time and unchanged since.
     pub fn of(created_at: Timestamp) -> Self {
         Self { created_at, updated_at: created_at }
     }
@@ -69,7 +69,7 @@ pub struct Named<I> {
     pub name: String,
 }
 
-/// The beginning of a statement that reads rows.
+/// The start of a statement that reads rows.
 fn select<T: Table>() -> String {
     format!("select {} from {}", T::COLUMNS, T::NAME)
 }
@@ -84,7 +84,7 @@ pub async fn find<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
-/// Whether there is such a row.
+/// Whether the row exists.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -105,7 +105,7 @@ async fn exists_in<'q>(
 /// A page of rows.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the company has not a record the filter names.
+/// [`Error::NotFound`] when the company has no record that the filter refers to.
 pub async fn list<T: Table>(
     db: impl Database<'_>,
     company: CompanyId,
@@ -117,11 +117,11 @@ pub async fn list<T: Table>(
     filter.narrow(list).page_by(db, T::ORDER, page).await
 }
 
-/// Creates a row. Columns that are not given have the table's defaults.
+/// Creates a row. Unnamed columns get the table's defaults.
 ///
 /// # Errors
-/// [`Error::Taken`] when a value that must be unique is; [`Error::NotFound`] when the company has no record of those the
-/// row refers to.
+/// [`Error::Taken`] when a unique value is taken; [`Error::NotFound`] when the company has no record that the row
+/// refers to.
 pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, columns: &Columns) -> Result<T> {
     let (table, given) = (T::NAME, columns.names());
     let statement = format!(
@@ -134,10 +134,10 @@ pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, colum
     Ok(document::read(&inserted)?)
 }
 
-/// Changes the columns that are given.
+/// Updates the given columns.
 ///
 /// # Errors
-/// As of [`insert`]; [`Error::NotFound`] as well when there is no such row.
+/// As of [`insert`]; also [`Error::NotFound`] when the row does not exist.
 pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id, columns: &Columns) -> Result<T> {
     let (table, given) = (T::NAME, columns.names());
     let statement = format!(
@@ -150,12 +150,12 @@ pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T
     Ok(document::read(&updated.ok_or(Error::NotFound(T::NOUN))?)?)
 }
 
-/// Records that stand in the way of a change are counted up to this many: nobody needs to know of more.
+/// Records that block a change are counted up to this number: nobody needs a larger count.
 pub const COUNTED_MAX: i64 = 10_000;
 
 /// How many rows of a table refer to a record by a column, at most [`COUNTED_MAX`].
 ///
-/// The names become part of a statement: they are the code's own.
+/// The names become part of a statement, so they must come from the code.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -171,10 +171,10 @@ pub async fn count_referring<N>(
     with_timeout(sqlx::query_scalar(AssertSqlSafe(count)).bind(company).bind(id).fetch_one(db)).await
 }
 
-/// Removes one row.
+/// Deletes one row.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such row; [`Error::InUse`] when others refer to it.
+/// [`Error::NotFound`] when the row does not exist; [`Error::InUse`] when others refer to it.
 pub async fn remove<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<()> {
     let statement = format!("delete from {} where company_id = $1 and id = $2", T::NAME);
     match with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).execute(db)).await {

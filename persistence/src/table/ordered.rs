@@ -1,4 +1,4 @@
-//! Records that have a place among others: lower positions come first.
+//! Records with a position among others: lower positions come first.
 
 use sqlx::{AssertSqlSafe, Encode, PgConnection, PgExecutor, Postgres, Type};
 
@@ -9,13 +9,13 @@ use crate::{CompanyId, Id, Result};
 
 /// A table whose rows have a `position` within a parent.
 pub trait Ordered: Table {
-    /// The column that says which parent.
+    /// The column with the parent's id.
     const PARENT: &'static str;
-    /// What it holds.
+    /// The type of that column.
     type Parent: Copy + Send + for<'q> Encode<'q, Postgres> + Type<Postgres> + 'static;
 }
 
-/// Every row of a parent, in the order of their positions.
+/// Every row of a parent, sorted by position.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -23,13 +23,13 @@ pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, par
     ordered(db, company, parent, "").await
 }
 
-/// The same, for who is about to refer to the rows: until the transaction ends none of them goes, or changes what others
-/// hold to.
+/// The same for callers that will refer to the rows: until the transaction ends, none of them can be deleted or change
+/// its key.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn all_of_held<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
-    // The lock a new reference takes anyway; a change of the row waits for it.
+    // The lock that a new reference takes anyway; changes of the row wait for it.
     ordered(db, company, parent, " for key share").await
 }
 
@@ -45,21 +45,19 @@ async fn ordered<T: Ordered>(
     Ok(document::read_all(&rows))
 }
 
-/// Waits until nobody else adds to the rows of a parent or puts them in order: they stay as they are until the
-/// transaction ends.
+/// Locks the rows of a parent against concurrent inserts and reordering until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
-    // A text of its own for each table: what a statement was prepared for is known by its text, and parents are of many
-    // types.
+    // One statement text per table: prepared statements are cached by their text, and parents have different types.
     let turn =
         format!("select pg_advisory_xact_lock(hashtextextended('{}:' || $1::text || ':' || $2::text, 0))", T::NAME);
     with_timeout(sqlx::query(AssertSqlSafe(turn)).bind(company).bind(parent).execute(db)).await?;
     Ok(())
 }
 
-/// The position behind every row of a parent; others stay away from it as long as the turn lasts.
+/// The position after the last row of a parent; reserved as long as the turn's lock is held.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -69,8 +67,8 @@ pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId
     with_timeout(sqlx::query_scalar(AssertSqlSafe(next)).bind(company).bind(parent).fetch_one(db)).await
 }
 
-/// Puts the rows of a parent in order, from position 1, and answers all of them. None when `ids` are not all of them,
-/// each once.
+/// Renumbers the rows of a parent in the order of `ids`, from position 1, and returns all of them. `None` unless `ids`
+/// contains each row exactly once.
 ///
 /// # Errors
 /// When the database cannot answer.

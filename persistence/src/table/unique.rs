@@ -1,11 +1,11 @@
-//! What a violated constraint means to the caller.
+//! Maps violated constraints to errors.
 
 use super::columns::column_of;
 use super::{Columns, Table};
 use crate::error::{Holder, Taken};
 use crate::{CompanyId, Error};
 
-/// A value that no two records of a company have.
+/// A value that is unique within a company.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unique {
     constraint: &'static str,
@@ -14,22 +14,22 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// What PostgreSQL calls the rule, and the field the value is given in.
+    /// The name of the constraint, and the field with the value.
     pub const fn new(constraint: &'static str, field: &'static str) -> Self {
         Self { constraint, field, ignores_case: false }
     }
 
-    /// The same where upper and lower case are one.
+    /// The same, ignoring case.
     pub const fn ignoring_case(constraint: &'static str, field: &'static str) -> Self {
         Self { constraint, field, ignores_case: true }
     }
 
-    /// The field the value is given in.
+    /// The field with the value.
     pub const fn field(&self) -> &'static str {
         self.field
     }
 
-    /// How the record is found that has the value.
+    /// How to find the record that has the value.
     fn holder(&self, table: &str, company: CompanyId, value: &str) -> Holder {
         let column = column_of(self.field);
         let (column, given) = if self.ignores_case {
@@ -46,10 +46,10 @@ pub(super) fn is_foreign_key(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.is_foreign_key_violation())
 }
 
-/// What a violated constraint means: `fields` names the field behind each unique one.
+/// Maps a violated constraint to an error: `fields` names the field of each unique constraint.
 pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl Fn(Error) -> Error {
     move |error| match error {
-        // What was named is gone since it was looked at.
+        // A referenced record was deleted since it was checked.
         Error::Database(refused) if is_foreign_key(&refused) => Error::NotFound("record"),
         Error::Database(refused) => {
             let taken = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(Taken::from(*field))));
@@ -59,7 +59,7 @@ pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl F
     }
 }
 
-/// The same for what was written of a row: the record that has a value which must be unique can be found.
+/// The same for a written row, where the record that has the unique value can be found.
 pub(super) fn map_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl Fn(Error) -> Error {
     move |error| match map_constraint(&[])(error) {
         Error::Database(refused) => {

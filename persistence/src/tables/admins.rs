@@ -1,4 +1,4 @@
-//! Administrators of the installation: they belong to no company. Plain; made on the command line.
+//! Administrators of the installation, who belong to no company. Plain; created on the command line.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -18,10 +18,10 @@ pub struct AdminRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Creates an administrator; the hash is [`crate::password::Password::hash`]'s.
+/// Creates an administrator; the hash comes from [`crate::password::Password::hash`].
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::Taken`] when there is one with this e-mail, whatever its case.
+/// When the database cannot answer; [`Error::Taken`] when the e-mail is taken, ignoring case.
 pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<AdminRow> {
     sqlx::query_as(
         "insert into admins (email, password_hash) values ($1, $2) returning id, email, created_at, updated_at",
@@ -33,11 +33,11 @@ pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<Adm
     .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail".into()))]))
 }
 
-/// Gives an administrator another password. They are signed in nowhere any more; with `and_factor` their second factor
-/// is gone as well.
+/// Sets a new password and ends all sessions of the administrator; with `and_factor` it also removes their second
+/// factor.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
+/// When the database cannot answer; [`Error::NotFound`] when no administrator has this e-mail.
 pub async fn reset(db: &mut PgConnection, email: &str, password_hash: &str, and_factor: bool) -> Result<AdminRow> {
     let row: Option<AdminRow> = sqlx::query_as(
         "update admins set password_hash = $2, updated_at = now() where lower(email) = lower($1)

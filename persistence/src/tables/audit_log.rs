@@ -1,4 +1,5 @@
-//! What administrators did: who, when, from where, what, and what became of it. An entry is there before its act is begun.
+//! The audit log of administrators: who, when, from where, what, and the outcome. An entry is written before its action
+//! starts.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgExecutor};
@@ -10,13 +11,13 @@ use crate::partitions::Partitions;
 use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, Id, Result};
 
-/// Names an entry.
+/// The id of an entry.
 pub type AuditEntryId = Id<AuditEntry>;
 
-/// Days for which entries are kept: a year, and time to look at it.
+/// Retention of entries in days: a year, and some time to review it.
 pub const KEPT_DAYS: i64 = 400;
 
-/// About a month each: dropping one costs nothing.
+/// Partitions of about a month: dropping one is cheap.
 const MONTHS: Partitions = Partitions { table: "audit_log", span: TimeDelta::days(30) };
 
 words! {
@@ -42,11 +43,11 @@ pub struct AuditEntry {
     pub action: String,
     pub target_id: Option<String>,
     pub target_name: Option<String>,
-    /// The status that was answered; none while it is under way, and for good when the process ended in between.
+    /// The response status; `None` while the action is running, and forever if the process died meanwhile.
     pub status: Option<i16>,
 }
 
-/// An act that is about to begin.
+/// An action that is about to start.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct NewEntry<'a> {
@@ -57,7 +58,7 @@ pub struct NewEntry<'a> {
     pub target_id: Option<&'a str>,
 }
 
-/// An entry that waits for its act's end.
+/// An entry whose action is running.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun {
     company: CompanyId,
@@ -65,11 +66,11 @@ pub struct Begun {
     at: DateTime<Utc>,
 }
 
-/// Notes that somebody begins to do something, in the log of a company or, as
-/// [`super::people::INSTALLATION`], of the installation.
+/// Records that somebody starts an action, in the log of a company or, with [`super::people::INSTALLATION`], of the
+/// installation.
 ///
 /// # Errors
-/// When the database cannot answer: then nothing must be done.
+/// When the database cannot answer: then the action must not be performed.
 pub async fn begin(db: impl PgExecutor<'_>, company: CompanyId, new: NewEntry<'_>) -> Result<Begun> {
     let kind = if new.actor.is_admin() { ActorKind::Admin } else { ActorKind::User };
     let insert = sqlx::query_as(
@@ -82,7 +83,7 @@ pub async fn begin(db: impl PgExecutor<'_>, company: CompanyId, new: NewEntry<'_
     Ok(Begun { company, id, at })
 }
 
-/// Notes what became of it.
+/// Records the outcome of an action.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -102,7 +103,7 @@ pub async fn end(
     Ok(())
 }
 
-/// What a list may ask for.
+/// The conditions of a list.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct AuditFilter {
@@ -138,10 +139,10 @@ pub async fn list(
     .await
 }
 
-/// Makes the partitions of the time that comes, and drops those that are over.
+/// Creates upcoming partitions and drops expired ones.
 ///
 /// # Errors
-/// When the database cannot answer, or somebody holds the table; the next time does what is left.
+/// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn turn(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     MONTHS.make_ahead(db, now).await?;
     MONTHS.drop_expired(db, now - TimeDelta::days(KEPT_DAYS)).await

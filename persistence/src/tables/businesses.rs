@@ -1,4 +1,4 @@
-//! Businesses: the lines of business that cards are for. Plain.
+//! Businesses: lines of business of cards. Plain.
 
 use serde::Serialize;
 use sqlx::FromRow;

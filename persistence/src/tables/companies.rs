@@ -1,4 +1,4 @@
-//! Companies: the tenants. Plain; made on the command line.
+//! Companies: the tenants. Plain; created on the command line.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -21,10 +21,10 @@ pub struct CompanyRow {
     pub api_enabled: bool,
     pub rate_per_minute: Option<i32>,
     pub time_zone: String,
-    /// Folded, as they are compared ([`crate::stop_words`]).
+    /// Normalized, as they are compared ([`crate::stop_words`]).
     pub stop_words: Vec<String>,
     pub second_factor_required: bool,
-    /// Which part of all companies it is in; nothing to show.
+    /// The slot the company belongs to; never shown.
     #[serde(skip)]
     #[sqlx(try_from = "i16")]
     pub slot: Slot,
@@ -32,7 +32,7 @@ pub struct CompanyRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Creates a company, with the profiles every company begins with.
+/// Creates a company with the default profiles.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -43,7 +43,7 @@ pub async fn insert(db: &PgPool, name: &str) -> Result<CompanyRow> {
     Ok(row)
 }
 
-/// The same as a part of more.
+/// The same within a transaction.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -54,17 +54,17 @@ pub async fn insert_in(db: &mut PgConnection, name: &str) -> Result<CompanyRow> 
     Ok(row)
 }
 
-/// What of a company changes; the rest stays as it is.
+/// Changes of a company; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct CompanyChanges {
     pub name: Option<String>,
     pub active: Option<bool>,
     pub api_enabled: Option<bool>,
-    /// 0: no limit; none: the installation's.
+    /// 0: no limit; `None`: the installation's.
     pub rate_per_minute: Option<Option<i32>>,
     pub time_zone: Option<String>,
-    /// Folded.
+    /// Normalized.
     pub stop_words: Option<Vec<String>>,
     pub second_factor_required: Option<bool>,
 }
@@ -100,7 +100,7 @@ pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChan
     .ok_or(Error::NotFound("company"))
 }
 
-/// Every company, in the order they were made.
+/// Every company, by creation.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -108,7 +108,7 @@ pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies order by id").fetch_all(db).await?)
 }
 
-/// The companies of some slots, also those that the directory has not heard of.
+/// Returns the companies of some slots, including those the directory does not know yet.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -117,7 +117,7 @@ pub async fn of_slots(db: &PgPool, of: &OfSlots) -> Result<Vec<CompanyId>> {
     with_timeout(sqlx::query_scalar(found).bind(of.numbers()).fetch_all(db)).await
 }
 
-/// What the list of an installation may ask for.
+/// The conditions of the installation's list of companies.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct CompanyFilter {
@@ -125,10 +125,10 @@ pub struct CompanyFilter {
     pub active: Option<bool>,
 }
 
-/// A page of the companies, for whoever administers the installation.
+/// A page of the companies, for administrators of the installation.
 ///
 /// # Errors
-/// When the database cannot answer, or more rows lie before the page than are passed over.
+/// When the database cannot answer, or the page is beyond the maximum depth.
 pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
     let order = if page.descending { "desc" } else { "asc" };
     if page.offset() > DEPTH_MAX {
@@ -140,7 +140,7 @@ pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Res
          order by id {order} offset $3 limit $4"
     );
     let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(filter.active).bind(filter.search.as_deref());
-    // One more than asked tells whether there is more.
+    // One row more than requested shows whether there are more.
     let rows = rows.bind(page.offset()).bind(page.size + 1).fetch_all(db);
     let mut rows: Vec<CompanyRow> = with_timeout(rows).await?;
     let size = usize::try_from(page.size).unwrap_or(usize::MAX);
@@ -149,7 +149,7 @@ pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Res
     Ok(Page { rows, has_more })
 }
 
-/// One company, or none.
+/// One company, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.

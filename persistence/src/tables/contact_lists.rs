@@ -1,4 +1,4 @@
-//! Contact lists: contacts that are written to at once. Plain.
+//! Contact lists: contacts that are messaged together. Plain.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::noun;
 use crate::table::{self, Links, Stamps, Table, map_constraint};
 use crate::{CompanyId, ContactId, Error, Id, Result};
 
-/// Longest that contacts may take to be put into a list: a hundred thousand take some seconds, as each of them is held so
-/// that it is not deleted meanwhile.
+/// Time limit for adding contacts to a list: a hundred thousand take some seconds, because each row is locked against
+/// deletion.
 const ADD_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The id of a contact list.
@@ -44,7 +44,7 @@ impl Table for ContactList {
     type Id = ContactListId;
 }
 
-/// Who is in which list.
+/// The contacts of each list.
 pub const CONTACTS: Links<ContactList, noun::Contact> =
     Links::new("contact_list_contacts", "contact_list_id", "contact_id");
 
@@ -60,10 +60,10 @@ pub struct Added {
     pub already_there: i64,
 }
 
-/// Puts contacts into a list: these, and those that have a tag. One statement, however many have it.
+/// Adds contacts to a list: the given ones, and all with a tag. It takes one statement, however many there are.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the list, or one of the contacts, is not the company's.
+/// [`Error::NotFound`] when the list or a contact does not belong to the company.
 pub async fn add(
     db: &mut PgConnection,
     company: CompanyId,
@@ -71,7 +71,7 @@ pub async fn add(
     contacts: &[ContactId],
     tag: Option<TagId>,
 ) -> Result<Added> {
-    // Whoever deletes the list comes before, or after.
+    // The lock orders this before or after a deletion of the list.
     let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
     let held = with_timeout(held.bind(company).bind(list).fetch_optional(&mut *db)).await?;
     held.ok_or(Error::NotFound(ContactList::NOUN))?;
@@ -97,12 +97,12 @@ pub async fn add(
     added.await.map_err(map_constraint(&[]))
 }
 
-/// Deletes a contact list, unless campaigns that are not over name it: so many are answered.
+/// Deletes a contact list, unless unfinished campaigns refer to it; returns the number of such campaigns.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such list.
+/// [`Error::NotFound`] when the list does not exist.
 pub async fn remove(db: &mut PgConnection, company: CompanyId, id: ContactListId) -> Result<i64> {
-    // Whoever creates a campaign for it comes before, or finds it gone.
+    // A concurrently created campaign comes first, or finds the list deleted.
     let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for update");
     let held = with_timeout(held.bind(company).bind(id).fetch_optional(&mut *db)).await?;
     held.ok_or(Error::NotFound(ContactList::NOUN))?;

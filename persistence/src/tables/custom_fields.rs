@@ -1,4 +1,4 @@
-//! Custom fields: what a company notes of its contacts and cards besides the fields they all have. Plain.
+//! Custom fields: additional fields that a company defines for its contacts and cards. Plain.
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -36,7 +36,7 @@ words! {
 }
 
 impl CustomFieldType {
-    /// Whether its values are chosen from options.
+    /// Whether its values are selected from options.
     pub const fn has_options(self) -> bool {
         matches!(self, Self::Select | Self::Multiselect)
     }
@@ -88,12 +88,12 @@ impl Ordered for CustomField {
     type Parent = Application;
 }
 
-/// A table that holds values of custom fields.
+/// A table with values of custom fields.
 pub struct ValuesTable<N> {
     name: &'static str,
-    /// The column of whose values they are.
+    /// The column with the record's id.
     record: &'static str,
-    /// What such a record is called.
+    /// The noun of the record.
     noun: &'static str,
     nouns: PhantomData<fn() -> N>,
 }
@@ -105,11 +105,11 @@ pub const CONTACT_VALUES: ValuesTable<noun::Contact> =
 pub const CARD_VALUES: ValuesTable<noun::Card> =
     ValuesTable { name: "card_custom_field_values", record: "card_id", noun: "card", nouns: PhantomData };
 
-/// Tables that hold values of custom fields, and what they are values of.
+/// All tables with values of custom fields, and the nouns of their records.
 const VALUES: &[(&str, &str)] = &[(CONTACT_VALUES.name, CONTACT_VALUES.noun), (CARD_VALUES.name, CARD_VALUES.noun)];
 
 impl<N> ValuesTable<N> {
-    /// Writes values of records, and clears those that are none; all others stay.
+    /// Sets values of records and deletes those that are `None`; all others stay.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] when a custom field, or a record, does not exist.
@@ -157,13 +157,13 @@ impl<N> ValuesTable<N> {
     }
 }
 
-/// Highest position; leaves room behind it for the fields that are added at the end.
+/// Maximum explicit position; higher ones are left for fields that are appended.
 pub const POSITION_MAX: i32 = 1_000_000;
 
-/// Characters of a key.
+/// Maximum characters of a key.
 const KEY_CHARACTERS_MAX: usize = 60;
 
-/// Creates a custom field, with a key of its own made from the name, and at the end unless it has a position.
+/// Creates a custom field, with a unique key derived from its name, and at the end unless a position is given.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -188,19 +188,19 @@ pub async fn insert(
     table::insert(db, company, &columns).await
 }
 
-/// Whether a field of this name would be called as a variable that every message has.
+/// Whether the key of a field with this name would equal a built-in variable.
 pub fn is_named_as_built_in(name: &str) -> bool {
     let key = key_of(name, KEY_CHARACTERS_MAX);
     super::global_variables::BUILT_IN.iter().any(|known| key.eq_ignore_ascii_case(known))
 }
 
-/// The first of `name`, `name_2`, `name_3`, … that is free.
+/// The first of `name`, `name_2`, `name_3`, … that is not taken.
 fn free_key(name: &str, taken: &HashSet<String>) -> String {
     let key = key_of(name, KEY_CHARACTERS_MAX);
     if !taken.contains(&key) {
         return key;
     }
-    // Of one number more than there are keys, one is free.
+    // There are more numbers than keys, so one is free.
     let numbered = (2..taken.len() + 3).map(|number| {
         let suffix = format!("_{number}");
         format!("{}{suffix}", key_of(name, KEY_CHARACTERS_MAX - suffix.len()))
@@ -208,7 +208,7 @@ fn free_key(name: &str, taken: &HashSet<String>) -> String {
     numbered.into_iter().find(|key| !taken.contains(key)).unwrap_or(key)
 }
 
-/// A name as a key: ASCII letters and digits in lower case, in words that are joined by `_`.
+/// Converts a name to a key: lower-case ASCII letters and digits, in words joined by `_`.
 fn key_of(name: &str, characters_max: usize) -> String {
     let ascii = deunicode::deunicode(name).to_ascii_lowercase();
     let words = ascii.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -217,8 +217,7 @@ fn key_of(name: &str, characters_max: usize) -> String {
     if key.is_empty() { "field".to_owned() } else { key.trim_end_matches('_').to_owned() }
 }
 
-/// A custom field that is about to change: nobody else changes it, and no value of it is written, until the
-/// transaction ends.
+/// Locks a custom field: until the transaction ends nobody else can change it or write values of it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -232,7 +231,7 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) 
     .await
 }
 
-/// How many records of each kind have a value of the field, at most [`COUNTED_MAX`].
+/// Number of records of each kind with a value of the field, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -249,7 +248,7 @@ pub async fn values(db: &mut PgConnection, company: CompanyId, id: CustomFieldId
     Ok(counted)
 }
 
-/// How many records of each kind have a value of the field that is none of these options, at most [`COUNTED_MAX`].
+/// Number of records of each kind with a value of the field outside these options, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,5 +1,5 @@
-//! Global variables: texts a company keeps once and its messages take in by their keys. Plain; the directory holds
-//! them as well, so that a send asks nobody.
+//! Global variables: texts that a company's messages include by key. Plain; the directory caches them, so that sending
+//! needs no query.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::error::with_timeout;
 use crate::table::{Stamps, Table, Unique};
 use crate::{CompanyId, Id, Result};
 
-/// Variables every message has; no company's own may be called so.
+/// Built-in variables of every message; a company's own variables cannot use these names.
 pub const BUILT_IN: &[&str] = &[
     "name",
     "firstName",
@@ -56,7 +56,7 @@ impl Table for GlobalVariable {
     type Id = GlobalVariableId;
 }
 
-/// The value of every key.
+/// All variables as a map from key to value.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! The answers that requests with an idempotency key were given. A record is stored with its effect: by the persister
+//! Recorded answers to requests with an idempotency key. An answer is stored together with its effect: by the persister
 //! for a live change, in the same transaction for a plain one.
 
 use std::fmt;
@@ -15,17 +15,17 @@ use crate::partitions::Partitions;
 use crate::sealed::{Keyring, Location};
 use crate::{CompanyId, Database, Result};
 
-/// How long an answer is kept.
+/// Retention of an answer.
 pub const KEPT: TimeDelta = TimeDelta::hours(24);
 
-/// A look-up passes through five or six of them.
+/// A lookup searches five or six partitions.
 const PARTITIONS: Partitions = Partitions { table: "idempotency_keys", span: TimeDelta::hours(6) };
 
-/// The first of the two numbers that name the lock of a key: this kind of lock.
+/// The first of the two numbers of a key's advisory lock: the kind of lock.
 const KEY_LOCK: i32 = 0x6b_65_79;
 
-/// The first 16 bytes of a SHA-256: of a key, or of a request. What is kept of it is as small as two numbers; to find
-/// another text with the same ones takes 2^64 tries, and would deceive nobody but who found it.
+/// The first 16 bytes of the SHA-256 of a key or a request, which fit into two integers. Finding a collision takes 2^64
+/// attempts, and would mislead only its finder.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct Digest([u8; Digest::BYTES]);
@@ -33,7 +33,7 @@ pub struct Digest([u8; Digest::BYTES]);
 impl Digest {
     const BYTES: usize = 16;
 
-    /// Of all these bytes, one after the other.
+    /// The digest of all these bytes, concatenated.
     pub fn of(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::default();
         for part in parts {
@@ -47,7 +47,7 @@ impl Digest {
         &self.0
     }
 
-    /// Of a longer hash the beginning; none of a shorter one.
+    /// The prefix of a longer hash; `None` for a shorter one.
     fn beginning(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().copied().map(Self)
     }
@@ -80,7 +80,7 @@ impl Serialize for Digest {
     }
 }
 
-/// Journals of before hold the key itself, and a fingerprint of 32 numbers.
+/// Older journals contain the key itself, and a fingerprint of 32 numbers.
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
         struct Read;
@@ -107,27 +107,27 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// One answer that was given.
+/// One recorded answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
 #[allow(missing_docs)]
 pub struct AnswerRow {
     pub company_id: CompanyId,
     pub key: Digest,
-    /// Of the request.
+    /// Digest of the request.
     pub fingerprint: Digest,
     pub status: i16,
-    /// JSON, or nothing.
+    /// JSON, or empty.
     pub body: String,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
 }
 
-/// What the body of an answer that holds a secret begins with, as it is kept: no JSON does.
+/// Prefix of a sealed body; no JSON starts with it.
 const SEALED: &str = "v1.";
 
 impl AnswerRow {
-    /// Seals the body: it holds a secret. It is not sealed anew with another key: it is forgotten before anybody takes
-    /// the old one away.
+    /// Seals the body, because it contains a secret. Rotating the key does not reseal it: the answer expires before the
+    /// old key is removed.
     ///
     /// # Errors
     /// [`crate::Error::Key`] when it cannot be sealed.
@@ -138,10 +138,10 @@ impl AnswerRow {
         Ok(())
     }
 
-    /// The body as it was answered.
+    /// The original body.
     ///
     /// # Errors
-    /// [`crate::Error::Key`] when it holds a secret, and does not open.
+    /// [`crate::Error::Key`] when it is sealed and cannot be opened.
     pub fn opened_body(&self, keys: &Keyring) -> Result<Vec<u8>> {
         if !self.body.starts_with(SEALED) {
             return Ok(self.body.clone().into_bytes());
@@ -152,7 +152,7 @@ impl AnswerRow {
     }
 }
 
-/// Writes rows that are not there yet.
+/// Inserts rows that do not exist yet.
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
     const COLUMNS: &str = "copy idempotency_keys (company_id, key, fingerprint, status, body, created_at) \
         from stdin (format binary)";
@@ -163,7 +163,7 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::res
     .await
 }
 
-/// Writes the rows; one that is there already stays as it is.
+/// Inserts the rows; existing ones stay unchanged.
 pub(crate) async fn insert_all(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
         "insert into idempotency_keys (company_id, key, fingerprint, status, body, created_at)
@@ -181,13 +181,15 @@ pub(crate) async fn insert_all(db: &mut PgConnection, rows: &[&AnswerRow]) -> st
     Ok(())
 }
 
-/// Writes one answer in the transaction of its effect, last of all. False when the key is taken by an answer from after
-/// `since`: the effect must not stand then. An earlier try whose commit is still on its way is waited for.
+/// Inserts an answer in the transaction of its effect, as the last statement. Returns false when an answer after
+/// `since` has the key: then the effect must be rolled back. Waits for an earlier attempt whose commit is still
+/// pending.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>) -> Result<bool> {
-    // No index knows a key in every partition. What is waited for here is seen by the next statement, which begins after it.
+    // No unique index covers a key across partitions, so lock it. The next statement starts after the lock and sees
+    // what the lock waited for.
     let lock = "select pg_advisory_xact_lock($1, $2)";
     let [a, b, c, d, ..] = row.key.0;
     let name = i32::from_be_bytes([a, b, c, d]);
@@ -211,7 +213,7 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
     Ok(written.rows_affected() == 1)
 }
 
-/// The answer given under a key after `since`, the first of them, or none.
+/// The first answer recorded under a key after `since`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -234,7 +236,7 @@ pub async fn find(
     .await
 }
 
-/// Keys used after `since`, the newest `limit` of them.
+/// The newest `limit` keys used after `since`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -253,7 +255,7 @@ pub async fn recent(
     .await?)
 }
 
-/// Keys a company used after `since`, the newest `limit` of them.
+/// The newest `limit` keys that a company used after `since`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -276,10 +278,10 @@ pub async fn recent_of(
     .await
 }
 
-/// Makes room for the answers to come, and forgets those given before `before`.
+/// Creates partitions for upcoming answers, and drops those from before `before`.
 ///
 /// # Errors
-/// When the database cannot answer, or somebody holds the table; the next time does what is left.
+/// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn sweep(db: impl Database<'_>, now: DateTime<Utc>, before: DateTime<Utc>) -> Result<()> {
     PARTITIONS.make_ahead(db, now).await?;
     PARTITIONS.drop_expired(db, before).await

@@ -1,5 +1,5 @@
-//! Secrets of the installation: each is made once, by whoever needs it first, and all processes share it. They are stored
-//! sealed ([`crate::sealed`]).
+//! Secrets of the installation: each is created by whichever process needs it first, and shared by all processes. They
+//! are stored sealed ([`crate::sealed`]).
 
 use rand::Rng;
 use sqlx::PgPool;
@@ -8,28 +8,28 @@ use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring, Location};
 use crate::{CompanyId, Database, Result};
 
-/// A secret from the operating system's random source: as many bytes as HMAC-SHA-256 takes at once.
+/// A random secret from the operating system: one block of HMAC-SHA-256.
 pub type InstallationKey = [u8; 64];
 
-/// Bytes of one that is stored as it is, as releases before did; a sealed one is longer.
+/// Length of a key stored unsealed, as earlier releases did; a sealed one is longer.
 const PLAIN_BYTES: usize = size_of::<InstallationKey>();
 
 fn place_of(name: &str) -> Location<'_> {
     Location { column: "installation_keys.key", company: CompanyId::new(0), row: name }
 }
 
-/// The secret of this name.
+/// Finds or creates the secret of this name.
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::Key`] when it cannot be sealed or opened.
 pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -> Result<InstallationKey> {
     let mut fresh: InstallationKey = [0; PLAIN_BYTES];
-    // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
+    // `rand::rng` is a cryptographic generator, seeded and reseeded by the operating system.
     rand::rng().fill_bytes(&mut fresh);
     let sealed = keys.seal(&place_of(name), &fresh)?;
     let stored: Vec<u8> = with_timeout(
         sqlx::query_scalar(
-            // Who comes second reads the first one's: an update that changes nothing returns it.
+            // If another process inserted first, return its key: a no-op update makes `returning` work.
             "insert into installation_keys (name, key) values ($1, $2)
              on conflict (name) do update set key = installation_keys.key returning key",
         )
@@ -50,17 +50,17 @@ fn opened(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> 
     InstallationKey::try_from(plain.as_slice()).map_err(|_| KeyError::Damaged.into())
 }
 
-/// Seals them with the key that seals now, or those only that are stored as they are; answers how many.
+/// Reseals all secrets with the current key, or only unsealed ones; returns how many.
 ///
 /// # Errors
-/// When the database cannot answer; [`crate::Error::Key`] when something does not open.
+/// When the database cannot answer; [`crate::Error::Key`] when one cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring, only_plain: bool) -> Result<u64> {
     let statement = "select name, key from installation_keys order by name";
     let all: Vec<(String, Vec<u8>)> = with_timeout(sqlx::query_as(statement).fetch_all(db)).await?;
     let mut resealed = 0;
     for (name, stored) in all.iter().filter(|(_, stored)| !only_plain || stored.len() == PLAIN_BYTES) {
         let sealed = keys.seal(&place_of(name), &opened(keys, name, stored)?)?;
-        // They never change, so a concurrent insert has written the same.
+        // Secrets never change, so a concurrent process has resealed the same value.
         let update = sqlx::query("update installation_keys set key = $3 where name = $1 and key = $2");
         with_timeout(update.bind(name).bind(stored).bind(sealed.into_bytes()).execute(db)).await?;
         resealed += 1;

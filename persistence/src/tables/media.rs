@@ -1,5 +1,5 @@
-//! Files of messages. A message row names its file, and triggers keep this table in step with the messages: no
-//! statement here makes a row. The statements serve the sweep, which goes over all companies.
+//! Files of messages. A message row references its file, and triggers keep this table consistent with the messages; no
+//! statement here inserts rows. The statements serve the sweep over all companies.
 
 use std::str::FromStr;
 
@@ -11,41 +11,41 @@ use crate::error::with_timeout;
 use crate::key::{KEY_CHARACTERS, new_key};
 use crate::{CompanyId, Database, Result};
 
-/// Seconds of an hour.
+/// Seconds per hour.
 const HOUR_S: i64 = 3600;
 
-/// Digits of the hour in an id: hours since 1970 fit until the year 3883.
+/// Hex digits of the hour in an id: hours since 1970 fit until the year 3883.
 const HOUR_DIGITS: usize = 6;
 
-/// A file's id: the hour in which it was stored, and what nobody can guess.
+/// A file's id: the hour of storage, and an unguessable random part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type)]
 #[serde(try_from = "String", into = "String")]
 #[sqlx(transparent)]
 pub struct MediaId(String);
 
 impl MediaId {
-    /// An id for a file that is stored now.
+    /// A new id for a file stored now.
     pub fn new(now: DateTime<Utc>) -> Self {
         Self(new_key(&hour_digits(hour_of(now))))
     }
 
-    /// As it is written.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The digits of its hour.
+    /// The hex digits of its hour.
     pub fn hour(&self) -> &str {
         &self.0[..HOUR_DIGITS]
     }
 }
 
-/// The hour of a moment, in hours since 1970.
+/// The hour of a time, in hours since 1970.
 pub fn hour_of(at: DateTime<Utc>) -> i64 {
     at.timestamp().div_euclid(HOUR_S)
 }
 
-/// The digits of an hour, as ids begin with them.
+/// The digits of an hour, the prefix of ids.
 pub fn hour_digits(hour: i64) -> String {
     format!("{hour:0HOUR_DIGITS$x}")
 }
@@ -53,7 +53,7 @@ pub fn hour_digits(hour: i64) -> String {
 impl FromStr for MediaId {
     type Err = &'static str;
 
-    /// Any text that could be one of ours: nothing else ever becomes part of a path.
+    /// Accepts only texts with the form of an id: nothing else ever becomes part of a path.
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         let is_hour = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let bytes = text.as_bytes();
@@ -83,30 +83,30 @@ impl std::fmt::Display for MediaId {
     }
 }
 
-/// A file that is stored: what its message keeps of it, in the column `media`.
+/// A stored file, as described in the `media` column of its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct StoredMedia {
     pub id: MediaId,
-    /// What its content is.
+    /// The type of its content.
     pub mime_type: String,
     pub file_name: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
 impl StoredMedia {
-    /// What a message's column holds.
+    /// Reads a message's `media` column.
     pub fn of(media: &serde_json::Value) -> Option<Self> {
         Self::deserialize(media).ok()
     }
 }
 
-/// A file, and whose it is.
+/// A file and its company.
 pub type Owned = (CompanyId, MediaId);
 
-/// Which of these files no message has.
+/// Those of these files that no message references.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -124,7 +124,7 @@ pub async fn without_message(db: &PgPool, files: &[Owned]) -> Result<Vec<Owned>>
     .await
 }
 
-/// Files whose message is gone, at most `limit`.
+/// Up to `limit` files whose message was deleted.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -137,7 +137,7 @@ pub async fn left(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
     .await
 }
 
-/// Forgets files that are removed.
+/// Deletes the rows of removed files.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -156,7 +156,7 @@ pub async fn forget(db: impl Database<'_>, files: &[Owned]) -> Result<()> {
     Ok(())
 }
 
-/// The last hour in which files without a message were looked for.
+/// The last hour checked for files without a message.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -164,7 +164,7 @@ pub async fn swept_hour(db: &PgPool) -> Result<i64> {
     with_timeout(sqlx::query_scalar("select hour from media_sweep").fetch_one(db)).await
 }
 
-/// Notes that an hour is done. It never goes back: another process may be ahead.
+/// Marks an hour as checked. The mark never moves back: another process may be ahead.
 ///
 /// # Errors
 /// When the database cannot answer.

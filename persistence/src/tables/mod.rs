@@ -1,4 +1,4 @@
-//! One file per noun: its row, and the statements that touch it. Every statement takes the company first.
+//! One file per noun: its row and the statements on it. Every statement takes the company first.
 
 pub mod admins;
 pub mod audit_log;
@@ -45,7 +45,7 @@ pub mod wrapup_categories;
 pub mod wrapup_types;
 pub(crate) mod zones;
 
-/// A text column that holds one of a few words: an enum here, checked by the type and by the table.
+/// A text column with a fixed set of words: an enum here, checked by the type and by a constraint of the table.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:tt),+ $(,)? }) => {
         $(#[$doc])*
@@ -57,7 +57,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every value, in the order of the contract.
+            /// Every value, in the contract's order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word on the wire and in the table.

@@ -1,4 +1,4 @@
-//! A company's directory as one piece: what the actors hold in memory to decide without asking the database.
+//! A company's directory: what actors cache in memory to decide without querying the database.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,18 +14,18 @@ use crate::error::with_timeout;
 use crate::sealed::Keyring;
 use crate::{ChannelId, CompanyId, Database, QueueId, Result, UserId, WrapupTypeId};
 
-/// Everything small a company has: loaded whole, replaced whole.
+/// All small data of a company: loaded and replaced as a whole.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Organization {
-    /// Another one each time it is loaded; not stored.
+    /// Changes with each load; not stored.
     pub version: u64,
     pub company: CompanyRow,
     pub tokens: Vec<TokenRow>,
     pub channels: HashMap<ChannelId, ChannelRow>,
     pub queues: HashMap<QueueId, Queue>,
     pub users: HashMap<UserId, User>,
-    /// What those were called who have left, and to whom closed tickets are still assigned.
+    /// Names of users who have left, to whom closed tickets are still assigned.
     pub former_users: HashMap<UserId, String>,
     pub wrapup_types: HashMap<WrapupTypeId, WrapupType>,
     /// The value of every key.
@@ -33,7 +33,7 @@ pub struct Organization {
 }
 
 impl Organization {
-    /// What a user is called, or was when they left.
+    /// A user's name, or the last one of a user who has left.
     pub fn user_name(&self, id: UserId) -> Option<&str> {
         let working = self.users.get(&id).map(|user| &user.name);
         working.or_else(|| self.former_users.get(&id)).map(String::as_str)
@@ -48,7 +48,7 @@ pub struct Queue {
     pub users: HashSet<UserId>,
 }
 
-/// A user, as far as conversations need to know.
+/// The parts of a user that conversations need.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct User {
@@ -65,7 +65,7 @@ pub struct WrapupType {
     pub queues: HashSet<QueueId>,
 }
 
-/// Loads a company's directory, with the secrets of its channels open, or none when there is no such company.
+/// Loads a company's directory and opens the secrets of its channels; `None` if the company does not exist.
 ///
 /// # Errors
 /// When the database cannot answer.

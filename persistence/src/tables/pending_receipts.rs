@@ -1,4 +1,4 @@
-//! Statuses that came before their message was known to be sent. Plain.
+//! Statuses that arrived before their message was recorded as sent. Plain.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::error::{is_of_values, with_timeout};
 use crate::rejected::{self, Refused};
 use crate::{ChannelId, CompanyId, Database, Error, Result};
 
-/// What a provider has told of a message nobody knew.
+/// A provider's status of an unknown message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct EarlyStatus {
@@ -32,8 +32,8 @@ struct Row {
     at: DateTime<Utc>,
 }
 
-/// Keeps a status. One that is kept already stays as it is; one that the database refuses is set aside, since it would be
-/// refused as often as the provider repeats it, and the call it came with has others.
+/// Stores a status, unless it is stored already. If the database refuses it, it is set aside: the provider's retries
+/// would be refused too, and its call contains other statuses.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -70,7 +70,7 @@ async fn insert(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
     Ok(())
 }
 
-/// What is kept of one message.
+/// The stored statuses of one message.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -101,7 +101,7 @@ impl Row {
             MessageStatus::Delivered => DeliveryStatus::Delivered,
             MessageStatus::Read => DeliveryStatus::Read,
             MessageStatus::Failed => {
-                // That it has failed is known, whatever is stored of the reason.
+                // The failure is known even if the stored reason is unreadable.
                 let stored = self.error.and_then(|error| serde_json::from_value(error).ok());
                 DeliveryStatus::Failed(stored.unwrap_or_else(MessageError::unreadable))
             }
@@ -112,7 +112,7 @@ impl Row {
     }
 }
 
-/// The messages of a channel something is kept of, the newest `limit`.
+/// The newest `limit` messages of a channel with stored statuses.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -135,7 +135,7 @@ pub async fn of_channel(
     .await
 }
 
-/// The channels something is kept of. Serves no request.
+/// The channels with stored statuses. Serves no request.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -145,7 +145,7 @@ pub async fn channels(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<(Compan
     with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(of.numbers()).fetch_all(db)).await
 }
 
-/// Forgets what was kept of a message, once the message has it.
+/// Deletes the stored statuses of a message, once they were applied to it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -168,7 +168,7 @@ pub async fn remove(
     Ok(())
 }
 
-/// Forgets up to `limit` that were kept before a time: of messages that are none of ours. Answers how many there were.
+/// Deletes up to `limit` statuses stored before a time: those of unknown messages. Returns how many there were.
 ///
 /// # Errors
 /// When the database cannot answer.

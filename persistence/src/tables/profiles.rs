@@ -1,6 +1,7 @@
-//! Permission profiles: what a user may do. Plain.
+//! Permission profiles of users. Plain.
 //!
-//! A company begins with three of them; the function `hotline_default_profiles` of migration 7 says what they permit.
+//! A company starts with three profiles; the function `hotline_default_profiles` of migration 7 defines their
+//! permissions.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -37,7 +38,7 @@ impl Table for ProfileRow {
     type Id = ProfileId;
 }
 
-/// What a new profile permits.
+/// The permissions of a new profile.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct NewProfile<'a> {
@@ -70,7 +71,7 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'
     })
 }
 
-/// Creates those a company begins with: `Administrator`, `Supervisor` and `Agent`.
+/// Creates the default profiles of a company: `Administrator`, `Supervisor` and `Agent`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -79,7 +80,7 @@ pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Resul
     Ok(())
 }
 
-/// Keeps others from changing a company's profiles until the end of the transaction.
+/// Locks a company's profiles until the end of the transaction.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -89,7 +90,7 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     Ok(())
 }
 
-/// How many of a company's profiles administer it.
+/// Number of a company's profiles that administer it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -98,7 +99,7 @@ pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<
     with_timeout(count.bind(company).fetch_one(db)).await
 }
 
-/// The profile of those who have none of their own.
+/// The default profile for users without a profile.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -107,7 +108,7 @@ pub async fn agent(db: &mut PgConnection, company: CompanyId) -> Result<Option<P
     with_timeout(agent.bind(company).fetch_optional(db)).await
 }
 
-/// Profiles in the order they were made: of one company, or all.
+/// Profiles by creation, of one company or of all.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! Quick messages: answers a company keeps at hand, each under a shortcut. Plain.
+//! Quick messages: prepared answers of a company, each under a shortcut. Plain.
 
 use serde::Serialize;
 use sqlx::FromRow;

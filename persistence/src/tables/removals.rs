@@ -1,4 +1,4 @@
-//! What was deleted, and whose many rows are deleted afterwards, a few thousand at a time. Triggers note it.
+//! Deleted records whose many dependent rows are deleted later, a few thousand at a time. Triggers record them.
 
 use sqlx::{AssertSqlSafe, FromRow};
 
@@ -13,7 +13,7 @@ words! {
 }
 
 impl RemovedNoun {
-    /// Whose rows go with it, and the column that names it there.
+    /// The table of the dependent rows, and its column with the record's id.
     fn rows(self) -> (&'static str, &'static str) {
         match self {
             Self::ContactList => ("contact_list_contacts", "contact_list_id"),
@@ -23,7 +23,7 @@ impl RemovedNoun {
     }
 }
 
-/// Something that was deleted.
+/// A deleted record.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 #[allow(missing_docs)]
 pub struct Removal {
@@ -32,7 +32,7 @@ pub struct Removal {
     pub id: i64,
 }
 
-/// What still has rows: at most `limit`.
+/// Up to `limit` deleted records that still have rows.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -43,7 +43,7 @@ pub async fn unfinished(db: impl Database<'_>, of: &OfSlots, limit: i64) -> Resu
     with_timeout(sqlx::query_as(AssertSqlSafe(removals)).bind(limit).bind(of.numbers()).fetch_all(db)).await
 }
 
-/// Deletes up to `limit` rows of something that was deleted, which nobody sees any more. False when it had none left.
+/// Deletes up to `limit` rows of a deleted record; they are not visible any more. Returns false when none were left.
 ///
 /// # Errors
 /// When the database cannot answer.

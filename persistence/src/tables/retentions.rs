@@ -1,6 +1,6 @@
-//! How long companies keep conversations once they are closed, and what goes with one.
+//! Retention of closed conversations, and what is deleted with them.
 //!
-//! Whoever removes conversations makes sure that no live row of their contacts is on its way, as who deletes a contact does.
+//! The caller must ensure that no live row of the contacts is in flight, as for deleting a contact.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
@@ -11,30 +11,30 @@ use crate::cluster::OfSlots;
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Error, MessageId, Result, SessionId, TicketId};
 
-/// Days a conversation is kept at least. What is still told of one (how far a message has come, a retry under a key, a
-/// visitor who comes back) is told within days; less than a month is a slip of the hand.
+/// Minimum retention in days. Late changes of a conversation (a message's status, a retry with an idempotency key, a
+/// returning visitor) arrive within days; less than a month is likely a mistake.
 pub const DAYS_MIN: i32 = 30;
 
-/// Days that can be asked for: a hundred years. Whoever wants more keeps everything.
+/// Maximum retention in days: a hundred years. Use no retention to keep everything.
 pub const DAYS_MAX: i32 = 36_500;
 
-/// Rows of messages, or of what happened to tickets, that one statement deletes: some ten milliseconds.
+/// Messages or ticket events deleted per statement: takes some ten milliseconds.
 const ROWS_MAX: i64 = 5_000;
 
-/// What a company keeps, as whoever administers the installation sees it.
+/// A company's retention, for administrators of the installation.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Retention {
     pub company: CompanyId,
     pub name: String,
-    /// None: everything is kept.
+    /// `None`: everything is kept.
     pub days: Option<i32>,
-    /// Conversations that are older and still there.
+    /// Conversations that are overdue and not deleted yet.
     pub due: i64,
-    /// Conversations that have gone.
+    /// Conversations deleted so far.
     pub removed: i64,
-    /// When it was last looked through to the end.
+    /// When the last complete run ended.
     pub last_run: Option<DateTime<Utc>>,
 }
 
@@ -42,24 +42,24 @@ const SHOWN: &str = "select r.company_id as company, c.name, r.days, r.removed, 
         (select count(*) from tickets t where t.company_id = r.company_id and t.status = 'closed'
              and t.closed_at < now() - make_interval(hours => 24 * r.days)) as due";
 
-/// A company that does not keep everything.
+/// A company with a retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct Rule {
     pub company_id: CompanyId,
     pub days: i32,
-    /// When somebody has said so.
+    /// When the retention was set.
     pub updated_at: DateTime<Utc>,
 }
 
 impl Rule {
-    /// How long a conversation is kept once it is closed.
+    /// The age at which a closed conversation is deleted.
     pub fn age(&self) -> TimeDelta {
         TimeDelta::days(self.days.into())
     }
 }
 
-/// A conversation that is closed for longer than its company keeps it.
+/// A conversation that has been closed for longer than its company's retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct Due {
@@ -68,20 +68,20 @@ pub struct Due {
     pub closed_at: DateTime<Utc>,
 }
 
-/// Conversations that are gone once their transaction is committed.
+/// Conversations that are deleted once the transaction commits.
 #[derive(Clone, Debug, Default)]
 pub struct Removed {
     /// Their tickets.
     pub tickets: Vec<TicketId>,
-    /// How many messages they had.
+    /// Number of their messages.
     pub messages: u64,
-    /// How many of those had a file.
+    /// Number of those with a file.
     pub files: u64,
-    /// Visitors' sessions of which nothing is known any more but that they were.
+    /// Visitors' sessions that were reduced to the fact that they existed.
     pub sessions: Vec<SessionId>,
 }
 
-/// Every company that keeps, or has kept, less than everything.
+/// Every company that has, or had, a retention.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -90,7 +90,7 @@ pub async fn all(db: impl Database<'_>) -> Result<Vec<Retention>> {
     Ok(sqlx::query_as(AssertSqlSafe(all)).fetch_all(db).await?)
 }
 
-/// Says for how many days a company keeps its conversations; none: for ever.
+/// Sets a company's retention in days; `None`: keep forever.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such company; when the database cannot answer.
@@ -106,7 +106,7 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
     row.ok_or(Error::NotFound("company"))
 }
 
-/// The companies that do not keep everything.
+/// The companies with a retention.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -118,8 +118,8 @@ pub async fn rules(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<Rule>> {
     with_timeout(sqlx::query_as(AssertSqlSafe(rules)).bind(of.numbers()).fetch_all(db)).await
 }
 
-/// Conversations that are due by the database's clock, which all processes share, those first that were closed first, behind
-/// one that was seen already; at most `limit`.
+/// Up to `limit` overdue conversations after a given one, by closing time. The database's clock decides, because all
+/// processes share it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -138,20 +138,22 @@ pub async fn due(
     with_timeout(due.bind(rule.company_id).bind(rule.days).bind(closed_at).bind(id).bind(limit).fetch_all(db)).await
 }
 
-/// Removes those of these conversations that are due, with everything that is theirs, unless the company keeps them by now:
-/// then it answers none. One in which a message waits for its provider, or that a visitor's session is in, stays.
+/// Deletes the overdue ones of these conversations with everything that belongs to them. Returns `None` if the
+/// company's retention has changed meanwhile. A conversation with a queued message or an active visitor's session
+/// stays.
 ///
 /// # Errors
-/// When the database cannot answer; the transaction is to be given up then.
+/// When the database cannot answer; then the transaction must be rolled back.
 pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) -> Result<Option<Removed>> {
     let company = rule.company_id;
-    // Held to the commit: what is kept from now on is kept once that was answered.
+    // Locked until the commit: once a longer retention was acknowledged, it is respected.
     let days = sqlx::query_scalar("select days from retentions where company_id = $1 for update");
     let days: Option<Option<i32>> = with_timeout(days.bind(company).fetch_optional(&mut *db)).await?;
     if days.flatten() != Some(rule.days) {
         return Ok(None);
     }
-    // With `offset 0`, or all that is active or queued is looked at for each ticket: the indexes of that are small.
+    // Without `offset 0` the planner would scan all active or queued rows for each ticket, because their indexes are
+    // small.
     let gone = sqlx::query_as(
         "delete from tickets t
          where t.company_id = $1 and t.id = any ($2) and t.status = 'closed'
@@ -173,7 +175,8 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
     let happened_last = remove_events(db, company, &tickets).await?;
     let freed = sqlx::query("update cards set ticket_id = null where company_id = $1 and ticket_id = any ($2)");
     with_timeout(freed.bind(company).bind(&tickets).execute(&mut *db)).await?;
-    // That there was one says that the webchat reaches the contact; that a claim was made, whose contact it is.
+    // The session itself proves that the webchat reaches the contact, and a claim marks whose contact it is, so both
+    // facts stay.
     let sessions = sqlx::query_scalar(
         "update webchat_sessions set ticket_id = null, page = null, utm = null,
              claimed = case when claimed is not null then '{}'::jsonb end
@@ -192,7 +195,7 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
     );
     let number = i64::try_from(tickets.len()).unwrap_or(i64::MAX);
     with_timeout(noted.bind(company).bind(number).bind(last).execute(&mut *db)).await?;
-    // The last, and once: what campaigns have come to is counted by a trigger, which holds them to the commit.
+    // Last, and as one statement: a trigger counts the results of campaigns, and locks them until the commit.
     if !said.of_campaigns.is_empty() {
         let sent = sqlx::query(
             "update campaign_recipients set message_id = null where company_id = $1 and message_id = any ($2)",
@@ -202,14 +205,14 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
     Ok(Some(Removed { tickets, messages: said.messages, files: said.files, sessions }))
 }
 
-/// What was said in conversations that are removed.
+/// The messages of deleted conversations.
 #[derive(Default)]
 struct Said {
     messages: u64,
     files: u64,
-    /// When the last of what reports count was said.
+    /// The time of the last message that reports count.
     last: Option<DateTime<Utc>>,
-    /// Those that others name.
+    /// Messages referenced by other rows.
     of_campaigns: Vec<MessageId>,
     scheduled: Vec<MessageId>,
 }
@@ -225,7 +228,7 @@ struct SaidThen {
 async fn remove_messages(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<Said> {
     let mut said = Said::default();
     loop {
-        // Their files are noted by a trigger.
+        // A trigger records their files.
         let gone = sqlx::query_as(
             "delete from messages where company_id = $1 and ctid = any (array(
                  select ctid from messages where company_id = $1 and ticket_id = any ($2) limit $3))
@@ -250,7 +253,7 @@ async fn remove_messages(db: &mut PgConnection, company: CompanyId, tickets: &[T
     }
 }
 
-/// Answers when the last of what reports count has happened.
+/// Returns the time of the last event that reports count.
 async fn remove_events(
     db: &mut PgConnection,
     company: CompanyId,
@@ -274,7 +277,7 @@ async fn remove_events(
     }
 }
 
-/// Waits until nobody is at these tickets any more in a transaction of which it is not known how it ended.
+/// Waits for transactions on these tickets whose outcome is unknown.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -283,7 +286,7 @@ pub async fn settled(db: impl Database<'_>, company: CompanyId, tickets: &[Ticke
     with_timeout(held.bind(company).bind(tickets).execute(db)).await.map(drop)
 }
 
-/// Notes that a company was looked through to the end, unless somebody has said something else meanwhile.
+/// Records a complete run for a company, unless its retention was changed meanwhile.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -37,7 +37,7 @@ pub struct ScheduleRow {
     pub id: ScheduleId,
     pub contact_id: ContactId,
     pub channel_id: ChannelId,
-    /// As it was written: variables are filled in when it leaves.
+    /// The original text: variables are filled in when it is sent.
     pub body: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_id: Option<QueueId>,
@@ -49,7 +49,7 @@ pub struct ScheduleRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub error: Option<Value>,
-    /// On whose behalf it was written.
+    /// The user on whose behalf it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
     /// The token of the integration that wrote it.
@@ -62,12 +62,12 @@ pub struct ScheduleRow {
 }
 
 impl ScheduleRow {
-    /// When it is due; of several that are due together, the one that was made first comes first.
+    /// Its due time; messages due at the same time are sent in the order of creation.
     pub fn due(&self) -> Due {
         (self.send_at, self.id)
     }
 
-    /// The same once it is sent, as this message.
+    /// The row after it was sent as this message.
     #[must_use]
     pub fn sent(&self, message: &MessageRow) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl ScheduleRow {
         }
     }
 
-    /// The same once it cannot be sent.
+    /// The row after sending failed.
     #[must_use]
     pub fn failed(&self, error: &MessageError, now: DateTime<Utc>) -> Self {
         Self {
@@ -90,10 +90,10 @@ impl ScheduleRow {
     }
 }
 
-/// The order in which scheduled messages leave.
+/// The sort key by which scheduled messages are sent.
 pub type Due = (DateTime<Utc>, ScheduleId);
 
-/// Writes the rows as they are, whatever was there.
+/// Writes the complete rows, replacing existing ones.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&ScheduleRow]) -> std::result::Result<(), sqlx::Error> {
     macro_rules! column {
         ($field:ident) => {
@@ -130,7 +130,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&ScheduleRow]) -> std:
     Ok(())
 }
 
-/// Those of several scheduled messages that are there.
+/// The existing ones of several scheduled messages.
 pub(crate) async fn find_all(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, ScheduleId)>,
@@ -144,7 +144,7 @@ pub(crate) async fn find_all(
     Ok(found.into_iter().map(|row| ((row.company_id, row.id), row)).collect())
 }
 
-/// One scheduled message, or none.
+/// One scheduled message, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -153,7 +153,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> 
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
-/// The companies that have a message to be sent at some time.
+/// The companies with pending scheduled messages.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -169,7 +169,7 @@ pub async fn companies(db: impl PgExecutor<'_>, of: &OfSlots) -> Result<Vec<Comp
     .await
 }
 
-/// What is to be sent after `after` and no later than `until`: the first `limit` of it, in the order in which it is due.
+/// The first `limit` pending messages due after `after` and no later than `until`, in due order.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -197,7 +197,7 @@ pub async fn due(
     Ok(document::read_all(&found))
 }
 
-/// When the first one after a time is to be sent, if there is one.
+/// The due time of the first pending message after a time, if any.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -214,7 +214,7 @@ pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc
     .await
 }
 
-/// A scheduled message with what its contact is called; nothing of a contact that is gone.
+/// A scheduled message with its contact's name and number, which are empty if the contact was deleted.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct ListedSchedule {
@@ -224,7 +224,7 @@ pub struct ListedSchedule {
     pub contact_number: Option<String>,
 }
 
-/// What the API's list may ask for.
+/// The conditions of the API's list.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct ScheduleFilter {
@@ -236,12 +236,12 @@ pub struct ScheduleFilter {
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
 }
 
-/// The contact is looked up for each row alone, so the plan is good for any number of them.
+/// The contact is looked up per row, so the plan is good for any number of rows.
 const LISTED: &str = "select s.*, c.name as contact_name, c.number as contact_number";
 const BESIDE: &str = "left join lateral (select name, number from contacts
         where company_id = s.company_id and id = s.contact_id offset 0) c on true";
 
-/// One scheduled message as it is shown, or none.
+/// One scheduled message as shown, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -273,8 +273,8 @@ pub async fn list(
     with_timeout(list.page_then(db, "s.id", page, &format!(") {LISTED} from page s {BESIDE}"))).await
 }
 
-/// Deletes what is over of a contact's: it goes with them, as their messages do. What is still to be sent stays, and
-/// fails when its time comes.
+/// Deletes the finished scheduled messages of a deleted contact, like their messages. Pending ones stay and fail when
+/// they are due.
 ///
 /// # Errors
 /// When the database cannot answer.

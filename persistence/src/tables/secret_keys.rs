@@ -1,7 +1,7 @@
-//! Which keys seal a database's secrets ([`crate::sealed`]), and what is sealed with them.
+//! The keys that seal a database's secrets ([`crate::sealed`]), and the values sealed with them.
 //!
-//! The tables that keep sealed values are named here and nowhere else: `USES` finds their keys, [`reseal`] seals them
-//! anew. A test looks for secrets in every column of every table.
+//! All tables with sealed values are listed here and nowhere else: `USES` finds their keys, [`reseal`] reseals them. A
+//! test searches every column of every table for secrets.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring};
 use crate::{Error, Result};
 
-/// The id of the key of every sealed value.
+/// The key id of every sealed value.
 const USES: &str = r#"
     select split_part(value #>> '{}', '.', 2) as id
     from channels, jsonb_path_query(settings, 'strict $.**."$sealed"', silent => true) value
@@ -24,19 +24,19 @@ const USES: &str = r#"
     union all
     select split_part(secret, '.', 2) from second_factors"#;
 
-/// A key, as it is listed.
+/// A key as listed.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct SecretKeyRow {
     pub id: String,
-    /// When the database first heard of it.
+    /// When the database first recorded it.
     pub created_at: Option<DateTime<Utc>>,
-    /// Values sealed with it.
+    /// Number of values sealed with it.
     pub sealed: i64,
 }
 
-/// Every key the database knows, the last one first.
+/// Every key the database knows, newest first.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -49,28 +49,28 @@ pub async fn all(db: &PgPool) -> Result<Vec<SecretKeyRow>> {
     with_timeout(sqlx::query_as(sqlx::AssertSqlSafe(statement)).fetch_all(db)).await
 }
 
-/// Whether a key file may be made where there is none.
+/// Whether to create a missing key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewFile {
-    /// It may, unless the database has a key already.
+    /// Create it, unless the database has a key already.
     Made,
-    /// It may not: this is not where the service's file is.
+    /// Do not create it: this is not the path of the service's file.
     Refused,
 }
 
-/// Brings keyring and database together, at every start and before a command that seals or opens: every key that is
-/// needed is there, the key that seals is noted, and what was stored in clear is sealed.
+/// Reconciles keyring and database, at every start and before a command that seals or opens: all needed keys must be
+/// available, the sealing key is recorded, and unsealed values are sealed.
 ///
 /// # Errors
-/// [`Error::Key`] when a key is needed that is not there; when the database cannot answer.
+/// [`Error::Key`] when a needed key is missing; other errors when the database cannot answer.
 pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()> {
     let mut transaction = db.begin().await?;
-    // One at a time: two who begin at once would each note a key of their own.
+    // Serialize this: two concurrent starts would each record a different key.
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
     let known = all(db).await?;
     let is_there = keys.load()?;
     let held = keys.ids();
-    // The last one noted, for a database without a secret yet, and whatever else something is sealed with.
+    // Needed are the last recorded key, even if nothing is sealed yet, and every key with sealed values.
     let needed = known.iter().enumerate().filter(|(index, key)| *index == 0 || key.sealed > 0).map(|(_, key)| &key.id);
     if let Some(id) = needed.into_iter().find(|id| !held.contains(id)) {
         return Err(keys.lacks(id).into());
@@ -95,25 +95,25 @@ async fn note(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a rotation did.
+/// The result of a rotation.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rotated {
     /// The key that seals from now on.
     pub id: String,
-    /// Values that were sealed anew.
+    /// Number of resealed values.
     pub resealed: u64,
 }
 
-/// Makes a new key, which seals from now on, and seals everything anew with it. The old keys stay in the file: they open
-/// what an old backup holds.
+/// Creates a new sealing key, and reseals everything with it. Old keys stay in the file: they open values in old
+/// backups.
 ///
 /// # Errors
-/// When the key file cannot be written, the database cannot answer, or something does not open.
+/// When the key file cannot be written, the database cannot answer, or a value cannot be opened.
 pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
     let mut transaction = db.begin().await?;
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
-    // In the file first: a running service looks there once it sees a value of a key it does not know.
+    // Write the file first: a running service reads it when it sees a value with an unknown key.
     let id = keys.add_key()?;
     note(&mut transaction, &id).await?;
     transaction.commit().await?;
@@ -121,10 +121,10 @@ pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
     Ok(Rotated { id, resealed })
 }
 
-/// Seals everything anew with the first key of the file; answers how many values that were.
+/// Reseals everything with the first key of the file; returns the number of values.
 ///
 /// # Errors
-/// When the database cannot answer, or something does not open.
+/// When the database cannot answer, or a value cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     let channels = channels::reseal(db, keys, channels::Reseal::All).await?;
     let installation = installation_keys::reseal(db, keys, false).await?;
@@ -132,11 +132,11 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     Ok(channels + installation + factors + webhooks::reseal(db, keys).await?)
 }
 
-/// Takes a key that seals nothing any more out of database and file.
+/// Removes an unused key from database and file.
 ///
 /// # Errors
-/// [`Error::InUse`] when something is sealed with it or it is the one that seals; [`Error::NotFound`] when there is no
-/// such key; when the file cannot be written or the database cannot answer.
+/// [`Error::InUse`] when values are sealed with it or it is the sealing key; [`Error::NotFound`] when the key does not
+/// exist; other errors when the file cannot be written or the database cannot answer.
 pub async fn forget(db: &PgPool, keys: &Keyring, id: &str) -> Result<()> {
     let mut transaction = db.begin().await?;
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;

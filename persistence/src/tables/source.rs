@@ -1,4 +1,4 @@
-//! Who causes changes.
+//! The sources of changes.
 
 use super::words;
 

@@ -25,7 +25,7 @@ words! {
     }
 }
 
-/// One event as stored. `from` and `to` hold the fields that changed, with the names they had then.
+/// One event as stored. `from` and `to` contain the changed fields, with the names at that time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
 #[allow(missing_docs)]
 pub struct EventRow {
@@ -52,7 +52,7 @@ pub struct EventRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// Appends the rows; one that is already there stays as it is.
+/// Inserts the rows; existing ones stay unchanged.
 pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<(), sqlx::Error> {
     sqlx::query(
         r#"insert into ticket_events (company_id, id, ticket_id, type, "from", "to", user_id, user_name, source,
@@ -77,7 +77,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<
     Ok(())
 }
 
-/// Appends rows that are not there yet, at less than [`insert`] costs PostgreSQL.
+/// Inserts new rows, which costs PostgreSQL less than [`insert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&EventRow]) -> Result<(), sqlx::Error> {
     const COLUMNS: &str = "copy ticket_events (company_id, id, ticket_id, type, \"from\", \"to\", user_id, user_name, \
         source, created_at, integration_id) from stdin (format binary)";

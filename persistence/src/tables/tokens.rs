@@ -1,4 +1,4 @@
-//! API tokens: only the hash of a key is stored. Plain; made on the command line.
+//! API tokens: only the hash of a key is stored. Plain; created on the command line.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -14,13 +14,13 @@ use crate::select::{Page, PageRequest, Select};
 use crate::table::{self, Columns, Table};
 use crate::{CompanyId, Database, Error, Result, TokenId};
 
-/// What every key begins with.
+/// Prefix of every key.
 pub const KEY_PREFIX: &str = "sk_live_";
 
-/// Characters of a key that are kept in the clear, to tell tokens apart in a list.
+/// Characters of a key that are stored in the clear, to recognize tokens in a list.
 const VISIBLE_CHARACTERS: usize = KEY_PREFIX.len() + 8;
 
-/// Module to methods.
+/// Permitted methods by module.
 pub type Permissions = BTreeMap<String, BTreeSet<String>>;
 
 /// One token as stored.
@@ -56,7 +56,7 @@ words! {
 }
 
 impl TokenRow {
-    /// Whether the token works at this time; one that was revoked stays so.
+    /// The token's status at this time; revoked takes precedence over expired.
     pub fn status(&self, now: DateTime<Utc>) -> TokenStatus {
         if self.revoked_at.is_some() {
             TokenStatus::Revoked
@@ -68,7 +68,7 @@ impl TokenRow {
     }
 }
 
-/// What a new token may do and where it may be used.
+/// The permissions and restrictions of a new token.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct NewToken<'a> {
@@ -78,7 +78,7 @@ pub struct NewToken<'a> {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// Creates a token and its key, which nobody can read again.
+/// Creates a token and its key, which cannot be read again.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company.
@@ -100,7 +100,7 @@ pub async fn insert(db: impl PgExecutor<'_>, company: CompanyId, new: NewToken<'
     Ok((row.ok_or(Error::NotFound("company"))?, key))
 }
 
-/// Gives a token another key, which nobody can read again; the old one is dead at once.
+/// Replaces a token's key, which cannot be read again; the old one is invalid at once.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such token, or it was revoked.
@@ -118,7 +118,7 @@ pub async fn rotate(db: &PgPool, id: TokenId) -> Result<(TokenRow, String)> {
     Ok((row.ok_or(Error::NotFound("token"))?, key))
 }
 
-/// Ends a token for good; one that was revoked already stays as it was.
+/// Revokes a token for good; an earlier revocation stays unchanged.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such token.
@@ -130,7 +130,7 @@ pub async fn revoke(db: &PgPool, id: TokenId) -> Result<TokenRow> {
     find(db, id).await?.ok_or(Error::NotFound("token"))
 }
 
-/// One token, or none.
+/// One token, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -138,7 +138,7 @@ pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
     Ok(sqlx::query_as("select * from tokens where id = $1").bind(id).fetch_optional(db).await?)
 }
 
-/// Tokens in the order they were made: of one company, or all.
+/// Tokens by creation, of one company or of all.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -147,7 +147,7 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
-/// What a company's list may ask for.
+/// The conditions of a company's list.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct TokenFilter {
@@ -177,7 +177,7 @@ pub async fn list(
         .await
 }
 
-/// How many tokens a company has.
+/// Number of a company's tokens.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -186,7 +186,7 @@ pub async fn count(db: impl PgExecutor<'_>, company: CompanyId) -> Result<i64> {
         .await
 }
 
-/// As [`rotate`], of one company.
+/// Like [`rotate`], restricted to one company.
 ///
 /// # Errors
 /// As of [`rotate`].
@@ -197,7 +197,7 @@ pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId)
     Ok((table::update(db, company, id, &columns).await?, key))
 }
 
-/// Notes when tokens were used last, many at once. A note that comes late changes nothing.
+/// Records the last use of tokens, many at once. An outdated time changes nothing.
 ///
 /// # Errors
 /// When the database cannot answer.

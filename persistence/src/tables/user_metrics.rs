@@ -1,4 +1,4 @@
-//! How many conversations each user has: counted when it is asked for.
+//! Number of conversations per user, counted on request.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
@@ -6,31 +6,31 @@ use sqlx::{FromRow, Postgres, QueryBuilder};
 use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, QueueId, Result, UserId};
 
-/// The figures of one user.
+/// The numbers of one user.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct UserMetricsRow {
     pub user_id: UserId,
     pub user_name: String,
-    /// Empty when they have none.
+    /// Empty if the user has none.
     pub user_profile: String,
     /// Ids, comma-separated.
     pub queues: String,
     pub count_tickets: i64,
 }
 
-/// Whom and what is counted.
+/// Filters for users and their tickets.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct UserMetricsFilter {
-    /// Tickets opened then.
+    /// Only tickets opened in this period.
     pub opened: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    /// The agents of this queue, and its tickets.
+    /// Only the agents of this queue, and its tickets.
     pub queue_id: Option<QueueId>,
     pub user_id: Option<UserId>,
 }
 
-/// A page of users, each with the number of tickets assigned to them.
+/// A page of users, each with the number of their assigned tickets.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -46,7 +46,7 @@ pub async fn list(
             "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
             filter.queue_id,
         )
-        // Tickets are counted.
+        // It counts tickets.
         .heavy_if(true)
         .page(db, "users.id", page)
         .await

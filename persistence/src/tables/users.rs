@@ -35,7 +35,7 @@ pub struct User {
 impl Table for User {
     const NAME: &'static str = "users";
     const NOUN: &'static str = "user";
-    /// The password's hash is read by nobody here.
+    /// The password hash is not selected.
     const COLUMNS: &'static str = "users.id, users.name, users.email, users.active, users.created_at, users.updated_at,
         (select jsonb_build_object('id', p.id, 'name', p.name) from profiles p
             where p.company_id = users.company_id and p.id = users.profile_id) as profile,
@@ -47,14 +47,14 @@ impl Table for User {
     type Id = UserId;
 }
 
-/// The users who work in a queue, whose id follows.
+/// Condition for the users who work in a queue; the queue's id follows.
 pub const WORK_IN: &str =
     "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id";
 
-/// The queues a user works in.
+/// The queues of a user.
 pub const QUEUES: Links<noun::User, noun::Queue> = Links::new("queue_users", "user_id", "queue_id");
 
-/// The user of a company with this e-mail, if there is one.
+/// The user of a company with this e-mail, if any.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -63,7 +63,7 @@ pub async fn with_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str
     with_timeout(found.bind(company).bind(email).fetch_optional(db)).await
 }
 
-/// Creates a user, in no queue yet; without a profile of their own they have an agent's.
+/// Creates a user without queues; the default profile is Agent.
 ///
 /// # Errors
 /// [`Error::Taken`] when the e-mail is; [`Error::NotFound`] when the company has no such profile.
@@ -74,10 +74,10 @@ pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Colu
     table::insert(db, company, &columns).await
 }
 
-/// Changes what is given; who gives up their profile has an agent's.
+/// Updates the given fields; a removed profile is replaced by Agent.
 ///
 /// # Errors
-/// As of [`insert`]; [`Error::NotFound`] as well when there is no such user.
+/// As of [`insert`]; also [`Error::NotFound`] when the user does not exist.
 pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut columns: Columns) -> Result<User> {
     if columns.has("profileId") && columns.is_none("profileId") {
         columns.set("profileId", profiles::agent(db, company).await?);
@@ -85,7 +85,7 @@ pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut c
     table::update(db, company, id, &columns).await
 }
 
-/// Ends a membership. Closed tickets that are assigned to the user go on to say so.
+/// Ends a membership. Closed tickets assigned to the user keep the name.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such user.

@@ -43,40 +43,40 @@ pub struct SessionRow {
     pub last_seen_at: DateTime<Utc>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
-    /// Whether who the visitor is was vouched for.
+    /// Whether the visitor's identity was verified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verified: bool,
-    /// What an unsigned visitor says of themselves. Sessions of earlier releases have none.
+    /// The unsigned claims of a visitor. Sessions of earlier releases have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub claimed: Option<Value>,
-    /// From when on what was said is shown; none: since the session began.
+    /// Messages since this time are visible; `None`: since the session began.
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub shown_from: Option<DateTime<Utc>>,
-    /// Hashes of further tokens that open it, the newest last.
+    /// Hashes of further tokens of the session, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_hashes: Vec<Vec<u8>>,
 }
 
 impl SessionRow {
-    /// From when on what was said is shown.
+    /// The time since which messages are visible.
     pub fn shown_since(&self) -> DateTime<Utc> {
         self.shown_from.unwrap_or(self.created_at)
     }
 
-    /// The hashes of all tokens that open it.
+    /// The hashes of all tokens of the session.
     pub fn tokens(&self) -> impl Iterator<Item = KeyHash> {
         let all = std::iter::once(&self.token_hash).chain(&self.token_hashes);
         all.filter_map(|hash| KeyHash::try_from(hash.as_slice()).ok())
     }
 
-    /// Whether its contact was made for this visitor, of whom nobody else knows who they are.
+    /// Whether its contact was created for this unidentified visitor.
     pub fn is_anonymous(&self) -> bool {
         !self.verified && self.claimed.is_some()
     }
 }
 
-/// Writes the rows as they are, whatever was there.
+/// Writes the complete rows, replacing existing ones.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
         "insert into webchat_sessions (company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page,
@@ -115,12 +115,12 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
     Ok(())
 }
 
-/// The statuses of those sessions that are there.
+/// The statuses of the existing ones of these sessions.
 pub(crate) async fn statuses(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, SessionId)>,
 ) -> std::result::Result<HashMap<(CompanyId, SessionId), SessionStatus>, sqlx::Error> {
-    // A text that PostgreSQL cannot store is nobody's id.
+    // PostgreSQL cannot store such a text, so it is no session's id.
     let storable = |id: &SessionId| !id.0.contains('\0');
     let ids = ids.filter(|(_, id)| storable(id));
     let (companies, ids): (Vec<_>, Vec<_>) = ids.map(|(company, id)| (company, id.0)).unzip();
@@ -140,7 +140,7 @@ fn in_hex(hashes: &[Vec<u8>]) -> String {
     hashes.iter().map(hex).collect::<Vec<_>>().join(",")
 }
 
-/// One session, or none.
+/// One session, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -149,7 +149,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: &SessionId) -> 
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
-/// The session a visitor's token opens, in this webchat, or none.
+/// The session of a visitor's token in this webchat, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -174,7 +174,7 @@ pub async fn by_token(
     .await
 }
 
-/// The session this contact opened last in this webchat, or none.
+/// The contact's latest session in this webchat, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -197,7 +197,7 @@ pub async fn latest(
     .await
 }
 
-/// The active sessions of a contact that are, or are not, verified; the newest first.
+/// The contact's active sessions that are verified, or not, newest first.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -221,7 +221,7 @@ pub async fn active(
     .await
 }
 
-/// Whether this contact has ever opened a session in this webchat.
+/// Whether the contact ever had a session in this webchat.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -239,7 +239,7 @@ pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelI
     .await
 }
 
-/// Active sessions nobody has been seen in since `before`: the work of the idle sweep, at most `limit` at once.
+/// Up to `limit` active sessions without activity since `before`, for the idle sweep.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! Wrap-up types: what a conversation came to, recorded when it closes. Plain.
+//! Wrap-up types: the result of a conversation, recorded when it is closed. Plain.
 
 use serde::Serialize;
 use sqlx::FromRow;
@@ -39,9 +39,9 @@ impl Table for WrapupType {
     type Id = WrapupTypeId;
 }
 
-/// The types that are linked to a queue, whose id follows.
+/// Condition for the types linked to a queue; the queue's id follows.
 pub const LINKED_TO: &str = "select from wrapup_type_queues l where l.company_id = wrapup_types.company_id
     and l.wrapup_type_id = wrapup_types.id and l.queue_id";
 
-/// The queues a wrap-up type is linked to.
+/// The queues of a wrap-up type.
 pub const QUEUES: Links<noun::WrapupType, noun::Queue> = Links::new("wrapup_type_queues", "wrapup_type_id", "queue_id");

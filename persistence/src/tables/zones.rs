@@ -1,8 +1,8 @@
-//! Zone maps: what the rows of a zone of ids have at least and at most, and which words they hold. A list in the order of
-//! ids passes over the zones that hold nothing of what it is asked for.
+//! Zone maps: the minimum and maximum values in a zone of ids, and the words it contains. A list in id order skips
+//! zones that cannot contain what it is filtered by.
 //!
-//! PostgreSQL's own (BRIN) are by page of the table, are in no order a list could stop in, and keep rows from being
-//! updated in place before version 16.
+//! PostgreSQL's own zone maps (BRIN) are per table page and return rows in no order in which a list could stop early.
+//! Before version 16 they also prevent HOT updates.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::select::{PageRequest, Select};
 use crate::table::Span;
 use crate::{ChannelId, CompanyId, QueueId};
 
-/// Rows of one zone have ids that differ in so many of their last bits.
+/// Rows of a zone have ids that differ only in this many low bits.
 pub(crate) const BITS: i32 = 10;
 
-/// Times in a zone map are those of whole hours: a zone in use is written once an hour, and not with each of its rows.
+/// Times in a zone map are rounded to hours, so that an active zone is updated once an hour rather than for each row.
 const GRAIN: TimeDelta = TimeDelta::hours(1);
 
-/// The tables that have one.
+/// The tables with a zone map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zoned {
     Message,
     Ticket,
-    /// Of events to webhooks: in the zones of the events, whatever the webhook.
+    /// Deliveries of events to webhooks: zoned by event id, independent of the webhook.
     Delivery,
 }
 
@@ -45,7 +45,7 @@ impl Zoned {
         }
     }
 
-    /// The column whose values zones are made of.
+    /// The column by which rows are assigned to zones.
     const fn key(self) -> &'static str {
         match self {
             Self::Message | Self::Ticket => "id",
@@ -54,7 +54,7 @@ impl Zoned {
     }
 }
 
-/// The times a list may be asked for by.
+/// The times a list can be filtered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
     Created,
@@ -64,7 +64,7 @@ pub(crate) enum Time {
 }
 
 impl Time {
-    /// The latest of a zone.
+    /// The column with a zone's latest time.
     const fn until(self) -> &'static str {
         match self {
             Self::Created => "z.created_until",
@@ -75,7 +75,7 @@ impl Time {
     }
 }
 
-/// The words that have a bit, in the order of `hotline_mark`.
+/// The words with a bit, in the order of `hotline_mark`.
 const WORDS: [&str; 18] = [
     "text",
     "media",
@@ -97,33 +97,33 @@ const WORDS: [&str; 18] = [
     ASSIGNED,
 ];
 
-/// A ticket that nobody takes care of, and one that somebody does.
+/// Whether a ticket has an assigned user.
 pub(crate) const UNASSIGNED: &str = "unassigned";
 pub(crate) const ASSIGNED: &str = "assigned";
 
-/// The bit of a word; none: all zones may hold it.
+/// The bit of a word; `None`: every zone may contain it.
 fn mark(word: &str) -> Option<i64> {
     WORDS.iter().position(|known| *known == word).map(|at| 1 << at)
 }
 
-/// The bit of an id, which it shares with others: `hotline_bit`.
+/// The bit of an id, shared with other ids: `hotline_bit`.
 fn bit(id: i64) -> i64 {
     // Ids are positive.
     1 << (id % 61).unsigned_abs()
 }
 
-/// What a list is asked for, as far as a zone map knows of it.
+/// The parts of a list's filter that a zone map covers.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted<'a> {
     pub(crate) spans: &'a [(Time, Span)],
-    /// A word of each kind that must be there.
+    /// Words that must occur.
     pub(crate) words: &'a [Option<&'a str>],
     pub(crate) channel: Option<ChannelId>,
     pub(crate) queue: Option<QueueId>,
 }
 
 impl Wanted<'_> {
-    /// Whether it is asked for anything a zone may be without.
+    /// Whether it can exclude any zone.
     pub(crate) fn is_any(&self) -> bool {
         self.spans.iter().any(|(_, (from, to))| from.is_some() || to.is_some())
             || self.words.iter().any(Option::is_some)
@@ -132,10 +132,10 @@ impl Wanted<'_> {
     }
 }
 
-/// Begins a list, in the order of ids, of the rows whose zones may hold what is wanted; `before` stands before the
-/// `select`. The rows are `t`. That they are what is wanted is still to be said.
+/// Starts a list, in id order, of the rows `t` in zones that may match; `before` is prepended to the `select`. The
+/// exact conditions must still be added.
 ///
-/// `held` are columns that have indexes of their own, with the ids they must have: within a zone they find the rows.
+/// `held` are indexed columns with their required ids: within a zone their indexes find the rows.
 pub(crate) fn list(
     before: &str,
     noun: Zoned,
@@ -148,7 +148,7 @@ pub(crate) fn list(
     let mut list = Select::new(&zones, "z.company_id", company).equals("z.noun", Some(noun.as_str()));
     for (time, (from, to)) in wanted.spans {
         list = list.at_least(time.until(), *from);
-        // Nothing of a row is earlier than the row.
+        // No time of a row precedes its creation.
         list = list.at_most("z.created_from", *to);
     }
     for word in wanted.words.iter().flatten() {
@@ -169,8 +169,8 @@ pub(crate) fn list(
     list.within(key, page, ") t")
 }
 
-/// Closes an update of deliveries to now that returns `event_id`s: it becomes part of a statement that notes them, and
-/// answers how many they are. `$1` is the company.
+/// Extends an update of deliveries to the current time that returns `event_id`s into a statement that also updates the
+/// zone map and returns the row count. `$1` is the company.
 pub(crate) fn with_updated(update: &str) -> String {
     format!(
         "with again as ({update}),
@@ -181,7 +181,7 @@ pub(crate) fn with_updated(update: &str) -> String {
     )
 }
 
-/// Where a row lies, and what a zone map keeps of it.
+/// A row's zone, and its values in the zone map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) company: CompanyId,
@@ -195,7 +195,7 @@ pub(crate) struct Place {
     pub(crate) queue: Option<QueueId>,
 }
 
-/// What is known of a zone.
+/// The known values of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Zone {
     created_from: DateTime<Utc>,
@@ -225,7 +225,7 @@ impl Zone {
     fn widen(&mut self, more: &Self) {
         self.created_from = self.created_from.min(more.created_from);
         self.created_until = self.created_until.max(more.created_until);
-        // Of nothing and a time, the time.
+        // `None` is less than any time.
         self.opened_until = self.opened_until.max(more.opened_until);
         self.closed_until = self.closed_until.max(more.closed_until);
         self.updated_until = self.updated_until.max(more.updated_until);
@@ -235,7 +235,7 @@ impl Zone {
     }
 }
 
-/// Times beyond what can be rounded are kept as they are.
+/// Times that cannot be rounded stay unchanged.
 fn floor(at: DateTime<Utc>) -> DateTime<Utc> {
     at.duration_trunc(GRAIN).unwrap_or(at)
 }
@@ -244,8 +244,8 @@ fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
     floor(at).checked_add_signed(GRAIN).unwrap_or(at)
 }
 
-/// Closes an update of messages `m` that moves statuses on: it becomes part of a statement that notes them, and answers
-/// those that have moved with the status they had, which is `was`.
+/// Extends an update of messages `m` that advances statuses into a statement that also updates the zone map and returns
+/// the advanced messages with their previous status, which is `was`.
 pub(crate) fn with_statuses(update: &str, was: &str) -> String {
     format!(
         "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {was} as was),
@@ -257,7 +257,7 @@ pub(crate) fn with_statuses(update: &str, was: &str) -> String {
     )
 }
 
-/// Notes rows that were written in the same transaction.
+/// Updates the zone map for rows written in the same transaction.
 pub(crate) async fn note(
     db: &mut PgConnection,
     noun: Zoned,

@@ -1,4 +1,4 @@
-//! Boards: stages, and the cards that move over them. Plain.
+//! Boards, with their stages. Plain.
 
 mod seen;
 mod show;
@@ -72,12 +72,12 @@ impl Input for NewBoard {
     }
 }
 
-/// The queues whose people see a board.
+/// The queues whose members see a board.
 fn queues(fields: &mut Fields<'_>) -> Option<Vec<QueueId>> {
     fields.objects("crmBoardQueues", LINKS_MAX, |fields| fields.required("queueId"))
 }
 
-/// `POST /crm/boards`: the board with its stages and queues, or nothing.
+/// `POST /crm/boards`: creates the board with its stages and queues, atomically.
 pub async fn create(
     caller: Caller,
     app: Data<App>,
@@ -127,7 +127,7 @@ pub async fn update(
 
 const CARDS: KeptBy = KeptBy { state: "the board has cards", noun: "card", column: ("cards", "board_id") };
 
-/// `DELETE /crm/boards/{boardId}`: with its stages; refused while it has cards.
+/// `DELETE /crm/boards/{boardId}`: also deletes its stages; refused while it has cards.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<BoardId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<Board>(db, caller.company, id.0).await;

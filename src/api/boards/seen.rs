@@ -1,4 +1,4 @@
-//! Which boards a person sees: those of whose queues one is theirs, unless their profile sees all cards.
+//! Which boards a person sees: those with a queue they work in, unless their profile sees all cards.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::boards::{self, Board, SEEN_BY};
@@ -18,7 +18,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
     Ok(Page::of(query.page, rows, |row| row))
 }
 
-/// Whether the caller sees a board.
+/// Checks that the caller sees the board.
 ///
 /// # Errors
 /// `404 ERR_API_NOT_FOUND` when they do not.

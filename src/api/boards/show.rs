@@ -1,4 +1,4 @@
-//! A board as it is read by itself: with its stages, and the first cards of each.
+//! A single board: with its stages, and the first cards of each.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::boards::{self, Board, Stage};
@@ -12,10 +12,10 @@ use crate::app::App;
 use crate::web::params::{PER_PAGE, PerPageMax};
 use crate::web::{ApiError, ApiResult, Caller, Json, PathId};
 
-/// Cards of a board at most: as many as ten pages of a list.
+/// Maximum number of cards in the response: as many as ten pages of a list.
 const CARDS_MAX: i64 = 1000;
 
-/// Contacts of those cards at most: as many as one page of a list has when every card has all it may have.
+/// Maximum number of contacts of those cards: as many as one page of a list has when every card has the maximum.
 const CONTACTS_MAX: usize = 10_000;
 
 /// A board with its stages and cards.
@@ -57,7 +57,7 @@ pub async fn show(
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
     let counts = boards::counts(db.heavy(), company, id, own).await?;
     let most = FirstCards { of_stage: PER_PAGE.min(most.0), of_board: CARDS_MAX, contacts: CONTACTS_MAX, of_user: own };
-    // A page of each stage is more than one statement shows anywhere else.
+    // A page per stage is more than any other endpoint reads in one statement.
     let mut first = cards::first_of_stages(db.heavy(), company, id, stages.len(), most).await?;
     let lists = stages.into_iter().map(|stage| {
         let cards = first.remove(&stage.id).unwrap_or_default();

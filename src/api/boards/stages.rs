@@ -1,4 +1,4 @@
-//! Stages of a board, which the API calls lists. Plain.
+//! Stages of a board; the API calls them lists. Plain.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ impl Plain for Stage {
     }
 }
 
-/// `POST /crm/boards/{boardId}/lists`: at the end unless it has a position.
+/// `POST /crm/boards/{boardId}/lists`: appends the stage unless it has a position.
 pub async fn add(
     caller: Caller,
     app: Data<App>,
@@ -45,7 +45,7 @@ fn too_many() -> ApiError {
     Refusal::Conflict(Conflict::used_by(state, "too_many", [("crmBoardList", count)])).into()
 }
 
-/// `PUT /crm/boards/{boardId}/lists/{listId}`. While won cards are in it, it stays where won cards are.
+/// `PUT /crm/boards/{boardId}/lists/{listId}`. While it contains won cards, it stays the board's `doneList`.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -92,7 +92,7 @@ impl Input for Order {
     }
 }
 
-/// `PUT /crm/boards/{boardId}/lists/order`: answers all of them in the new order.
+/// `PUT /crm/boards/{boardId}/lists/order`: returns all stages in the new order.
 pub async fn reorder(
     caller: Caller,
     app: Data<App>,

@@ -1,5 +1,5 @@
-//! Campaigns: a message to every contact of a list. What a campaign is is plain, and changed while its actor writes to
-//! nobody; what becomes of its recipients is live.
+//! Campaigns: a message to every contact of a list. The campaign itself is plain, and changes only while its actor
+//! sends nothing; the status of its recipients is live.
 
 mod recipients;
 mod verbs;
@@ -57,7 +57,7 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> Api
     Ok(Json::of(found.ok_or_else(ApiError::not_found)?))
 }
 
-/// `DELETE /campaigns/{campaignId}`: with its recipients; the messages stay.
+/// `DELETE /campaigns/{campaignId}`: also deletes its recipients; the messages remain.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<NoContent> {
     let (company, id) = (caller.company, id.0);
     let _held = app.engine.campaigns.hold(company, id).await?;
@@ -65,7 +65,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
     let campaign = campaigns::hold(removal.connection()?, company, id).await?;
     match campaign.status {
         CampaignStatus::Processing | CampaignStatus::Paused => return Err(conflict(&campaign)),
-        // What is withdrawn is known by its campaign until it is settled.
+        // The campaign's row is needed until its withdrawn messages are settled.
         CampaignStatus::Canceled if campaign.counts.pending > 0 => {
             let state = "the campaign was canceled, and some of its recipients are not settled yet";
             return Err(Refusal::Conflict(Conflict::of(state, "canceled", "campaignId", id)).into());
@@ -77,7 +77,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
     Ok(NoContent)
 }
 
-/// The campaign's state forbids what is asked.
+/// The campaign's state does not allow the request.
 fn conflict(campaign: &Campaign) -> ApiError {
     let state = match campaign.status {
         CampaignStatus::Scheduled => "the campaign has not started",

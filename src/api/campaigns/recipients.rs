@@ -1,4 +1,4 @@
-//! The recipients of a campaign, with how far each message has come.
+//! The recipients of a campaign, with the status of each message.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::campaigns::{self, Campaign, ListedRecipient, RecipientFilter, RecipientStatus};

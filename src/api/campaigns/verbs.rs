@@ -1,4 +1,5 @@
-//! The verbs of a campaign: start, pause, resume, cancel. Each is answered once nothing else can leave by what was before.
+//! The verbs of a campaign: start, pause, resume, cancel. Each is answered once no message can leave on the basis of
+//! the previous state.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};

@@ -1,4 +1,4 @@
-//! What is written of a campaign, while its time has not come.
+//! Creating and changing a campaign that has not started.
 
 use std::borrow::Cow;
 
@@ -19,10 +19,10 @@ use crate::templates::Asked;
 use crate::web::values::{FromField, FutureTime, MessageBody, Name};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId, body};
 
-/// Contacts that may be written to in a minute.
+/// Maximum rate, in messages per minute.
 const RATE_MAX: i64 = 6000;
 
-/// How many contacts are written to in a minute.
+/// The rate of a campaign, in messages per minute.
 struct Rate(i64);
 
 impl FromField for Rate {
@@ -42,7 +42,7 @@ impl From<Rate> for Value {
     }
 }
 
-/// What both bodies hold.
+/// The fields that both bodies share.
 struct Written {
     columns: Columns,
     list: Option<ContactListId>,
@@ -82,8 +82,8 @@ impl Written {
         Self { columns, list, channel, message, template }
     }
 
-    /// What is said: a text in place of a template, or the other way round. A template is built for the channel now, so
-    /// that what does not fit it is said to who writes it.
+    /// Sets the content: a text replaces a template, and the other way round. A template is built for the channel now,
+    /// so that errors are reported to the caller.
     async fn say(&mut self, app: &App, channel: &ChannelRow) -> ApiResult<()> {
         if let Some(MessageBody(message)) = self.message.take() {
             self.columns.set("message", message);
@@ -99,7 +99,7 @@ impl Written {
     }
 }
 
-/// A field that a `POST` needs and a `PUT` cannot clear.
+/// A field that `POST` requires and `PUT` cannot clear.
 fn given<T: FromField>(fields: &mut Fields<'_>, is_new: bool, name: &str) -> Option<T> {
     if is_new { fields.required(name) } else { fields.changed(name) }
 }
@@ -135,7 +135,7 @@ impl Input for ChangedCampaign {
     }
 }
 
-/// A template as a campaign keeps it.
+/// A template as a campaign stores it.
 struct KeptTemplate(Asked);
 
 impl Input for KeptTemplate {
@@ -162,7 +162,7 @@ pub async fn create(
     if let Some(integration) = caller.author_for(None)?.integration {
         columns.set("integrationId", integration);
     }
-    // However this ends: one that stands is begun.
+    // Signals the actor in every case: the campaign may have been created even if this fails.
     let begins = app.engine.campaigns.begins(company);
     let created = once.transaction(app.db(company), async |db| {
         Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
@@ -186,7 +186,7 @@ pub async fn update(
     let before: Option<Campaign> = table::find(app.db(company), company, id).await?;
     let before = before.ok_or_else(ApiError::not_found)?;
     check_scheduled(&before)?;
-    // On another channel it is another template, be it of the same name.
+    // Another channel has its own template, even under the same name, so it is built again.
     if let Some(kept) = before.template.as_ref().filter(|_| channel.is_some() && written.message.is_none())
         && written.template.is_none()
     {
@@ -207,7 +207,7 @@ pub async fn update(
         if (is_of_template || channel.is_some())
             && (now.channel_id, &now.template) != (before.channel_id, &before.template)
         {
-            // Somebody else has changed what this one was built of.
+            // Another request has changed the values that this content was built from.
             return Err(ApiError::unavailable());
         }
         Ok(Json::of(campaigns::update(db, company, id, list, &columns).await?))

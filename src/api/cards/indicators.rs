@@ -1,4 +1,4 @@
-//! What a board has come to, in the company's months and years.
+//! The sales figures of a board, by the company's months and years.
 
 use actix_web::web::Data;
 use hotline_actors::clock;
@@ -71,7 +71,7 @@ pub struct BoardIndicators {
     pub lists: Vec<StageSum>,
 }
 
-/// Filters: `from` and `to` narrow what was won and lost.
+/// Filters: `from` and `to` limit which won and lost cards count.
 pub struct Filters(Span);
 
 impl Filter for Filters {

@@ -1,4 +1,4 @@
-//! Cards: what may be sold, on its way over the stages of a board. Plain.
+//! Cards: sales opportunities that move over the stages of a board. Plain.
 
 mod indicators;
 mod places;
@@ -28,7 +28,7 @@ use crate::web::params::Params;
 use crate::web::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, PathId, Query};
 
-/// Filters of both lists but the board: `search` looks into name and description.
+/// The filters that both lists share, without the board: `search` matches name and description.
 fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
     CardFilter {
         board_id,
@@ -123,7 +123,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiRe
     Ok(NoContent)
 }
 
-/// A card that is there.
+/// Loads a card that must exist.
 async fn found(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<LoadedCard> {
     cards::find_in(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

@@ -1,4 +1,4 @@
-//! Where a card may go.
+//! Which stages a card may move to.
 
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, Stage, State, Target};
@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use crate::web::{ApiError, ApiResult};
 
-/// Locks a stage that a body names. `404` when it is not the company's, `422` when it is another board's.
+/// Locks the stage that a body names. `404` when it is not the company's, `422` when it belongs to another board.
 pub(super) async fn stage_of(
     db: &mut PgConnection,
     company: CompanyId,
@@ -36,7 +36,7 @@ pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board
     Err(Refusal::invalid("boardId", "must be a board that has lists").into())
 }
 
-/// A won card stays where won cards are.
+/// A won card must stay in the board's `doneList`.
 pub(super) fn check_stays_won(state: &State, stage: Stage) -> ApiResult<()> {
     if !state.won || stage.done_list || stage.id == state.list_id {
         return Ok(());
@@ -44,7 +44,7 @@ pub(super) fn check_stays_won(state: &State, stage: Stage) -> ApiResult<()> {
     Err(conflict("the card is won, and stays in the list that concludes cards; reopen it first", "won", state.id))
 }
 
-/// The card's state forbids it.
+/// The card's state does not allow the change.
 pub(super) fn conflict(state: &'static str, reason: &'static str, id: CardId) -> ApiError {
     Refusal::Conflict(Conflict::of(state, reason, "cardId", id)).into()
 }

@@ -1,4 +1,4 @@
-//! What a card is about to sell: its lines are added, changed and removed.
+//! The lines of a card: adding, changing and removing products.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, Patch, PathId,
 };
 
-/// Products of one card: more than an offer has, and a card stays one page.
+/// Maximum number of products on a card: more than an offer has, and a card fits on one page.
 pub const PRODUCTS_MAX: usize = 100;
 
-/// A line as it is given: what is left out comes from the product it names, or stays.
+/// A line in a request. Omitted fields are taken from the product it names, or keep their values.
 #[derive(Clone, Debug)]
 pub struct GivenLine {
     product: Patch<ProductId>,
@@ -31,7 +31,7 @@ pub struct GivenLine {
 }
 
 impl GivenLine {
-    /// Reads one to be added.
+    /// Reads a line to be added.
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let line = Self {
             product: fields.patch("productId"),
@@ -58,7 +58,7 @@ impl GivenLine {
         }
     }
 
-    /// The line it makes; `before` is what it was. `404` when the product it names is none of the catalogue's.
+    /// The resulting line; `before` is its previous state. `404` when the company has no such product.
     fn resolve(&self, catalogue: &[CatalogueProduct], before: Option<&CardProduct>) -> ApiResult<Line> {
         let named = match self.product() {
             Some(id) => Some(catalogue.iter().find(|product| product.id == id).ok_or_else(ApiError::not_found)?),
@@ -93,7 +93,7 @@ impl GivenLine {
     }
 }
 
-/// The lines of a card, each with its product. The products stay until the transaction ends.
+/// Resolves the lines of a card with their products. The products are locked until the transaction ends.
 pub async fn resolve(db: &mut PgConnection, company: CompanyId, given: &[GivenLine]) -> ApiResult<Vec<Line>> {
     let named: Vec<ProductId> = given.iter().filter_map(GivenLine::product).collect();
     let catalogue = cards::catalogue(db, company, &named).await?;
@@ -107,7 +107,7 @@ pub async fn resolve(db: &mut PgConnection, company: CompanyId, given: &[GivenLi
     Ok(lines)
 }
 
-/// What a card comes to with one line more.
+/// The total of a card after adding a line.
 fn with_line(total: Amount, line: &Line, path: &str) -> ApiResult<Amount> {
     let cost = line.unit_price.times(line.quantity).ok_or_else(|| too_large(path, "totalPrice"))?;
     total.plus(cost).ok_or_else(|| too_large(path, "productsTotal"))
@@ -140,7 +140,7 @@ pub async fn add(
 ) -> ApiResult<Created<CardProduct>> {
     let (company, id, NewLine(given)) = (caller.company, id.0, body.0);
     once.transaction(app.db(company), async |db| {
-        // Before the card: who deletes a product waits for its lines.
+        // Locked before the card: deleting a product waits for its lines.
         let catalogue = catalogue_of(db, company, &given).await?;
         let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
@@ -176,7 +176,7 @@ impl Input for ChangedLine {
     }
 }
 
-/// `PUT /crm/cards/{cardId}/products/{cardProductId}`: another product brings its name, sku and price unless they are
+/// `PUT /crm/cards/{cardId}/products/{cardProductId}`: a new product replaces name, sku and price, unless these are
 /// given.
 pub async fn change(
     caller: Caller,

@@ -7,8 +7,8 @@ use crate::api::boards::check_board;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// Whether the caller sees the board and the card that a path of `/crm` names. Every call that names one asks this before
-/// its handler is asked.
+/// Checks that the caller sees the board and the card that a path of `/crm` names. This runs before the handler of
+/// every such path.
 ///
 /// # Errors
 /// `404 ERR_API_NOT_FOUND` when they do not.

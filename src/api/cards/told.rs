@@ -1,4 +1,4 @@
-//! What is told of cards that change.
+//! Events of changed cards.
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::CompanyId;
@@ -10,37 +10,37 @@ use sqlx::PgConnection;
 use super::{Card, found};
 use crate::web::ApiResult;
 
-/// A card that is locked, before it is changed.
+/// The state of a locked card before it is changed.
 pub struct Watched {
     company: CompanyId,
     before: LoadedCard,
 }
 
-/// Looks at a card that is locked and about to be changed.
+/// Loads a card that is locked and about to be changed.
 pub async fn watch(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Watched> {
     Ok(Watched { company, before: found(db, company, id).await? })
 }
 
-/// Tells that a card was created, and answers it.
+/// Publishes that a card was created, and returns it.
 pub async fn created(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Card> {
     let card = found(&mut *db, company, id).await?;
     tell(db, company, (EventKind::CardCreated, card.card.created_at), card.clone(), None).await?;
     Ok(card.into())
 }
 
-/// Tells that a card was deleted.
+/// Publishes that a card was deleted.
 pub async fn removed(db: &mut PgConnection, company: CompanyId, card: LoadedCard) -> ApiResult<()> {
     tell(db, company, (EventKind::CardDeleted, Utc::now()), card, None).await
 }
 
 impl Watched {
-    /// Tells what has become of the card, and answers it as it is now. One that is in another stage was moved, if nothing
-    /// else is to be said.
+    /// Publishes what has changed, and returns the card. The event is `CardMoved` if the stage has changed and no more
+    /// specific event applies.
     pub async fn tell(self, db: &mut PgConnection) -> ApiResult<Card> {
         self.tell_as(db, None).await
     }
 
-    /// The same of a card whose place among others may be all that has changed.
+    /// Like `tell`, for a card that may have changed only its place among others.
     pub async fn tell_moved(self, db: &mut PgConnection) -> ApiResult<Card> {
         self.tell_as(db, Some(EventKind::CardMoved)).await
     }

@@ -1,6 +1,6 @@
 //! The verbs of a card: move, win, lose, reopen.
 //!
-//! A card is open, then won or lost, and open again. A won card is in the stage that concludes cards, and stays there.
+//! A card is open, then won or lost, and can be reopened. A won card is in the board's `doneList`, and stays there.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::web::values::{FilledText, FromField, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
-/// How many cards of a stage are above a place. One far down is the bottom.
+/// The number of cards above the target place. A number beyond the end means the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rank(Option<i64>);
 
@@ -54,7 +54,7 @@ impl Input for Move {
     }
 }
 
-/// `POST /crm/cards/{cardId}/move`: writes this one card.
+/// `POST /crm/cards/{cardId}/move`: writes only this card.
 pub async fn move_to(
     caller: Caller,
     app: Data<App>,
@@ -92,7 +92,7 @@ impl Input for Win {
     }
 }
 
-/// `POST /crm/cards/{cardId}/win`: the card goes to the bottom of the stage that concludes cards, unless it is there.
+/// `POST /crm/cards/{cardId}/win`: moves the card to the bottom of the board's `doneList`, unless it is already there.
 pub async fn win(
     caller: Caller,
     app: Data<App>,
@@ -157,7 +157,7 @@ pub async fn lose(
     .await
 }
 
-/// `POST /crm/cards/{cardId}/reopen`: the card stays in its stage, and its reason is gone.
+/// `POST /crm/cards/{cardId}/reopen`: the card stays in its stage, and its reason is cleared.
 pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<CardId>, once: Idempotency) -> ApiResult<Json<Card>> {
     let (company, id) = (caller.company, id.0);
     once.transaction(app.db(company), async |db| {

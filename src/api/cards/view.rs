@@ -1,4 +1,4 @@
-//! How a card is shown.
+//! Cards as the API returns them.
 
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::businesses::BusinessId;

@@ -1,4 +1,4 @@
-//! Cards are created and changed.
+//! Creating and changing cards.
 
 use std::borrow::Cow;
 
@@ -24,22 +24,22 @@ use crate::app::App;
 use crate::web::values::{Name, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
-/// Contacts of one card.
+/// Maximum number of contacts on a card.
 const CONTACTS_MAX: usize = 100;
 
-/// What is written of a card: only what was given.
+/// The given fields of a card.
 pub struct WrittenCard {
     columns: Columns,
-    /// All contacts the card is to have.
+    /// Replaces all contacts of the card.
     contacts: Option<Vec<ContactId>>,
-    /// All products it is to have.
+    /// Replaces all products of the card.
     products: Option<Vec<GivenLine>>,
     values: Vec<GivenValue>,
     ticket: Option<TicketId>,
 }
 
 impl WrittenCard {
-    /// Reads what creations and changes have in common.
+    /// Reads the fields that creations and changes share.
     fn read(fields: &mut Fields<'_>, name: Option<Name>, is_new: bool) -> Self {
         let mut columns = Columns::default();
         if let Some(name) = name {
@@ -67,7 +67,7 @@ fn list_of(fields: &mut Fields<'_>, name: &str, is_new: bool) -> Option<Vec<Cont
     if is_new { fields.list(name, CONTACTS_MAX) } else { fields.changed_list(name, CONTACTS_MAX) }
 }
 
-/// A field that refers to another record, or to none.
+/// A field that refers to another record; `null` clears it.
 fn refer<I: crate::web::values::FromField + Into<Value> + Copy>(
     fields: &mut Fields<'_>,
     columns: &mut Columns,
@@ -108,7 +108,7 @@ impl Input for NewCard {
     }
 }
 
-/// `POST /crm/cards`: the card goes to the bottom of its stage.
+/// `POST /crm/cards`: adds the card at the bottom of its stage.
 pub async fn create(
     caller: Caller,
     app: Data<App>,
@@ -130,7 +130,7 @@ pub async fn create(
         columns.set("listId", stage.id);
         columns.set("position", place.0);
         columns.set("creationSource", source);
-        // Whoever sees their own alone goes on to see what they made.
+        // A person who sees only their own cards must still see the card they create.
         if let Some(own) = caller.sees_own_of().filter(|_| columns.is_none("assignedUserId")) {
             columns.set("assignedUserId", own);
         }
@@ -163,7 +163,7 @@ impl Input for ChangedCard {
     }
 }
 
-/// `PUT /crm/cards/{cardId}`. In another stage the card goes to the bottom.
+/// `PUT /crm/cards/{cardId}`. In a new stage the card goes to the bottom.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -173,7 +173,7 @@ pub async fn update(
 ) -> ApiResult<Json<Card>> {
     let (company, id, ChangedCard { list, written }) = (caller.company, id.0, body.0);
     once.transaction(tables(&app, company, &written).await?, async |db| {
-        // Locks are taken in one order: the stage, what the card refers to, the card.
+        // Locks are always taken in this order: the stage, the referenced records, the card.
         let CardRef { board_id, .. } =
             table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
         let target = match list {
@@ -203,19 +203,19 @@ pub async fn update(
     .await
 }
 
-/// The way to the tables; with a ticket, as soon as they have it.
+/// The database; with a ticket, once the tables contain the ticket.
 async fn tables<'a>(app: &'a App, company: CompanyId, written: &WrittenCard) -> ApiResult<Db<'a>> {
     Ok(if written.ticket.is_some() { app.engine.reads().tables(company).await? } else { app.db(company) })
 }
 
-/// What a card is to refer to, which stays until the transaction ends.
+/// The referenced records, locked until the transaction ends.
 struct Held {
     lines: Option<Vec<Line>>,
     values: Vec<(CustomFieldId, Option<String>)>,
 }
 
 async fn hold(db: &mut PgConnection, company: CompanyId, written: &WrittenCard, is_new: bool) -> ApiResult<Held> {
-    // Before the card: who deletes one of these waits for what it is linked to.
+    // Locked before the card: deleting one of these waits for the records linked to it.
     if let Some(contacts) = &written.contacts
         && !contacts::hold(db, company, contacts).await?
     {

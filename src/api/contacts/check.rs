@@ -1,4 +1,4 @@
-//! What a request names must be the company's.
+//! Checks that the records a request names belong to the company.
 
 use hotline_persistence::tables::channels::ChannelRow;
 use hotline_persistence::{ChannelId, ContactId};
@@ -6,12 +6,12 @@ use hotline_persistence::{ChannelId, ContactId};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// The channel is one of the company's.
+/// The channel, if it belongs to the company.
 pub fn check_channel(caller: &Caller, id: ChannelId) -> ApiResult<&ChannelRow> {
     caller.organization.channels.get(&id).ok_or_else(ApiError::not_found)
 }
 
-/// The contact a filter names must be the company's.
+/// Checks that the contact of a filter belongs to the company.
 pub async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> ApiResult<()> {
     match id {
         Some(id) if app.engine.contacts.get(caller.company, id).await?.is_none() => Err(ApiError::not_found()),

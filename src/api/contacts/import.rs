@@ -1,4 +1,5 @@
-//! `POST /contacts/import`: many contacts in one transaction, as if each row came alone, one after the other.
+//! `POST /contacts/import`: many contacts in one transaction, with the same result as sending each row separately, in
+//! order.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,17 +25,17 @@ use crate::app::App;
 use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json};
 
-/// Rows of one import.
+/// Maximum number of rows per import.
 const ROWS_MAX: usize = 1000;
 
-/// Bytes of one import: 16 KiB a row, where there are as many as there may be. Longer rows come in more imports.
+/// Maximum size of an import: 16 KiB per row at the maximum number of rows. Longer rows need several imports.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How often the rows are matched anew because a number was taken meanwhile. Each time somebody else has created a
-/// contact in the very moment, so this many in a row is no race.
+/// How often the rows are matched again because a number was taken meanwhile. Each time another request has created a
+/// contact at that very moment, so this many in a row cannot be a race.
 const ATTEMPTS_MAX: usize = 8;
 
-/// What happens to a row whose contact exists.
+/// What to do with a row whose contact exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum OnConflict {
     #[default]
@@ -118,7 +119,7 @@ pub async fn import(
 ) -> ApiResult<Json<ImportReport>> {
     let (company, import) = (caller.company, Arc::new(body.0));
     let changes = app.engine.contacts.changes(company);
-    // Who opted out before, and whose row is still to be written, must not be so after they are opted in here.
+    // Waits for the tables: an earlier opt-out that is not written yet must not overwrite an opt-in of this import.
     let db = app.engine.reads().tables(company).await?.heavy();
     let report = once
         .transaction(db, async |db| {
@@ -132,7 +133,7 @@ pub async fn import(
                         hotline_persistence::error::with_timeout(attempt.commit()).await?;
                         return Ok(Json::of(plan.report));
                     }
-                    // Somebody else's contact since we looked: it is updated then, or skipped.
+                    // Another request has created this contact since the look-up: the next attempt updates or skips it.
                     Err(Error::Taken(_)) => hotline_persistence::error::with_timeout(attempt.rollback()).await?,
                     Err(error) => return Err(error.into()),
                 }
@@ -144,7 +145,7 @@ pub async fn import(
     Ok(report)
 }
 
-/// What is to be stored, and what is answered.
+/// The contacts to store, and the response.
 struct Plan {
     contacts: Vec<Planned>,
     report: ImportReport,
@@ -153,9 +154,9 @@ struct Plan {
 /// A contact that rows create or change.
 #[derive(Default)]
 struct Planned {
-    /// None: it is created.
+    /// `None`: the contact is created.
     id: Option<ContactId>,
-    /// As it is stored.
+    /// The stored number.
     number: Option<String>,
     columns: Columns,
     tags: Option<Vec<TagId>>,
@@ -172,26 +173,26 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -
     let tags = rows::known_tags(db, company, &tags).await?.into_iter().collect();
     let fields = table::all_of_held::<CustomField>(db, company, Application::Contact).await?;
     let mut planner = Planner { known: Known::of(candidates), tags, fields, on_conflict: import.on_conflict };
-    // Thousands of values are looked at, each by its field's rules: not on a thread that serves. How many do so at a time
-    // the turns at the tables bound.
+    // Thousands of values are checked by the rules of their fields, so this must not run on a serving thread. The limit
+    // on heavy statements also limits how many run at the same time.
     let import = import.clone();
     spawn_blocking(move || planner.plan(&import.rows)).await.map_err(ApiError::internal)
 }
 
-/// The contacts that rows may mean, as they are after the rows so far.
+/// The contacts that rows may match, in their state after the rows so far.
 #[derive(Default)]
 struct Known {
     contacts: Vec<Planned>,
-    /// Contacts of which anything is to be stored.
+    /// Contacts that must be stored.
     touched: BTreeSet<usize>,
     now: Vec<Identity>,
     by_number: HashMap<String, usize>,
-    /// Of several, the oldest is meant; they are in the order of their ids.
+    /// If several match, the oldest is used; the sets are ordered by id.
     by_email: HashMap<String, BTreeSet<usize>>,
     by_code: HashMap<String, BTreeSet<usize>>,
 }
 
-/// What a contact is found by.
+/// The values by which a row matches a contact.
 #[derive(Clone, Default)]
 struct Identity {
     number: Option<String>,
@@ -231,7 +232,7 @@ impl Known {
         self.contacts.len() - 1
     }
 
-    /// From here on the contact is found by these.
+    /// Updates the values by which the contact is found.
     fn identify(&mut self, index: usize, next: Identity) {
         let before = std::mem::replace(&mut self.now[index], next.clone());
         if let Some(number) = before.number {
@@ -288,7 +289,7 @@ impl Planner {
         Plan { contacts: known.contacts.into_iter().enumerate().filter_map(touched).collect(), report }
     }
 
-    /// Takes one row, and answers where it counts.
+    /// Processes one row, and returns the counter it belongs to.
     fn take(&mut self, row: WrittenContact) -> Result<fn(&mut ImportReport) -> &mut usize, Vec<FieldError>> {
         let found = self.known.find(&row.columns);
         if found.is_some() && self.on_conflict == OnConflict::Skip {
@@ -326,7 +327,7 @@ impl Planner {
     }
 }
 
-/// Writes what was planned, in a handful of statements.
+/// Stores the planned contacts in a few statements.
 async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) -> Result<(), Error> {
     let new = contacts.iter().filter(|contact| contact.id.is_none()).count();
     let mut new_ids = rows::take_ids(db, new).await?.into_iter();
@@ -350,7 +351,7 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) 
         }
         values.extend(contact.values.iter().map(|(field, value)| (id, *field, value.clone())));
     }
-    // First who gives a number up, then who may take it.
+    // Contacts that give up a number are written first, so that others can take it.
     let gives_up = |contact: &&Planned| {
         contact.number.is_some()
             && contact.columns.has("number")

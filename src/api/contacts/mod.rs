@@ -1,4 +1,4 @@
-//! Contacts: the people and groups a company talks to. Plain; sends and visitor sessions create them as well.
+//! Contacts: the people and groups a company talks to. Plain; sends and visitor sessions also create them.
 
 mod check;
 mod import;
@@ -23,7 +23,7 @@ use crate::app::App;
 use crate::web::values::{Email, Name, Number, Search};
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, Params, PathId, Query};
 
-/// Filters of the list: `search` looks into name, number, e-mail and code; `channelId` is the last channel.
+/// Filters of the list: `search` matches name, number, e-mail and code; `channelId` is the last channel.
 pub struct Filters(ContactFilter);
 
 impl Filter for Filters {
@@ -65,10 +65,11 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiR
     Ok(Json::of(Contact::from(row)))
 }
 
-/// `DELETE /contacts/{contactId}`: with closed tickets, messages and sessions. What is open or active keeps a contact.
+/// `DELETE /contacts/{contactId}`: also deletes closed tickets, messages and sessions. Refused while a ticket is open
+/// or a session is active.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<NoContent> {
     app.engine.remove_contact(caller.company, id.0).await?;
-    // Their messages are gone, so their files are nobody's.
+    // The messages are deleted, so their files are no longer referenced.
     app.media.sweep_soon();
     Ok(NoContent)
 }

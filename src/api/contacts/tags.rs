@@ -1,4 +1,4 @@
-//! Tags are put on contacts and taken off. A tag belongs to the contact, and stays on it whatever its tickets do.
+//! Adding and removing the tags of a contact. A tag belongs to the contact, independently of its tickets.
 
 use actix_web::web::Data;
 use hotline_persistence::ContactId;

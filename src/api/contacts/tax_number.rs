@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::web::values::FromField;
 
-/// Digits of a person's number, and of a company's.
+/// Number of digits of a CPF and of a CNPJ.
 const PERSON_DIGITS: usize = 11;
 const COMPANY_DIGITS: usize = 14;
 
-/// 11 or 14 digits, the last two of which follow from the others; `.`, `-` and `/` are taken out.
+/// 11 or 14 digits, the last two of which are check digits; `.`, `-` and `/` are removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaxNumber(pub String);
 
@@ -38,13 +38,13 @@ fn is_valid(text: &str) -> bool {
     let Some(digits) = text.chars().map(|character| character.to_digit(10)).collect::<Option<Vec<u32>>>() else {
         return false;
     };
-    // The weights count up from the right, a company's only to 9.
+    // The weights increase from the right; for a company they restart after 9.
     let weight_max = match digits.len() {
         PERSON_DIGITS => PERSON_DIGITS,
         COMPANY_DIGITS => 9,
         _ => return false,
     };
-    // One digit repeated has valid check digits and is never given out.
+    // A number of one repeated digit has valid check digits but is never issued.
     let repeated = digits.windows(2).all(|pair| pair[0] == pair[1]);
     let length = digits.len();
     !repeated && (length - 2..length).all(|index| digits[index] == check_digit(&digits[..index], weight_max))

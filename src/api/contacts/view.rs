@@ -1,4 +1,4 @@
-//! How a contact is shown.
+//! Contacts as the API returns them.
 
 use hotline_persistence::tables::contacts::{ContactRow, ContactTag, CustomFieldValue, LastChannel};
 use hotline_persistence::{ContactId, Timestamp};

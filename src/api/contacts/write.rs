@@ -1,4 +1,4 @@
-//! Contacts are created and changed.
+//! Creating and changing contacts.
 
 use std::borrow::Cow;
 
@@ -17,19 +17,19 @@ use crate::app::App;
 use crate::web::values::{Email, FilledText, Name, Number};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId};
 
-/// Tags given at once.
+/// Maximum number of tags in a request.
 const TAGS_MAX: usize = 100;
 
-/// What is written of a contact: only what was given.
+/// The given fields of a contact.
 #[derive(Clone, Debug, Default)]
 pub struct WrittenContact {
     pub(super) columns: Columns,
-    /// All tags the contact is to have.
+    /// Replaces all tags of the contact.
     pub(super) tags: Option<Vec<TagId>>,
     pub(super) values: Vec<GivenValue>,
 }
 
-/// What cannot be cleared.
+/// The fields that cannot be cleared.
 struct Kept {
     name: Option<Name>,
     is_group: Option<bool>,
@@ -45,7 +45,7 @@ macro_rules! texts {
 }
 
 impl WrittenContact {
-    /// Reads every field but those that cannot be cleared, which creations and changes read differently.
+    /// Reads every field except those that cannot be cleared; creations and changes read those differently.
     fn read(fields: &mut Fields<'_>, kept: Kept) -> Self {
         let mut columns = Columns::default();
         if let Some(name) = kept.name {
@@ -86,7 +86,7 @@ impl WrittenContact {
         Self { columns, tags: None, values }
     }
 
-    /// A contact without a name is called by its number. False when it has neither.
+    /// Uses the number as the name if there is no name. Returns `false` when the contact has neither.
     pub(super) fn name_by_number(&mut self) -> bool {
         if self.columns.text("name").is_none() {
             let Some(number) = self.columns.text("number").map(str::to_owned) else { return false };
@@ -95,7 +95,7 @@ impl WrittenContact {
         true
     }
 
-    /// A row of an import: what it is not to change may be `null` as well.
+    /// Reads a row of an import: fields that stay unchanged may also be `null`.
     pub(super) fn read_row(fields: &mut Fields<'_>) -> Self {
         let kept = Kept {
             name: fields.optional("name"),
@@ -117,7 +117,7 @@ impl Input for NewContact {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut written = WrittenContact::read_row(fields);
-        // A name or number that is not accepted has been refused already.
+        // An invalid name or number was already reported.
         if !written.name_by_number() && !fields.has_text("name") && !fields.has_text("number") {
             fields.refuse("name", "is required without number");
         }
@@ -162,8 +162,8 @@ impl Input for ChangedContact {
     }
 }
 
-/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. Conversations show the
-/// contact as it now is from the answer on.
+/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. Once this is answered,
+/// conversations show the changed contact.
 pub async fn update(
     caller: Caller,
     app: Data<App>,

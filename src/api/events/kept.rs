@@ -1,4 +1,4 @@
-//! Whether there are events at all.
+//! Whether events are kept.
 
 use std::future::{Ready, ready};
 
@@ -11,7 +11,7 @@ use crate::openapi::{Described, Operation};
 use crate::web::ApiError;
 use crate::web::schema::Schemas;
 
-/// Events are kept: a handler that takes this is answered `404` for where they are not.
+/// Extractor for handlers that need events: answers `404` where none are kept.
 pub struct KeptEvents;
 
 impl FromRequest for KeptEvents {

@@ -1,4 +1,4 @@
-//! Events: what happened to a company's records, in order. Read-only: every other noun writes them as it changes.
+//! Events: what happened to a company's records, in order. Read-only; changes of other records write them.
 
 mod kept;
 mod stream;
@@ -28,20 +28,20 @@ use crate::web::schema::{self, Schemas};
 use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 
-/// Events of an answer when the caller does not say.
+/// Default number of events in a response.
 const LIMIT: i64 = 100;
 
-/// Events of an answer at most: some megabytes at worst, of which the caller has to take all.
+/// Maximum number of events in a response: some megabytes at worst, which the caller must read completely.
 pub const LIMIT_MAX: i64 = 1000;
 
-/// Seconds an answer may be waited for: proxies give up on a request after a minute.
+/// Maximum wait for an event, in seconds: proxies time out after a minute.
 const WAIT_S_MAX: i64 = 30;
 
-/// Which events are asked for.
+/// The query of the list.
 pub struct Asked {
-    /// The last event the caller knows.
+    /// The last event the caller has.
     after: LoggedEventId,
-    /// Of which types; none: of any.
+    /// The requested types; empty: all.
     types: Vec<EventKind>,
     limit: i64,
     wait_s: i64,
@@ -58,7 +58,7 @@ impl Filter for Asked {
     }
 }
 
-/// The last event a caller knows.
+/// The last event a caller has.
 pub struct LastId(pub LoggedEventId);
 
 impl Default for LastId {
@@ -98,7 +98,7 @@ impl FromField for Types {
     }
 }
 
-/// Whole numbers within bounds, as parameters of a query.
+/// Whole numbers within bounds, as query parameters.
 macro_rules! bounded {
     ($($(#[$doc:meta])* $name:ident $from:literal to $to:ident, $default:expr;)+) => {$(
         $(#[$doc])*
@@ -119,7 +119,7 @@ macro_rules! bounded {
 }
 
 bounded! {
-    /// Events of an answer.
+    /// The number of events in a response.
     Limit 1 to LIMIT_MAX, LIMIT;
     /// Seconds to wait for an event.
     Wait 0 to WAIT_S_MAX, 0;
@@ -162,7 +162,7 @@ impl Responder for Events {
     }
 }
 
-/// Begins to listen to a company's events.
+/// Subscribes to a company's events.
 ///
 /// # Errors
 /// `404` where no events are kept.
@@ -180,7 +180,7 @@ pub async fn list(
     query: QueryParams<Asked>,
 ) -> ApiResult<Events> {
     let asked = query.0;
-    // Before anything is read, so that nothing happens unheard in between.
+    // Subscribed before the first read, so that no event is missed in between.
     let mut news = listen(&app.engine, caller.company)?;
     let _seat = if asked.wait_s > 0 { Some(tails.admit(caller.company)?) } else { None };
     let limit = usize::try_from(asked.limit).unwrap_or_default();
@@ -188,7 +188,7 @@ pub async fn list(
     let mut stopping = app.stopping();
     let mut after = After::event(asked.after);
     let mut db = app.engine.reads().shown(caller.company).await?;
-    // Who waits is not inside the company's door: whoever drops the company does not wait for it.
+    // A waiting request gives up its presence, so that dropping the company does not wait for it.
     let mut inside = request.extensions_mut().remove::<Presence>();
     loop {
         let read = events::read(db, caller.company, after, &asked.types, limit).await?;
@@ -205,7 +205,7 @@ pub async fn list(
             let is_late = timeout_at(until, woken).await.is_err();
             match app.engine.enter(caller.company).await {
                 Ok(presence) => inside = Some(presence),
-                // It has moved meanwhile: who asks again is sent to whoever serves it.
+                // The company has moved. The next request is forwarded to its new owner.
                 Err(_) if !app.engine.store().ownership().is_placed_here(caller.company) => {
                     return Ok(Events { data: Vec::new(), meta: EventMeta { last_id: after.id, has_more: false } });
                 }

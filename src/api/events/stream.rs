@@ -1,8 +1,8 @@
 //! `GET /events/stream`: events as they happen, as Server-Sent Events.
 //!
-//! A stream is asked for more when its reader has taken what there was: one that reads slowly holds one piece of it, and
-//! its connection is cut when it takes nothing for a while. It goes on from the last id it has read. Streams of one
-//! company that are where its events end share what is read and written for them.
+//! A stream reads further events only when its reader has taken the previous ones: a slow reader costs one batch of
+//! memory, and its connection is closed when it reads nothing for a while. A reader resumes from the last id it has
+//! read. Streams of one company that have reached its latest events share what is read and serialized for them.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -30,35 +30,35 @@ use crate::web::seats::{Seat, Seats};
 use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 
-/// How often a stream says something: proxies take a connection that is silent for a minute for a dead one.
+/// Maximum silence of a stream: proxies close a connection that is silent for a minute.
 const COMMENT_EVERY: Duration = Duration::from_secs(15);
 
-/// Milliseconds after which a browser comes back that has lost its stream.
+/// Milliseconds after which a browser reconnects.
 const RETRY_MS: u64 = 3000;
 
-/// Pause after the database could not be read.
+/// Pause after a failed read of the database.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Events that are read at once, and so the most a stream holds for a reader who takes nothing.
+/// Events per read, and so the maximum a stream holds for a reader that takes nothing.
 const EVENTS_AT_ONCE: usize = 100;
 
-/// Events of a company that streams share: enough for those that are a little behind the others.
+/// Events of a company that its streams share: enough for those slightly behind the others.
 const SHARED_EVENTS_MAX: usize = 256;
 
-/// Bytes of them, of a company.
+/// Maximum size of these events per company, in bytes.
 const SHARED_BYTES_MAX: usize = 1 << 20;
 
-/// Streams and held answers of one company at once. Its own services are some, and each of its agents' screens may be one; a
-/// stream is a piece for its reader and a connection, and each event is sent to each of them.
+/// Maximum number of streams and waiting requests of one company: some for its own services, and one per agent's
+/// screen. Each stream costs a batch of memory and a connection, and each event is sent to every stream.
 pub const READERS_PER_COMPANY_MAX: u32 = 200;
 
-/// Seconds after which one more may try again: about as long as a held answer is held.
+/// `Retry-After` in seconds when there are too many: about as long as a request waits.
 const RETRY_AFTER_S: u64 = 30;
 
-/// Where a browser says what it has read last.
+/// The header with the last id a browser has read.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// From where on, and of which types, events are streamed.
+/// The query of a stream: the start and the types.
 pub struct Asked {
     after: Option<LoggedEventId>,
     types: Vec<EventKind>,
@@ -73,7 +73,7 @@ impl Filter for Asked {
     }
 }
 
-/// What the document says of a stream.
+/// The documentation of a stream.
 pub struct EventStream;
 
 impl Describes for EventStream {
@@ -92,14 +92,14 @@ impl Describes for EventStream {
     }
 }
 
-/// What streams of the same company share, and how many read its events as they happen.
+/// The state that streams of the same company share, and the number of its readers.
 #[derive(Default)]
 pub struct Tails {
     companies: DashMap<(CompanyId, String), Arc<Tail>>,
     readers: Seats<CompanyId>,
 }
 
-/// The newest events of a company, as they are sent to those who ask for files at one address.
+/// The latest events of a company, serialized for readers that use the same base URL for files.
 #[derive(Default)]
 struct Tail {
     window: Mutex<Window>,
@@ -107,16 +107,16 @@ struct Tail {
 
 #[derive(Default)]
 struct Window {
-    /// All events from behind `from` on, up to `next`.
+    /// All events after `from`, up to `next`.
     frames: VecDeque<Frame>,
     from: LastId,
     next: Option<After>,
-    /// What was heard when they were read.
+    /// The notification version at the time they were read.
     version: u64,
     bytes: usize,
 }
 
-/// An event as it is sent.
+/// A serialized event.
 #[derive(Clone)]
 struct Frame {
     id: LoggedEventId,
@@ -128,7 +128,7 @@ impl Frame {
     fn of(event: &Event) -> ApiResult<Self> {
         let json = serde_json::to_string(event).map_err(ApiError::internal)?;
         let mut text = String::with_capacity(json.len() + 64);
-        // JSON of one line has no line ends; so nothing in it can end the event.
+        // JSON on one line contains no line breaks, so its content cannot end the event.
         let written = write!(text, "id: {}\nevent: {}\ndata: {json}\n\n", event.id, event.kind.as_str());
         written.map_err(ApiError::internal)?;
         Ok(Self { id: event.id, kind: event.kind, text: text.into() })
@@ -136,10 +136,10 @@ impl Frame {
 }
 
 impl Tails {
-    /// The place of one more stream or held answer of a company, until it is dropped.
+    /// Acquires a seat for one more stream or waiting request of a company.
     ///
     /// # Errors
-    /// `429` when as many are open as may be.
+    /// `429` when the company has reached the limit.
     pub(super) fn admit(&self, company: CompanyId) -> ApiResult<Seat<CompanyId>> {
         let seat = self.readers.take(company, READERS_PER_COMPANY_MAX);
         seat.ok_or_else(|| ApiError::too_many_open("streams of events", RETRY_AFTER_S))
@@ -149,19 +149,19 @@ impl Tails {
         self.companies.entry((company, site)).or_default().clone()
     }
 
-    /// Lets go of what nobody streams any more.
+    /// Drops state that no stream uses any more.
     fn leave(&self, company: CompanyId) {
-        // The table's own is one.
+        // The map holds one reference itself.
         self.companies.retain(|(of, _), tail| *of != company || Arc::strong_count(tail) > 1);
     }
 
-    /// Drops what is known of a company, and wakes its streams and held answers: those of one that is served elsewhere by now
-    /// end, the others go on with what they have.
+    /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has moved
+    /// to another process; otherwise they continue with what they have.
     pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
-        // A seat is its stream's, and goes with it.
+        // A seat belongs to its stream, and is freed with it.
         let Self { companies, readers: _ } = self;
         companies.retain(|(of, _), _| *of != company);
-        // There is no new one; who listens looks again.
+        // There is no new event; every listener looks again.
         news.iter().for_each(|news| news.tell(company, LoggedEventId::new(0)));
     }
 }
@@ -176,7 +176,7 @@ struct Streaming {
     news: Listening,
     after: After,
     types: Vec<EventKind>,
-    /// When something is said at the latest.
+    /// When a comment must be sent at the latest.
     comment_at: Instant,
     begun: bool,
     _seat: Seat<CompanyId>,
@@ -202,7 +202,7 @@ pub async fn stream(
         None => events::last_id(app.engine.reads().shown(company).await?, company).await?,
     };
     let showing = Showing::of(&caller, &app, &request);
-    // A stream lasts; who drops the company does not wait for it.
+    // A stream gives up its presence, so that dropping the company does not wait for it.
     request.extensions_mut().remove::<Presence>();
     let tail = Some(tails.of(company, showing.site().to_owned()));
     app.figures.events.add_opened();
@@ -217,14 +217,14 @@ pub async fn stream(
     let response = HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-cache"))
-        // A proxy that gathers what it passes on would keep events back.
+        // Proxies must not buffer the stream.
         .insert_header(("x-accel-buffering", "no"))
         .streaming(body);
     Ok(response.into())
 }
 
 impl Streaming {
-    /// What is sent next; none: the stream ends.
+    /// The next bytes to send; `None`: the stream ends.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.begun {
             self.begun = true;
@@ -243,10 +243,10 @@ impl Streaming {
                     self.comment_at = Instant::now() + COMMENT_EVERY;
                     return Some(piece);
                 }
-                // There were some, of other types.
+                // There were only events of other types.
                 Ok(_) if self.after.id > had => continue,
                 Ok(_) => {}
-                // Nothing happens here any more. Who comes again is sent to whoever serves the company.
+                // The company has moved. A reader that reconnects is forwarded to the new owner.
                 Err(_) if !self.app.engine.store().ownership().is_placed_here(self.caller.company) => return None,
                 Err(error) => {
                     tracing::debug!(company.id = %self.caller.company, status = %error.status, "a stream waits for the database");
@@ -260,7 +260,7 @@ impl Streaming {
                 () = self.news.changed() => {}
                 () = sleep_until(self.comment_at) => {
                     self.comment_at = Instant::now() + COMMENT_EVERY;
-                    // With up to where was looked: who comes back does not look at other types' events again.
+                    // Includes the last position read, so that a reconnecting reader skips events of other types.
                     return Some(format!(":\nid: {}\n\n", self.after.id).into());
                 }
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => return None,
@@ -268,7 +268,7 @@ impl Streaming {
         }
     }
 
-    /// The next events, and how many they are.
+    /// The next events and their number.
     async fn read(&mut self) -> ApiResult<(Bytes, u64)> {
         let company = self.caller.company;
         let _inside = self.app.engine.enter(company).await?;
@@ -281,7 +281,7 @@ impl Streaming {
             if self.after.id >= window.from.0 {
                 window.refresh(self, version).await?;
             }
-            // Asked again: what was read now may have put out what this one has not had yet.
+            // Checked again: the refresh may have evicted events that this stream has not sent.
             if self.after.id >= window.from.0 {
                 let reached = window.next.unwrap_or(self.after);
                 let frames: Vec<Frame> =
@@ -311,7 +311,7 @@ impl Streaming {
 }
 
 impl Window {
-    /// Reads what has come since, unless somebody else has done so already.
+    /// Reads newer events, unless another stream has done so already.
     async fn refresh(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
         let Some(next) = self.next.filter(|next| self.version < version || next.id < by.after.id || self.version == 0)
         else {

@@ -1,4 +1,4 @@
-//! How events are shown: each record as the API shows it, as it was then.
+//! Events as the API returns them: each with the record in its state at that time.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -66,7 +66,7 @@ pub enum EventData {
     Channel(Shown<Channel>),
 }
 
-/// A record as it was written when it was shown as a `T`.
+/// A record that was serialized as a `T`.
 #[derive(Debug)]
 pub struct Shown<T>(Box<RawValue>, PhantomData<T>);
 
@@ -117,10 +117,10 @@ pub struct EventMeta {
     pub has_more: bool,
 }
 
-/// Events as they are shown, in their order.
+/// Converts events to their API form, in order.
 ///
 /// # Errors
-/// When the database cannot answer: messages are looked up in it.
+/// When the database cannot answer: messages are looked up there.
 pub async fn show_all(
     db: Db<'_>,
     company: CompanyId,
@@ -164,7 +164,7 @@ fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: 
     Event { id: event.id, kind: event.kind, created_at: event.created_at.into(), data, previous: event.previous }
 }
 
-/// A ticket as it was.
+/// The ticket at the time of the event.
 fn ticket(then: TicketThen) -> tickets::Ticket {
     let TicketThen { row, contact, last_message } = then;
     let last_message = row.last_message_id.zip(last_message).map(|(id, said)| {
@@ -186,7 +186,7 @@ fn ticket(then: TicketThen) -> tickets::Ticket {
     }
 }
 
-/// A message as it was: what came later is taken away.
+/// The message at the time of the event: later changes are removed.
 fn message(row: MessageRow, kind: EventKind, then: MessageThen) -> MessageRow {
     let has_failed = then.status == MessageStatus::Failed;
     let is_inbound = row.direction == Direction::Inbound;
@@ -196,7 +196,7 @@ fn message(row: MessageRow, kind: EventKind, then: MessageThen) -> MessageRow {
         error: row.error.filter(|_| has_failed || kind == EventKind::MessageUpdated),
         sent_at: row.sent_at.filter(|_| has_failed || reached(MessageStatus::Sent)),
         delivered_at: row.delivered_at.filter(|_| reached(MessageStatus::Delivered)),
-        // What a contact wrote was read later, if it was.
+        // A contact's message is read later than it is received, if at all.
         read_at: row.read_at.filter(|_| !is_inbound && reached(MessageStatus::Read)),
         ..row
     }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::web::params::PathValue;
 
-/// A job's public id: the number of its first message behind a prefix, so that a job needs no table of its own and is
-/// kept as long as its message.
+/// A job's public id: a prefix and the id of its first message. So a job needs no table of its own, and exists as long
+/// as its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobId(pub MessageId);
 
-/// What every job id begins with.
+/// The prefix of every job id.
 const JOB_PREFIX: &str = "job_";
 
 impl FromStr for JobId {
@@ -20,7 +20,7 @@ impl FromStr for JobId {
     fn from_str(text: &str) -> Result<Self, ()> {
         let digits = text.strip_prefix(JOB_PREFIX).ok_or(())?;
         let id = digits.parse().map_err(|_| ())?;
-        // One job has one spelling.
+        // Only the canonical spelling is accepted.
         if format!("{id}") == digits { Ok(Self(MessageId::new(id))) } else { Err(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages: what is said in tickets. Live: changed only by their ticket's actor.
+//! Messages of tickets. Live: changed only by their ticket's actor.
 
 mod interactive;
 mod job_id;
@@ -73,7 +73,7 @@ pub async fn show(
 /// `GET /messages/jobs/{jobId}`.
 pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> ApiResult<Json<Job>> {
     let message = app.engine.reads().message(caller.company, id.0.0).await?;
-    // A message that was not sent by a job, a visitor's for instance, has none.
+    // A message that no job has sent, such as a visitor's, has none.
     let first = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
     let others = messages::others_of_job(app.engine.reads().tables(caller.company).await?, &first).await?;
     Ok(Json::of(Job::of(first, others, &caller.organization)))

@@ -19,13 +19,13 @@ pub struct NewMessage {
     pub(super) what: What,
     pub(super) reopen_ticket: bool,
     pub(super) after: AfterSend,
-    /// On whose behalf it is written.
+    /// The user in whose name it is sent.
     pub(super) user_id: Option<UserId>,
-    /// Also when nothing is closed: an id that does not exist is one all the same.
+    /// Kept even without a closing, because an id that does not exist must be refused in any case.
     pub(super) wrapup_type_id: Option<WrapupTypeId>,
 }
 
-/// Whom a message is for, in the order of precedence.
+/// The recipient; the variants are in order of precedence.
 #[derive(Clone, Debug)]
 pub(super) enum Whom {
     Ticket(TicketId),
@@ -33,11 +33,11 @@ pub(super) enum Whom {
     Number(Number),
 }
 
-/// What is written.
+/// The content of the message.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     Text(MessageBody),
-    /// Its files come beside the fields.
+    /// The files are outside the fields.
     Media {
         caption: Option<MessageBody>,
     },
@@ -45,7 +45,7 @@ pub(super) enum What {
     Interactive(Map<String, Value>),
 }
 
-/// What can be sent: a note is none of it.
+/// The types that can be sent; notes cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -74,7 +74,7 @@ impl FromField for Kind {
     }
 }
 
-/// Buttons, a list, a link: as the official cloud API has them.
+/// Buttons, a list or a link, in the format of the official cloud API.
 struct Interactive(Map<String, Value>);
 
 impl FromField for Interactive {
@@ -131,7 +131,7 @@ impl Input for NewMessage {
         let wrapup_note: Option<Text> = fields.optional("wrapupNote");
         let user_id = fields.optional("userId");
         let recipient = ticket.map(Whom::Ticket).or(contact.map(Whom::Contact)).or(number.map(Whom::Number));
-        // What is to be recorded at a closing that does not come is left out, as any field that does not apply.
+        // Values for a closing that does not happen are ignored, like any field that does not apply.
         let after = AfterSend {
             queue_id,
             close_ticket,

@@ -1,4 +1,4 @@
-//! `POST /messages`: finds the recipient, and hands the message to its conversation.
+//! `POST /messages`: resolves the recipient, and passes the message to its conversation.
 
 use actix_web::web::Data;
 use hotline_actors::engine::{NewContact, Recipient, Target};
@@ -35,7 +35,7 @@ impl QueuedJob {
     }
 }
 
-/// `POST /messages`: answers the job as soon as its messages are durable.
+/// `POST /messages`: returns the job as soon as its messages are durable.
 pub async fn send(
     caller: Caller,
     app: Data<App>,
@@ -59,7 +59,7 @@ pub async fn send(
     once.command(show, hand_over).await
 }
 
-/// Where the message goes: the first of ticket, contact and number that is given.
+/// Resolves the recipient: the first given one of ticket, contact and number.
 async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Target> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
     check_after(caller, new)?;
@@ -86,7 +86,8 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
     Ok(target)
 }
 
-/// What is to follow names what there is. Before a number makes a contact: what is refused leaves nothing behind.
+/// Checks the records named for after the send. This runs before a number creates a contact, so that a refused request
+/// leaves nothing behind.
 fn check_after(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
     let known = &caller.organization;
     let is_known = new.after.queue_id.is_none_or(|id| known.queues.contains_key(&id))
@@ -98,7 +99,7 @@ fn invalid(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
-/// Files come with the type `media`, and with no other.
+/// Files are required for the type `media`, and refused for all others.
 fn check_files(what: &What, files: &[Upload]) -> ApiResult<()> {
     match (what, files.is_empty()) {
         (What::Media { .. }, true) => Err(invalid("medias", "is required: the files, in a multipart/form-data body")),
@@ -107,7 +108,7 @@ fn check_files(what: &What, files: &[Upload]) -> ApiResult<()> {
     }
 }
 
-/// What is sent, as the channel takes it.
+/// The content in the form the channel needs.
 async fn content(
     caller: &Caller,
     app: &App,
@@ -134,7 +135,7 @@ async fn content(
     }
 }
 
-/// A template that the channel has, filled in.
+/// Builds a template of the channel with its values.
 async fn template(
     caller: &Caller,
     app: &App,
@@ -142,7 +143,7 @@ async fn template(
     target: &Target,
     asked: &Asked,
 ) -> ApiResult<Content> {
-    // The provider is not asked for whom it does not concern.
+    // The provider is not called for a contact that cannot be reached anyway.
     if let Some(id) = target.named_contact() {
         let contact = app.engine.contacts.get(caller.company, id).await?.ok_or(Refusal::ContactNotFound)?;
         if channel.kind.has_phone() && contact.number.is_none() {
@@ -153,13 +154,13 @@ async fn template(
     Ok(Content::Template { template: built.template, text: built.text })
 }
 
-/// What is asked of a template, as the channel's provider takes it.
+/// Builds the requested template for the channel's provider.
 ///
 /// # Errors
-/// `422` with every field that does not fit the templates the channel has.
+/// `422` with every field that does not match the channel's templates.
 pub async fn built(app: &App, channel: &ChannelRow, asked: &Asked) -> ApiResult<Built> {
     let built = match asked.build(&app.templates.of(channel).await?) {
-        // It may have been approved, or changed, since the templates were fetched.
+        // The template may have been approved or changed since the templates were fetched.
         Err(_) => asked.build(&app.templates.anew(channel).await?),
         built => built,
     };

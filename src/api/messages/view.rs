@@ -1,4 +1,4 @@
-//! How a message and its job are shown.
+//! Messages and jobs as the API returns them.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ pub struct File {
 }
 
 impl File {
-    /// The file of a message, with a fresh address; none while it is still at the provider's.
+    /// The file of a message with a fresh URL; `None` until it was downloaded from the provider.
     pub(crate) fn of(row: &MessageRow, links: &Links) -> Option<Self> {
         let media = row.media.as_ref().and_then(StoredMedia::of)?;
         let url = links.url(row.company_id, &media, clock::now());
@@ -115,7 +115,7 @@ impl File {
 }
 
 impl Message {
-    /// A message; its file gets a fresh address.
+    /// A message; its file gets a fresh URL.
     pub fn of(row: MessageRow, showing: &Showing) -> Self {
         let media = File::of(&row, &showing.links);
         let [sent_at, delivered_at, read_at] = forward(&row);
@@ -145,8 +145,8 @@ impl Message {
     }
 }
 
-/// When it was sent, delivered and read: never before it was made, whatever a provider's clock says. What a contact wrote
-/// keeps the provider's time in the table, where it tells how long ago that was.
+/// The times when it was sent, delivered and read. They are never before its creation, whatever a provider's clock
+/// says. The table keeps the provider's time of a contact's message, which tells its real age.
 fn forward(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
     let mut latest = row.created_at;
     [row.sent_at, row.delivered_at, row.read_at].map(|at| {
@@ -157,7 +157,7 @@ fn forward(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
     })
 }
 
-/// What messages are shown with: names of the directory, and where their files are asked for.
+/// The context for converting messages: the names of the directory, and the base URL of files.
 #[derive(Clone)]
 pub struct Showing {
     organization: Arc<Organization>,
@@ -165,27 +165,27 @@ pub struct Showing {
 }
 
 impl Showing {
-    /// With names of this organization, and addresses of files as they are made without a request.
+    /// The names of this organization, and file URLs that do not depend on a request.
     pub fn new(organization: Arc<Organization>, links: Links) -> Self {
         Self { organization, links }
     }
 
-    /// The names.
+    /// The directory with the names.
     pub fn organization(&self) -> &Arc<Organization> {
         &self.organization
     }
 
-    /// The same with names as they are now.
+    /// The same context with current names.
     pub fn with(&self, organization: Arc<Organization>) -> Self {
         Self { organization, ..self.clone() }
     }
 
-    /// What addresses of files begin with.
+    /// The base URL of files.
     pub fn site(&self) -> &str {
         self.links.site()
     }
 
-    /// For who asks with this request.
+    /// The context of a request.
     pub fn of(caller: &Caller, app: &App, request: &HttpRequest) -> Self {
         let links = app.media.links().at(|| origin::site(request, &app.trusted_proxies));
         Self { organization: caller.organization.clone(), links }
@@ -205,7 +205,7 @@ pub struct WaitingFor {
 }
 
 impl WaitingFor {
-    /// What keeps a channel from sending.
+    /// Why a channel cannot send; `None` if it can.
     fn of(channel: &ChannelRow) -> Option<Self> {
         let (code, state) = match channel.status {
             ChannelStatus::Connected => return None,
@@ -235,8 +235,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job of these messages, the first of which it is called after. It is as far as the one that is least far;
-    /// once one has failed, it has.
+    /// The job of these messages, named after the first one. Its status is that of the least advanced message; it has
+    /// failed as soon as one has failed.
     pub fn of(first: MessageRow, others: Vec<MessageRow>, organization: &Organization) -> Self {
         let (message_id, ticket_id) = (first.id, first.ticket_id);
         let channel = organization.channels.get(&first.channel_id);
@@ -254,7 +254,7 @@ impl Job {
     }
 }
 
-/// How a message counts for its job.
+/// The rank of a message's status within its job.
 fn progress(status: MessageStatus) -> u8 {
     match status {
         MessageStatus::Failed => 0,

@@ -1,4 +1,4 @@
-//! The bodies of a plain noun: one description of its fields makes both.
+//! The bodies of a plain noun: one declaration of its fields covers `POST` and `PUT`.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::{Plain, with_article};
 use crate::web::values::FromField;
 use crate::web::{Fields, Input, Patch};
 
-/// The fields of a body while they are read into the columns of their names.
+/// Reads the fields of a body into columns of the same names.
 pub struct BodyColumns<'f, 'a> {
     fields: &'f mut Fields<'a>,
     is_new: bool,
@@ -18,43 +18,43 @@ pub struct BodyColumns<'f, 'a> {
 }
 
 impl<'f, 'a> BodyColumns<'f, 'a> {
-    /// Reads a `POST` field by field.
+    /// Reads the body of a `POST`.
     pub fn new(fields: &'f mut Fields<'a>) -> Self {
         Self { fields, is_new: true, columns: Columns::default() }
     }
 
-    /// Reads a `PUT` field by field.
+    /// Reads the body of a `PUT`.
     pub fn change(fields: &'f mut Fields<'a>) -> Self {
         Self { fields, is_new: false, columns: Columns::default() }
     }
 
-    /// The fields of a noun in a `POST`.
+    /// The columns of a noun from a `POST`.
     pub fn of_new<T: Plain>(fields: &'f mut Fields<'a>) -> Columns {
         let mut body = Self::new(fields);
         T::fields(&mut body);
         body.columns
     }
 
-    /// The fields of a noun in a `PUT`.
+    /// The columns of a noun from a `PUT`.
     pub fn of_change<T: Plain>(fields: &'f mut Fields<'a>) -> Columns {
         let mut body = Self::change(fields);
         T::fields(&mut body);
         body.columns
     }
 
-    /// A field that every record has: `POST` needs it, and `PUT` cannot clear it.
+    /// A field that every record has: `POST` requires it, and `PUT` cannot clear it.
     pub fn required<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         let given = if self.is_new { self.fields.required::<V>(field) } else { self.fields.changed(field) };
         self.set(field, given);
     }
 
-    /// A field with a default, which the table has: `POST` may leave it out, and `PUT` cannot clear it.
+    /// A field with a default in the table: `POST` may omit it, and `PUT` cannot clear it.
     pub fn defaulted<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         let given = if self.is_new { self.fields.optional::<V>(field) } else { self.fields.changed(field) };
         self.set(field, given);
     }
 
-    /// A field that may be none: `null` and blank text clear it.
+    /// A nullable field: `null` and blank text clear it.
     pub fn nullable<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         match self.fields.patch::<V>(field) {
             Patch::Absent => {}
@@ -63,7 +63,7 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
         }
     }
 
-    /// A field that is given once: `POST` needs it, and `PUT` does not look at it.
+    /// A field that is set only once: `POST` requires it, and `PUT` ignores it.
     pub fn fixed<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if self.is_new {
             let given = self.fields.required::<V>(field);
@@ -71,12 +71,12 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
         }
     }
 
-    /// The fields themselves, for one that is no column.
+    /// The fields themselves, for a field that is not a column.
     pub fn fields(&mut self) -> &mut Fields<'a> {
         self.fields
     }
 
-    /// What was read.
+    /// The columns read so far.
     pub fn finish(self) -> Columns {
         self.columns
     }
@@ -90,7 +90,7 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
 
 /// The body of `POST`.
 pub struct New<T> {
-    /// What is written.
+    /// The given columns.
     pub columns: Columns,
     noun: PhantomData<fn() -> T>,
 }
@@ -111,7 +111,7 @@ impl<T: Plain> Input for New<T> {
 
 /// The body of `PUT`.
 pub struct Change<T> {
-    /// What is written.
+    /// The given columns.
     pub columns: Columns,
     noun: PhantomData<fn() -> T>,
 }

@@ -1,4 +1,4 @@
-//! What the list of a plain noun is narrowed by.
+//! The filters of a plain noun's list.
 
 use std::marker::PhantomData;
 
@@ -10,14 +10,14 @@ use super::Plain;
 use crate::web::values::{FromField, Search};
 use crate::web::{Filter, Params};
 
-/// The filters of a list while they are read.
+/// Reads the filters of a list.
 pub struct Filters<'q> {
     params: &'q mut Params,
     filter: table::Filter,
 }
 
 impl Filters<'_> {
-    /// Reads a search, what `more` asks for, and spans of time.
+    /// Reads a search, the filters of `more`, and time spans.
     pub fn read(params: &mut Params, more: impl FnOnce(&mut Filters<'_>)) -> table::Filter {
         let mut filter = table::Filter::default();
         filter.search = params.filter::<Search>("search").map(|text| text.0);
@@ -29,28 +29,29 @@ impl Filters<'_> {
         filter
     }
 
-    /// Rows with a value in the column of this name.
+    /// Rows with this value in the column of the same name.
     pub fn equals<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if let Some(value) = self.params.filter::<V>(field) {
             self.filter.equals(field, value);
         }
     }
 
-    /// The same; without a value of its own, the list has the rows with this one.
+    /// The same with a default value.
     pub fn equals_or<V: FromField + Into<Value> + Clone>(&mut self, field: &'static str, default: V) {
         let value = self.params.filter_or(field, default);
         self.filter.equals(field, value);
     }
 
-    /// Rows that refer to a record of another noun by the column of this name; `404` when the company has no such one.
+    /// Rows that refer to a record of another noun in the column of the same name; `404` when the company has no such
+    /// record.
     pub fn refers<T: Table>(&mut self, field: &'static str) {
         if let Some(id) = self.params.filter::<Id<T>>(field) {
             self.filter.refers::<T>(field, id.0);
         }
     }
 
-    /// Rows that another table relates to a record: `query` is a `select from … where …` that ends with the column of its
-    /// id; `404` when the company has no such one.
+    /// Rows that another table relates to a record: `query` is a `select from … where …` that ends with the column of
+    /// the record's id; `404` when the company has no such record.
     pub fn related<T: Table>(&mut self, field: &'static str, query: &'static str) {
         if let Some(id) = self.params.filter::<Id<T>>(field) {
             self.filter.related::<T>(query, id.0);
@@ -70,7 +71,7 @@ impl<T: Plain> Filter for PlainFilter<T> {
     }
 }
 
-/// A search and spans of time, and no more.
+/// Only a search and time spans.
 pub struct ListFilter(pub table::Filter);
 
 impl Filter for ListFilter {

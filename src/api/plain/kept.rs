@@ -1,4 +1,4 @@
-//! What keeps a record from being deleted.
+//! References that prevent a record from being deleted.
 
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table::count_referring;
@@ -6,21 +6,21 @@ use hotline_persistence::{CompanyId, Db, Error, Id, Result};
 
 use crate::web::{ApiResult, NoContent};
 
-/// Records that keep another one.
+/// Records whose references prevent a deletion.
 pub struct KeptBy {
-    /// What is said of the record they keep.
+    /// The message about the referenced record.
     pub state: &'static str,
-    /// What they are called.
+    /// The name of the referring records.
     pub noun: &'static str,
-    /// The table they are in, and the column that refers to the record.
+    /// Their table, and the column that refers to the record.
     pub column: (&'static str, &'static str),
 }
 
 impl KeptBy {
-    /// The answer to a `DELETE`: refused because of these, it says how many they are.
+    /// The response to a `DELETE`. A refusal states how many records refer to it.
     ///
     /// # Errors
-    /// When the record was not removed.
+    /// When the record was not deleted.
     pub async fn answer<N>(
         &self,
         removed: Result<()>,

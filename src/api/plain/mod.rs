@@ -1,7 +1,7 @@
-//! The handlers of a plain noun: one that is a row of a table, read and written by SQL.
+//! The handlers of plain nouns, whose records are rows of a table that SQL reads and writes.
 //!
-//! A noun says what is its own in two places: its row in its [`Table`], and its fields here in its [`Plain`]. One that
-//! needs more for a verb writes that handler itself and keeps the others.
+//! A noun defines its row in its [`Table`], and its fields here in its [`Plain`]. A noun with special needs for one
+//! verb implements that handler itself and uses the others.
 
 mod body;
 mod filters;
@@ -21,32 +21,32 @@ use crate::app::App;
 use crate::web::params::PathValue;
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Idempotency, Json, NoContent, Page, PathId, Query};
 
-/// A noun of the API that is a row of a table. The row is what is answered.
+/// A noun of the API that is a row of a table. The row is also the response.
 pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
-    /// Whether the directory holds it: then a change is answered once the directory has it.
+    /// Whether the directory contains it: then a change is answered once the directory has it.
     const IS_IN_DIRECTORY: bool = false;
 
-    /// The fields of both bodies, in the order in which what is wrong with them is named. A noun that is only read, or
-    /// reads its bodies itself, has none here.
+    /// The fields of both bodies; errors are reported in this order. Empty for a noun that is read-only or reads its
+    /// bodies itself.
     fn fields(_: &mut BodyColumns<'_, '_>) {}
 
-    /// What the list is narrowed by, beside a search and times.
+    /// The filters of the list, besides the search and the time spans.
     fn filters(_: &mut Filters<'_>) {}
 }
 
-/// What a record is called, with its article: `article` is one `A` or `a`.
+/// The noun with its article: `article` is one `A` or `a`.
 pub fn with_article(article: &str, noun: &str) -> String {
     let n = if noun.starts_with(['a', 'e', 'i', 'o']) { "n" } else { "" };
     format!("{article}{n} {noun}")
 }
 
-/// `GET` of all.
+/// `GET` of the list.
 pub async fn list<T: Plain>(caller: Caller, app: Data<App>, query: Query<PlainFilter<T>>) -> ApiResult<Page<T>> {
     let rows = table::list(app.db(caller.company), caller.company, &query.filter.filter, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
 }
 
-/// `GET` of one.
+/// `GET` of one record.
 pub async fn show<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>) -> ApiResult<Json<T>> {
     let row: Option<T> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Json::of(row.ok_or_else(ApiError::not_found)?))
@@ -90,7 +90,7 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
     settled::<T, _>(&app, &caller, remove).await
 }
 
-/// A change, answered once the directory that decisions use has it.
+/// Runs a change, and returns once the directory used for decisions has it.
 async fn settled<T: Plain, R>(app: &App, caller: &Caller, change: impl Future<Output = ApiResult<R>>) -> ApiResult<R> {
     if T::IS_IN_DIRECTORY { changed(app, caller.company, change).await } else { change.await }
 }

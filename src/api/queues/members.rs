@@ -1,4 +1,4 @@
-//! Who works in a queue, and what its tickets may come to.
+//! The agents of a queue, and its wrap-up types.
 
 use actix_web::web::Data;
 use hotline_actors::Removal;
@@ -13,7 +13,7 @@ use crate::api::plain::Filters;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Idempotency, NoContent, Page, Params, PathId, Query};
 
-/// What the lists of a queue are narrowed by.
+/// The filters of a queue's lists.
 pub struct OfQueue(Narrowed);
 
 impl Filter for OfQueue {
@@ -42,7 +42,7 @@ pub async fn list_wrapup_types(
     related(&caller, &app, id.0, query, LINKED_TO).await
 }
 
-/// The rows that are related to a queue.
+/// The rows related to a queue.
 async fn related<T: Table>(
     caller: &Caller,
     app: &App,
@@ -56,7 +56,7 @@ async fn related<T: Table>(
     Ok(Page::of(query.page, rows, |row| row))
 }
 
-/// `PUT /queues/{queueId}/users/{userId}`: being an agent of the queue already is no error.
+/// `PUT /queues/{queueId}/users/{userId}`: adding an agent again is not an error.
 pub async fn add_user(
     caller: Caller,
     app: Data<App>,
@@ -71,8 +71,8 @@ pub async fn add_user(
     changed(&app, caller.company, add).await
 }
 
-/// `DELETE /queues/{queueId}/users/{userId}`: who does not work there is no error. The open tickets
-/// they have in the queue stay there, and are nobody's.
+/// `DELETE /queues/{queueId}/users/{userId}`: removing someone who is not an agent of the queue is not an error. Their
+/// open tickets stay in the queue, unassigned.
 pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
     let (engine, author) = (&app.engine, caller.author());
@@ -80,7 +80,7 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     if !table::exists::<User>(app.db(caller.company), caller.company, user).await? {
         return Err(ApiError::not_found());
     }
-    // The row goes last: whatever stops this before leaves an agent who can be taken out again.
+    // The row is deleted last: a failure before that leaves an agent who can be removed again.
     let remove = async |db: Db<'_>| {
         engine.tickets.release(caller.company, user, Some(queue), author).await?;
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));

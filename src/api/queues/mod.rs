@@ -1,4 +1,4 @@
-//! Queues: where tickets wait for the agents who work there. Plain; the directory holds them too.
+//! Queues: where tickets wait for the agents who work there. Plain; also in the directory.
 
 mod members;
 
@@ -33,11 +33,11 @@ impl Plain for Queue {
     }
 }
 
-/// `DELETE /queues/{queueId}`: refused while tickets are open in it or a channel points to it. Closed tickets then
-/// show no queue.
+/// `DELETE /queues/{queueId}`: refused while it has open tickets or a channel refers to it. Closed tickets then show no
+/// queue.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiResult<NoContent> {
     check(&app, caller.company, id.0).await?;
-    // Most refusals are found before anybody is kept from the queue.
+    // Checked early, so that most refusals do not block the queue for others.
     check_unused(app.engine.reads().tables(caller.company).await?, caller.company, id.0).await?;
     let remove = async |db: Db<'_>| {
         check_unused(db, caller.company, id.0).await?;
@@ -58,7 +58,7 @@ async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<
     Err(Refusal::Conflict(Conflict::used_by(state, reason, [("ticket", open), ("channel", pointing)])).into())
 }
 
-/// The queue is the company's.
+/// Checks that the queue belongs to the company.
 async fn check(app: &App, company: CompanyId, id: QueueId) -> ApiResult<()> {
     let is_known = table::exists::<Queue>(app.db(company), company, id).await?;
     if is_known { Ok(()) } else { Err(ApiError::not_found()) }

@@ -1,4 +1,4 @@
-//! A report's rows: JSON or, for people with a spreadsheet, CSV (RFC 4180).
+//! The rows of a report, as JSON or as CSV (RFC 4180) for spreadsheets.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::web::{ApiError, ApiResult};
 
 /// A row of a report.
 pub trait Row: Serialize + ToSchema + 'static {
-    /// Its fields, in the order of the columns of a table.
+    /// The names of its fields, in the order of the CSV columns.
     const COLUMNS: &'static [&'static str];
 }
 
@@ -67,7 +67,7 @@ impl<T: Row> Responder for Report<T> {
     }
 }
 
-/// Whether the caller would rather have CSV than JSON.
+/// Whether the caller prefers CSV to JSON.
 fn wants_csv(request: &HttpRequest) -> bool {
     if !request.headers().contains_key(ACCEPT) {
         return false;
@@ -81,13 +81,13 @@ fn wants_csv(request: &HttpRequest) -> bool {
     }
 }
 
-/// A line of the names of the columns, and a line for each row.
+/// A header line, and a line for each row.
 fn csv<T: Row>(rows: &[T]) -> ApiResult<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(T::COLUMNS).map_err(ApiError::internal)?;
     for row in rows {
         let json = serde_json::to_string(row).map_err(ApiError::internal)?;
-        // Numbers keep their digits: they are never read.
+        // Numbers keep their digits, because they are not parsed.
         let fields: BTreeMap<&str, &RawValue> = serde_json::from_str(&json).map_err(ApiError::internal)?;
         let cells = T::COLUMNS.iter().map(|column| fields.get(column).map_or_else(String::new, |value| cell(value)));
         writer.write_record(cells).map_err(ApiError::internal)?;
@@ -95,7 +95,7 @@ fn csv<T: Row>(rows: &[T]) -> ApiResult<Vec<u8>> {
     writer.into_inner().map_err(ApiError::internal)
 }
 
-/// A value as a spreadsheet reads it. A text that it would take for a formula begins with an apostrophe
+/// A value as a CSV cell. A text that a spreadsheet would take for a formula gets a leading apostrophe
 /// (<https://owasp.org/www-community/attacks/CSV_Injection>).
 fn cell(value: &RawValue) -> String {
     match serde_json::from_str(value.get()) {

@@ -1,4 +1,4 @@
-//! The service desk and the sales funnel as they are now.
+//! The current state of the service desk and of the sales funnel.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What was said in a period.
+//! Messages of a period.
 
 use actix_web::web::Data;
 use chrono::Utc;
@@ -41,7 +41,7 @@ impl Row for MessageReportRow {
     const COLUMNS: &'static [&'static str] = &["key", "label", "inbound", "outbound", "failed"];
 }
 
-/// The period, and what rows are of.
+/// The query: the period and the grouping.
 pub struct MessageReport {
     period: Asked,
     grouping: MessageGrouping,

@@ -1,5 +1,5 @@
-//! Reports over a period, and how things stand now. The figures of conversations are counted by the persister as things
-//! happen; those of sales are read from the cards.
+//! Reports over a period, and dashboards of the current state. The persister counts the figures of conversations when
+//! things happen; sales figures are computed from the cards.
 
 mod answer;
 mod dashboards;
@@ -27,8 +27,8 @@ pub use wrapups::report as report_wrapups;
 
 use crate::web::{ApiResult, Caller};
 
-/// What a row is about: a day as `2026-01-31`, the id of a queue, channel, user, origin or product, or the type of messages.
-/// None: of what has none.
+/// The key of a row: a day as `2026-01-31`, the id of a queue, channel, user, origin or product, or the type of
+/// messages. `None` is the row of records that have no such value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum ReportKey {
@@ -48,7 +48,7 @@ impl PartialSchema for ReportKey {
 
 impl ToSchema for ReportKey {}
 
-/// What the records of a dimension are called, or were.
+/// The names of a dimension's records, including deleted ones.
 struct Labels<'a> {
     caller: &'a Caller,
     dimension: Dimension,
@@ -72,7 +72,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Rows of a dimension, by id, with what they are called; what has none comes last.
+/// The rows of a dimension by id, with their names; the row without an id comes last.
 fn labelled<F>(figures: Vec<(Option<i64>, F)>, labels: &Labels<'_>) -> Vec<(Option<ReportKey>, Option<String>, F)> {
     let mut figures = figures;
     figures.sort_by_key(|(id, _)| (id.is_none(), *id));
@@ -80,12 +80,12 @@ fn labelled<F>(figures: Vec<(Option<i64>, F)>, labels: &Labels<'_>) -> Vec<(Opti
     figures.into_iter().map(row).collect()
 }
 
-/// The keys of counted figures as ids.
+/// Parses the keys of counted figures as ids.
 fn ids<F>(figures: Vec<(String, F)>) -> Vec<(Option<i64>, F)> {
     figures.into_iter().map(|(key, figures)| (key.parse().ok(), figures)).collect()
 }
 
-/// An average in seconds, to the millisecond; none of nothing.
+/// An average in seconds, to the millisecond; `None` when the count is 0.
 #[allow(clippy::cast_precision_loss)] // A sum of milliseconds that is too large for a float would be of 285,000 years.
 fn average_seconds(total_ms: i64, count: i64) -> Option<f64> {
     (count > 0).then(|| ((total_ms + count / 2) / count) as f64 / 1000.0)

@@ -1,4 +1,4 @@
-//! Which period a report is of.
+//! The period of a report.
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use hotline_actors::FieldError;
@@ -7,13 +7,13 @@ use hotline_persistence::tables::reports;
 use crate::web::calendar::Zone;
 use crate::web::{ApiError, ApiResult, Caller, Params};
 
-/// Days of a report at most: a year, whichever.
+/// Maximum number of days of a report: a leap year.
 const DAYS_MAX: i64 = 366;
 
-/// Days of a report unless it is asked for others.
+/// Default number of days of a report.
 const DAYS: i64 = 30;
 
-/// The period a query asks for: `from`, `to` and `timeZone`.
+/// The period in a query: `from`, `to` and `timeZone`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     from: Option<DateTime<Utc>>,
@@ -24,9 +24,9 @@ pub(super) struct Asked {
 /// The period of a report.
 #[derive(Debug)]
 pub(super) struct Period {
-    /// The quarters of an hour it has.
+    /// The quarter hours it covers.
     pub(super) quarters: hotline_persistence::Period,
-    /// Its days, with when each begins.
+    /// Its days, with the time each begins.
     days: Vec<(NaiveDate, DateTime<Utc>)>,
 }
 
@@ -35,7 +35,7 @@ impl Asked {
         Self { from: query.filter("from"), to: query.filter("to"), zone: query.filter("timeZone") }
     }
 
-    /// The period, where what was not given is as of now.
+    /// Resolves the period; missing values default to now.
     pub(super) fn settle(self, caller: &Caller, now: DateTime<Utc>) -> ApiResult<Period> {
         let to = self.to.unwrap_or_else(|| now.max(self.from.unwrap_or(now)));
         let from = self.from.unwrap_or(to - TimeDelta::days(DAYS));
@@ -54,12 +54,12 @@ impl Asked {
 }
 
 impl Period {
-    /// When each day begins, and after the last when the period ends.
+    /// The start of each day, and the end of the period.
     pub(super) fn bounds(&self) -> Vec<DateTime<Utc>> {
         self.days.iter().map(|(_, begin)| *begin).chain([self.quarters.to]).collect()
     }
 
-    /// Each day, by its place among them.
+    /// Each day with its index.
     pub(super) fn days(&self) -> impl Iterator<Item = (usize, String)> {
         self.days.iter().enumerate().map(|(place, (day, _))| (place, day.to_string()))
     }

@@ -1,4 +1,4 @@
-//! Sales of a period: cards that were won or lost in it.
+//! Sales of a period: cards that were won or lost.
 
 use actix_web::web::Data;
 use chrono::Utc;
@@ -43,7 +43,7 @@ impl Row for SalesReportRow {
     const COLUMNS: &'static [&'static str] = &["key", "label", "wonCards", "wonValue", "lostCards", "lostValue"];
 }
 
-/// The period, one board or all, and what rows are of.
+/// The query: the period, a board, and the grouping.
 pub struct SalesReport {
     period: Asked,
     board: Option<BoardId>,

@@ -1,4 +1,4 @@
-//! What happened to tickets in a period.
+//! Tickets of a period.
 
 use actix_web::web::Data;
 use chrono::Utc;
@@ -58,7 +58,7 @@ impl Row for TicketReportRow {
         &["key", "label", "opened", "closed", "reopened", "avgFirstResponseSeconds", "avgResolutionSeconds"];
 }
 
-/// The period, and what rows are of.
+/// The query: the period and the grouping.
 pub struct TicketReport {
     period: Asked,
     grouping: TicketGrouping,

@@ -1,4 +1,4 @@
-//! How tickets were wrapped up in a period.
+//! Wrap-ups of a period.
 
 use actix_web::web::Data;
 use chrono::Utc;
@@ -36,7 +36,7 @@ impl Row for WrapupReportRow {
     const COLUMNS: &'static [&'static str] = &["wrapupTypeId", "name", "categoryId", "count", "share"];
 }
 
-/// The period, and one queue or all.
+/// The query: the period and a queue.
 pub struct WrapupReport {
     period: Asked,
     queue: Option<QueueId>,

@@ -1,4 +1,4 @@
-//! The verbs of a ticket: one command to one actor each.
+//! The verbs of a ticket: each sends one command to one actor.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::web::values::{MessageBody, Text};
 use crate::web::{ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
-/// Carries a command out and answers the ticket as it now is.
+/// Executes a command and returns the changed ticket.
 async fn change<C>(caller: Caller, app: &App, id: TicketId, once: Idempotency, command: C) -> ApiResult<Json<Ticket>>
 where
     C: Command<Reply = live::Ticket>,
@@ -75,7 +75,7 @@ impl Input for CloseBody {
     }
 }
 
-/// `POST /tickets/{ticketId}/close`. No body is an empty one.
+/// `POST /tickets/{ticketId}/close`. The body may be omitted.
 pub async fn close(
     caller: Caller,
     app: Data<App>,
@@ -160,7 +160,7 @@ impl Input for NoteBody {
     }
 }
 
-/// `POST /tickets/{ticketId}/notes`: answers the note as a message, which is never sent.
+/// `POST /tickets/{ticketId}/notes`: returns the note as a message, which is never sent.
 pub async fn add_note(
     request: HttpRequest,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! Tickets, and what happened in one.
+//! The lists of tickets, and of a ticket's messages and events.
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
@@ -16,7 +16,7 @@ use crate::web::params::Span;
 use crate::web::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
-/// Filters of the list: `search` looks into the contact's name and number.
+/// Filters of the list: `search` matches the contact's name and number.
 pub struct Filters(TicketFilter);
 
 impl Filter for Filters {
@@ -38,7 +38,7 @@ impl Filter for Filters {
     }
 }
 
-/// Filters of what belongs to one record: when it was made.
+/// Filters of a record's sublists: a span of creation times.
 pub struct CreatedSpan(pub Span);
 
 impl Filter for CreatedSpan {
@@ -56,7 +56,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
     Ok(Page::of(query.page, rows, |row| Ticket::of(&caller.organization, live::Ticket::loaded(row, false).into())))
 }
 
-/// What a filter names must be the company's.
+/// Checks that the records of a filter belong to the company.
 fn check_named(caller: &Caller, filter: &TicketFilter) -> ApiResult<()> {
     let known = &caller.organization;
     let is_known = filter.queue_id.is_none_or(|id| known.queues.contains_key(&id))
@@ -66,7 +66,7 @@ fn check_named(caller: &Caller, filter: &TicketFilter) -> ApiResult<()> {
     if is_known { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// `GET /tickets/{ticketId}/messages`: also notes, in the order they were said.
+/// `GET /tickets/{ticketId}/messages`: includes notes, in chronological order.
 pub async fn list_messages(
     request: HttpRequest,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! How a ticket and its events are shown.
+//! Tickets and their events as the API returns them.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::api::named::{self, NamedChannel, NamedRef};
 
-/// A conversation with one contact on one channel. It is written from what is in memory, without a copy: most answers
-/// are one of these, or a hundred.
+/// A conversation with one contact on one channel. It is serialized directly from memory, without a copy: most
+/// responses are one ticket, or a hundred.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     organization: Arc<Organization>,
@@ -26,7 +26,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// With the names of the company's directory.
+    /// Uses the names of the company's directory.
     pub fn of(organization: &Arc<Organization>, ticket: Arc<tickets::Ticket>) -> Self {
         Self { organization: organization.clone(), ticket }
     }
@@ -175,7 +175,7 @@ pub struct EventUser {
 }
 
 impl Event {
-    /// With the names of the company's directory.
+    /// Uses the names of the company's directory.
     pub fn of(row: EventRow, organization: &Organization) -> Self {
         Self {
             id: row.id,

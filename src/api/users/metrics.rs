@@ -1,4 +1,4 @@
-//! How many conversations each user has.
+//! The number of conversations of each user.
 
 use actix_web::web::Data;
 use hotline_persistence::UserId;
@@ -39,8 +39,8 @@ impl From<UserMetricsRow> for UserMetrics {
     }
 }
 
-/// Filters: `from` and `to` narrow the tickets to those opened between them, `queueId` to a queue's agents and its
-/// tickets, `userId` to one user.
+/// Filters: `from` and `to` are bounds of the tickets' opening times, `queueId` selects a queue's agents and its
+/// tickets, `userId` one user.
 pub struct Filters(UserMetricsFilter);
 
 impl Filter for Filters {

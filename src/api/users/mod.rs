@@ -1,4 +1,4 @@
-//! Users: people's memberships in the company. Plain; the directory holds them too.
+//! Users: people's memberships in the company. Plain; also in the directory.
 
 mod metrics;
 mod rank;
@@ -15,10 +15,11 @@ pub use write::{create, update};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
-/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
+/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed tickets and history keep the
+/// name.
 ///
-/// The row goes last. Whatever stops this before, a crash as well, leaves a user who can be deleted again, and never
-/// a ticket that is assigned to nobody's id.
+/// The row is deleted last. A failure before that, even a crash, leaves a user who can be deleted again, and never a
+/// ticket that is assigned to a missing user.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let (company, engine) = (caller.company, &app.engine);
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {

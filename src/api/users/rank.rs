@@ -1,5 +1,6 @@
-//! A person who does not administer the company makes nobody more than they are themselves, and changes nobody who is more:
-//! else whoever may change users could become anybody. An integration does what its administrator has permitted.
+//! Prevents privilege escalation. A person who does not administer the company can neither give a user more rights than
+//! they have themselves, nor change a user who has more: otherwise the permission to change users would grant every
+//! right. An integration has exactly the permissions of its token.
 
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::profiles::ProfileRow;
@@ -9,10 +10,11 @@ use hotline_persistence::{ProfileId, UserId};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// Whether the caller may change or remove this user.
+/// Checks that the caller may change or remove this user.
 ///
 /// # Errors
-/// `403 ERR_API_FORBIDDEN_SCOPE` when the user may do more; that there is no such user, others say.
+/// `403 ERR_API_FORBIDDEN_SCOPE` when the user has more rights. A missing user is not an error here; other code reports
+/// it.
 pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<()> {
     if is_free(caller) {
         return Ok(());
@@ -24,10 +26,10 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
-/// Whether the caller may give the profile that is given.
+/// Checks that the caller may assign the given profile.
 ///
 /// # Errors
-/// As of [`check`].
+/// As for [`check`].
 pub(super) async fn check_given(caller: &Caller, app: &App, columns: &Columns) -> ApiResult<()> {
     match columns.id("profileId") {
         Some(profile) if !is_free(caller) => check_profile(caller, app, ProfileId::new(profile)).await,

@@ -1,4 +1,4 @@
-//! Users are made and changed.
+//! Creating and changing users.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ impl Plain for User {
     }
 }
 
-/// What is written of a user: columns, and what becomes of a password and of queues.
+/// The given fields of a user: columns, and changes of the password and the queues.
 struct Written {
     columns: Columns,
     password: Patch<Password>,
@@ -50,7 +50,7 @@ impl Written {
         Self { columns: body.finish(), password, queues }
     }
 
-    /// The columns, with what is stored of the password.
+    /// The columns, including the password's hash.
     async fn with_hash(self) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
         let Self { mut columns, password, queues } = self;
         if let Some(hash) = hashed(password).await? {
@@ -60,7 +60,7 @@ impl Written {
     }
 }
 
-/// What is stored of a password.
+/// The change of the stored hash.
 async fn hashed(password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
     let password = match password {
         Patch::Absent => return Ok(None),
@@ -84,7 +84,7 @@ impl Input for NewUser {
     }
 }
 
-/// `POST /users`. E-mails are unique within a company, whatever their case.
+/// `POST /users`. E-mails are unique within a company, ignoring case.
 pub async fn create(
     caller: Caller,
     app: Data<App>,
@@ -116,8 +116,8 @@ impl Input for ChangedUser {
     }
 }
 
-/// `PUT /users/{userId}`. Without a password nobody can sign in as this user. Queues they leave keep their open tickets,
-/// which are nobody's then.
+/// `PUT /users/{userId}`. Clearing the password prevents the user from signing in. Open tickets stay in the queues they
+/// leave, unassigned.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -139,7 +139,7 @@ pub async fn update(
         if let Some(queues) = &queues {
             users::QUEUES.set(&mut *db, company, id.0, queues).await?;
         }
-        // Once nothing can be refused any more; should this stop half way, they are in the queues as before.
+        // Released after the last possible refusal; a failure here leaves the user in the queues as before.
         for queue in &left {
             app.engine.tickets.release(company, id.0, Some(*queue), author.clone()).await?;
         }
@@ -152,7 +152,7 @@ pub async fn update(
     app.engine.assignment.leave_all(company, leaving, async |_| update.await).await
 }
 
-/// The queues a user works in and is to leave.
+/// The queues that a user is in and will leave.
 async fn left(app: &App, company: CompanyId, id: UserId, kept: &[QueueId]) -> ApiResult<Vec<QueueId>> {
     let row: Option<User> = table::find(app.db(company), company, id).await?;
     let row = row.ok_or_else(ApiError::not_found)?;

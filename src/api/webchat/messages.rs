@@ -1,4 +1,4 @@
-//! What is said in a visitor session.
+//! Messages of a visitor session.
 
 use std::borrow::Cow;
 
@@ -54,7 +54,7 @@ impl Input for VisitorMessage {
     }
 }
 
-/// What a visitor says, whichever way they say it.
+/// The content of a visitor's message, however it was given.
 pub(crate) struct Words {
     pub(crate) body: String,
     pub(crate) quoted: Option<MessageId>,
@@ -62,7 +62,7 @@ pub(crate) struct Words {
 }
 
 impl VisitorMessage {
-    /// A choice becomes the title of what was chosen.
+    /// Resolves a choice to the title of the chosen option.
     pub(crate) async fn into_words(self, app: &App, company: CompanyId, id: &SessionId) -> ApiResult<Words> {
         let client_id = self.client_id.map(|id| id.0);
         let (body, quoted) = match self.said {
@@ -106,8 +106,8 @@ async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &
     })
 }
 
-/// Whether the visitor of this session sees the message: said in this conversation since the session began, or since
-/// the one before it had ended. What was said before that stays with who was there.
+/// Whether the visitor of this session sees the message: it belongs to this conversation, and was sent since the
+/// session began or since the previous session ended. Earlier messages belong to whoever was there then.
 pub(crate) fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
     message.channel_id == session.channel_id
         && message.contact_id == session.contact_id
@@ -115,7 +115,7 @@ pub(crate) fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
         && message.created_at >= session.shown_since()
 }
 
-/// Filters of the list: `after` asks for what came after that message.
+/// Filters of the list: `after` selects the messages after that one.
 pub struct Filters {
     pub(crate) after: Option<MessageId>,
     pub(crate) created: Span,
@@ -127,7 +127,7 @@ impl Filter for Filters {
     }
 }
 
-/// `GET /webchat/sessions/{sessionId}/messages`. What is listed counts as delivered.
+/// `GET /webchat/sessions/{sessionId}/messages`. Listed messages count as delivered.
 pub async fn list_messages(
     request: HttpRequest,
     caller: Caller,
@@ -141,7 +141,7 @@ pub async fn list_messages(
     let filter = shown_in(&session, after, (from, to));
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
-    // Who only asks whether there is anything has not received it.
+    // A `HEAD` request does not receive the messages.
     if !is_asked_alone(&request) {
         note_delivery(&app.engine, caller.company, id, &rows.rows);
     }
@@ -149,7 +149,7 @@ pub async fn list_messages(
     Ok(Page::of(page, rows, |row| Message::of(row, &showing)))
 }
 
-/// The messages the visitor of this session sees, as [`is_shown`] tells them.
+/// The filter for the messages that the visitor of this session sees, as in [`is_shown`].
 pub(crate) fn shown_in(session: &SessionRow, after: Option<MessageId>, (from, to): Span) -> MessageFilter {
     MessageFilter {
         contact_id: Some(session.contact_id),
@@ -161,8 +161,8 @@ pub(crate) fn shown_in(session: &SessionRow, after: Option<MessageId>, (from, to
     }
 }
 
-/// Tells the tickets that their messages have arrived, and the session that its visitor is there. Nobody waits for
-/// it: while changes are refused, reads go on, and the next list tells again.
+/// Reports to the tickets that their messages were delivered, and to the session that its visitor is present. The
+/// response does not wait for this: reads work while changes are refused, and the next list reports again.
 pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, rows: &[MessageRow]) {
     let mut arrived: HashMap<TicketId, MessageId> = HashMap::new();
     for row in rows {

@@ -26,7 +26,7 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> ApiR
     Ok(Json::of(Session::of(row, contact)))
 }
 
-/// `POST /webchat/sessions/{sessionId}/end`. Ending twice is no error.
+/// `POST /webchat/sessions/{sessionId}/end`. Ending a session again is not an error.
 pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Idempotency) -> ApiResult<Json<Session>> {
     let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;

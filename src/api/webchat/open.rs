@@ -1,4 +1,4 @@
-//! A session begins: with the contact of whom somebody vouches for, or with one of its own.
+//! Opening a session, with the contact of a verified visitor or with a new contact.
 
 use std::borrow::Cow;
 
@@ -20,10 +20,10 @@ use crate::app::App;
 use crate::web::values::{CutText, Email, Name, Number};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Reply};
 
-/// How often a visitor's contact is looked for anew because it was deleted meanwhile.
+/// How often the visitor's contact is looked up again because it was deleted meanwhile.
 const ATTEMPTS_MAX: usize = 8;
 
-/// What a visitor's token begins with.
+/// The prefix of a visitor's token.
 pub(crate) const TOKEN_PREFIX: &str = "vt_";
 
 /// The body of `POST /webchat/sessions`.
@@ -46,7 +46,7 @@ impl Input for OpenSession {
     }
 }
 
-/// Who comes, and from where.
+/// The visitor, and where they come from.
 pub struct Arrival {
     visitor: Visitor,
     page: Option<Value>,
@@ -85,7 +85,7 @@ impl Input for Arrival {
 }
 
 impl Arrival {
-    /// Somebody else, who came from here.
+    /// Another person with this arrival's source.
     fn came_as(&self, who: &Visitor) -> Visitor {
         let Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, .. } = self.visitor.clone();
         Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, ..who.clone() }
@@ -125,18 +125,18 @@ pub async fn open(
     opening.begin(show).await
 }
 
-/// Who a visitor is, and who says so.
+/// Who a visitor is, and who asserts it.
 pub(crate) enum Who {
     /// The company names the contact.
     Contact(ContactId),
-    /// The company describes the visitor, and vouches for what it says.
+    /// The company describes the visitor, and vouches for the description.
     Described,
-    /// The company has signed who it is.
+    /// The company has signed the visitor's identity.
     Identified(Identified),
-    /// What a browser says is a claim: they get a contact of their own. Whoever holds the token of an earlier session
-    /// of somebody unknown is the same unknown person.
+    /// Only the browser describes the visitor, which is a claim: they get a contact of their own. The holder of the
+    /// token of an earlier anonymous session is the same unknown person.
     Unknown {
-        /// That session.
+        /// The earlier session.
         earlier: Option<SessionRow>,
     },
 }
@@ -151,23 +151,24 @@ pub(crate) struct Opening<'a> {
     pub(crate) once: &'a Idempotency,
 }
 
-/// Whom a session is with.
+/// The contact of a session.
 struct Found {
     contact: ContactRow,
     /// Whether they may have had a session before.
     is_returning: bool,
-    /// Held until a session of somebody unknown has begun.
+    /// Locked until a session of an unknown visitor has begun.
     turn: Option<VisitorTurn>,
 }
 
 impl Opening<'_> {
-    /// Begins it, and shows it with its contact and its token.
+    /// Opens the session, and builds the response from it, its contact and its token.
     pub(crate) async fn begin<T: Reply>(
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        // Whoever is looked for anew gets another contact, should theirs be deleted in this very moment. One that is
-        // named, or that was made for a request with a key, is not found then.
+        // If the contact is looked up or created, it may be deleted at this very moment; then the look-up is repeated
+        // and finds another one. A contact that is named, or was created in a step of a request with a key, stays
+        // missing.
         let is_looked_for = match &self.who {
             Who::Contact(_) => false,
             Who::Described => !self.arrival.visitor.is_anonymous(),
@@ -217,7 +218,7 @@ impl Opening<'_> {
         begun
     }
 
-    /// What somebody unknown says of themselves.
+    /// The claim of an unknown visitor.
     fn claimed(&self) -> Option<Value> {
         let Visitor { name, email, number, external_id, .. } = &self.arrival.visitor;
         let is_unknown = matches!(self.who, Who::Unknown { .. });
@@ -257,7 +258,7 @@ impl Opening<'_> {
             Who::Unknown { earlier } => {
                 let known = earlier.as_ref().filter(|session| session.is_anonymous());
                 if let Some(known) = known {
-                    // Nobody may vouch for the contact while a session of somebody unknown begins with it.
+                    // The contact must not become verified while a session of an unknown visitor begins with it.
                     let turn = app.engine.sessions.visitor_turn(company, known.contact_id).await;
                     if contacts::is_verified(app.db(company), company, known.contact_id).await? == Some(false) {
                         let contact = self.read(known.contact_id).await?;
@@ -274,7 +275,7 @@ impl Opening<'_> {
         }
     }
 
-    /// The contact of whom the company describes.
+    /// The contact of a visitor whom the company describes.
     async fn described(&self) -> ApiResult<Vouched> {
         let (company, visitor) = (self.company, &self.arrival.visitor);
         let db = self.app.db(company);
@@ -284,7 +285,7 @@ impl Opening<'_> {
             change.commit().await?;
             return Ok(found);
         }
-        // Nothing but the key tells a retry that this visitor was here.
+        // An anonymous visitor can be recognized on a retry only by the idempotency key.
         let create = async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?.id);
         let id = self.once.step(db, "contact", create).await?;
         Ok(Vouched { id, verified: true, is_new: true })

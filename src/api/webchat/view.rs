@@ -1,4 +1,4 @@
-//! How a visitor session is shown.
+//! Visitor sessions as the API returns them.
 
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
@@ -49,7 +49,7 @@ pub struct Claimed {
 }
 
 impl Session {
-    /// With its contact.
+    /// The session with its contact.
     pub fn of(row: SessionRow, contact: ContactRow) -> Self {
         Self {
             id: row.id,

@@ -1,4 +1,4 @@
-//! What became of the events that a webhook was told of.
+//! The deliveries of a webhook.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::events::EventKind;

@@ -1,4 +1,4 @@
-//! What is sent to webhooks, as the API document says it: a request for each type of event.
+//! The requests that are sent to webhooks, for the API document: one per type of event.
 
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::events::EventKind;
@@ -13,7 +13,7 @@ use crate::api::tickets::Ticket;
 use crate::api::webchat::Session;
 use crate::web::schema::{self, Schemas};
 
-/// The requests by type of event, and that of a test.
+/// The requests by type of event, including the test's.
 pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
     let mut told = Map::new();
     for kind in EventKind::ALL {
@@ -31,7 +31,7 @@ pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
     told
 }
 
-/// The record an event of this type is of.
+/// The schema of the record that an event of this type is about.
 fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
     match kind.as_str().split('.').next() {
         Some("ticket") => schema::of::<Ticket>(schemas),
@@ -41,7 +41,7 @@ fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
         Some("schedule") => schema::of::<Schedule>(schemas),
         Some("campaign") => schema::of::<Campaign>(schemas),
         Some("channel") => schema::of::<Channel>(schemas),
-        // Messages and notes, which are messages.
+        // Messages, including notes.
         _ => schema::of::<Message>(schemas),
     }
 }
@@ -58,7 +58,7 @@ fn request(kind: &str, data: &Value) -> Value {
     };
     let name: String = kind.split(['.', '_']).map(capitalized).collect();
     let event = json!({
-        // What generators of clients call it: by itself they take a name that is taken.
+        // A unique title: the names that client generators choose themselves may be taken.
         "title": format!("{name}Event"),
         "type": "object",
         "description": "The event, as `GET /events` shows it.",

@@ -1,5 +1,6 @@
-//! Webhooks: where a company is told of its events. Plain; the dispatcher delivers (`src/deliveries/`). Where no events are
-//! kept, nothing would ever be told: there are none then, whatever the table has.
+//! Webhooks: endpoints that receive a company's events. Plain; the dispatcher delivers to them (`src/deliveries/`).
+//! Where no events are kept, nothing would ever be delivered, so webhooks do not exist there, whatever the table
+//! contains.
 
 mod deliveries;
 pub mod document;
@@ -39,9 +40,9 @@ pub struct WebhookWithSecret {
     pub secret: String,
 }
 
-/// Reads the types of a webhook: each once; none are all.
+/// Reads the event types of a webhook, without duplicates; none means all.
 fn types(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<&'static str>> {
-    // As many as there are.
+    // At most as many as exist.
     let most = EventKind::ALL.len();
     let given: Vec<EventKind> = if is_new { fields.list("types", most) } else { fields.changed_list("types", most) }?;
     Some(EventKind::words(given))
@@ -103,7 +104,7 @@ impl Input for WebhookChange {
     }
 }
 
-/// Whether an address may be reached at all, by what it says itself.
+/// Checks the webhook's URL, without resolving its host.
 fn check_url(webhooks: &Webhooks, columns: &Columns) -> ApiResult<()> {
     match columns.text("url").map(|url| webhooks.check(url)) {
         Some(Err(reason)) => Err(ApiError::validation(&[FieldError { field: "url".to_owned(), reason }])),
@@ -111,7 +112,7 @@ fn check_url(webhooks: &Webhooks, columns: &Columns) -> ApiResult<()> {
     }
 }
 
-/// Filters of the list: `search` looks into address and description.
+/// Filters of the list: `search` matches address and description.
 pub struct Filters(table::Filter);
 
 impl Filter for Filters {
@@ -146,7 +147,7 @@ pub async fn create(
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
-        // What is committed before is not told.
+        // Events before this id are not delivered.
         let last = events::last_id(&mut *db, caller.company).await?;
         let made = webhooks::insert(db, keys, caller.company, columns, &secret, last.0).await?;
         let webhook = made.ok_or_else(too_many)?;

@@ -1,4 +1,4 @@
-//! What is done with a webhook: another secret, a test, and sending again.
+//! The verbs of a webhook: rotate the secret, test, and replay.
 
 use std::borrow::Cow;
 
@@ -71,7 +71,7 @@ impl From<Tried> for Tested {
     }
 }
 
-/// What a test sends: an event that is in no log.
+/// The payload of a test: an event that is not in the log.
 pub fn test_event(webhook: WebhookId, now: DateTime<Utc>) -> Value {
     json!({
         "id": 0,
@@ -93,7 +93,7 @@ pub async fn test(
     let (company, keys) = (caller.company, &app.engine.store().keys);
     let endpoint = webhooks::endpoint(app.db(company), keys, company, id.0).await?;
     let endpoint = endpoint.ok_or_else(ApiError::not_found)?;
-    // Each holds its request for as long as the endpoint takes.
+    // Each test occupies its request for as long as the endpoint takes.
     let Some(_turn) = app.webhooks.begin_test(company, id.0) else {
         let state = "a test of this webhook is under way";
         return Err(Refusal::Conflict(Conflict::of(state, "test_running", "webhookId", id.0.0)).into());
@@ -101,7 +101,7 @@ pub async fn test(
     let json = Bytes::from(test_event(id.0, clock::now()).to_string());
     let secrets = endpoint.secrets_at(clock::now());
     let tried = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
-    // The effect is elsewhere: it is recorded once it is known.
+    // The effect is external, so it is recorded once it is known.
     once.transaction(app.db(company), async |_| Ok(Json::of(Tested::from(tried)))).await
 }
 

@@ -111,24 +111,24 @@ pub struct IdentitySecret {
     output: OutputArgs,
 }
 
-/// A new identity secret, as printed once.
+/// The output of a new identity secret, shown only once.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NewSecret {
     id: ChannelId,
     identity_secret: String,
-    /// How many are good now.
+    /// The number of valid secrets.
     identity_secrets: usize,
 }
 
-/// A channel as printed: everything but its secrets.
+/// The output of a channel, without its secrets.
 #[derive(Serialize)]
 struct PrintedChannel {
     #[serde(flatten)]
     row: ChannelRow,
-    /// None when they are nothing this release reads.
+    /// `None` when this release cannot parse them.
     settings: Option<ChannelSettings>,
-    /// How many identity secrets are good.
+    /// The number of valid identity secrets.
     #[serde(rename = "identitySecrets")]
     identity_secrets: usize,
 }
@@ -195,7 +195,7 @@ impl Create {
     }
 }
 
-/// A new channel as printed.
+/// The output of a new channel.
 #[derive(Serialize)]
 struct Made<'a> {
     #[serde(flatten)]
@@ -204,17 +204,17 @@ struct Made<'a> {
     next: &'a Next,
 }
 
-/// What is to be done with a new channel elsewhere.
+/// What remains to be done for a new channel.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Next {
-    /// A line in the pages that show the webchat.
+    /// The line to add to pages that embed the webchat.
     Embed(String),
-    /// Where the provider calls.
+    /// The URL to configure at the provider.
     HookUrl(String),
 }
 
-/// Stands for the service's address when it is not known.
+/// Placeholder for the service's URL when it is not known.
 const SOMEWHERE: &str = "https://hotline.example";
 
 impl Next {

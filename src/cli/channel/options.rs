@@ -1,4 +1,4 @@
-//! The options a channel's type takes; those of another type are refused by name.
+//! The options for a channel's settings; those of another channel type are refused by name.
 
 use clap::Args;
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField, Secret};
@@ -81,10 +81,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Puts what is given into a channel of this type.
+    /// Applies the given options to a channel of this type.
     ///
     /// # Errors
-    /// The option that is not accepted; never what a secret is.
+    /// The option that is refused; the error never contains a secret.
     pub fn apply(
         self,
         kind: ChannelType,
@@ -126,25 +126,25 @@ impl Options {
     /// Reads the credentials that are given as files.
     ///
     /// # Errors
-    /// When one cannot be read; never with what it holds.
+    /// When one cannot be read; the error never contains its content.
     pub fn read_files(&mut self) -> Result<(), Failure> {
         let files = std::mem::take(&mut self.files);
         files.read([&mut self.access_token, &mut self.app_secret, &mut self.verify_token])
     }
 
-    /// Whether nothing is given.
+    /// Whether no option is given.
     pub fn are_empty(&self) -> bool {
         self.given().iter().all(|(.., given)| !given)
     }
 
-    /// Whether something is given that decides whether the provider is reached.
+    /// Whether any given option affects the connection to the provider.
     pub fn have_credentials(&self) -> bool {
         [&self.phone_number_id, &self.page_id, &self.access_token, &self.app_secret, &self.verify_token]
             .iter()
             .any(|credential| credential.is_some())
     }
 
-    /// Each option, the setting it is of, and whether it is given.
+    /// Each option with its setting, and whether it is given.
     fn given(&self) -> [(&'static str, &'static str, bool); 18] {
         [
             ("--number", "number", self.number.is_some()),
@@ -169,7 +169,7 @@ impl Options {
     }
 }
 
-/// Not given: as it was; empty: gone; else what the text reads as.
+/// An omitted option keeps the value, an empty one clears it, any other is parsed.
 fn put<T>(
     place: &mut Option<T>,
     option: &str,
@@ -185,7 +185,7 @@ fn put<T>(
     Ok(())
 }
 
-/// As [`put`], for a list, which keeps each value once.
+/// Like [`put`], for a list without duplicates.
 fn put_all<T: PartialEq>(
     place: &mut Vec<T>,
     option: &str,

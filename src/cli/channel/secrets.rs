@@ -1,5 +1,5 @@
-//! Credentials on the command line: from a file or standard input, where nobody else reads them. What stands in an
-//! argument is in the list of processes and in the shell's history.
+//! Credentials on the command line: read from a file or standard input, where no other user can see them. Arguments are
+//! visible in the process list and in the shell's history.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -27,7 +27,7 @@ pub struct SecretFiles {
 }
 
 impl SecretFiles {
-    /// Reads each into its place. What stands in an argument itself is said to be seen by others.
+    /// Reads each file into its place. A credential given as an argument causes a warning that others can see it.
     pub fn read(self, places: [&mut Option<String>; 3]) -> Result<(), Failure> {
         let files = [
             ("--access-token", self.access_token_file),
@@ -50,7 +50,7 @@ impl SecretFiles {
     }
 }
 
-/// The first line, which must not be empty: an empty file is a mistake, and not the wish to take the credential away.
+/// The first line, which must not be empty: an empty file is a mistake, and must not clear the credential.
 fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
     let failed = |reason: String| format!("{option}-file {}: {reason}", file.display());
     let input: Box<dyn Read> = match file {
@@ -58,7 +58,7 @@ fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
         file => Box::new(File::open(file).map_err(|error| failed(error.to_string()))?),
     };
     let mut text = String::new();
-    // Enough to see that it is too long.
+    // Just enough bytes to detect that it is too long.
     let read = input.take(WORD_BYTES_MAX as u64 + 3).read_to_string(&mut text);
     read.map_err(|error| match error.kind() {
         ErrorKind::InvalidData => failed("holds no text".to_owned()),

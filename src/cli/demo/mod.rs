@@ -1,4 +1,4 @@
-//! `hotline demo`: the service with something in it.
+//! `hotline demo`: the service with demo data.
 
 mod people;
 mod sales;
@@ -30,20 +30,20 @@ use crate::config::ServeArgs;
 use crate::service::Service;
 use crate::visitors::DemoPage;
 
-/// What the demo's company is called.
+/// The name of the demo's company.
 const NAME: &str = "Demo Ltd";
 
-/// The visitor of the shop who has an account there: its own id of her, her name and her e-mail.
+/// The shop's visitor with an account there: her id in the shop, name and e-mail.
 const MARIA: (&str, &str, &str) = ("customer-1", "Maria Lima", "maria@example.com");
 
-/// What closes its conversations.
+/// The wrap-up type of its closed conversations.
 const SOLVED: &str = "Solved";
 
-/// How long the seed waits for the running service to see the new company.
+/// How long the seed waits until the running service knows the new company.
 const SEEN_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
-    // Whoever tries webhooks has their receiver on this machine.
+    // People who try out webhooks run their receiver on this machine.
     let here = [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 8)), IpNet::V6(Ipv6Addr::LOCALHOST.into())];
     args.webhook_allow_network.extend(here);
     let service = serve::start(&args).await?;
@@ -57,7 +57,7 @@ pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
     serve::until_stopped(service, signals).await
 }
 
-/// Makes the page with both sides of a conversation, and lets it embed the webchat.
+/// Enables the page with both sides of a conversation, and allows it to embed the webchat.
 async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
     let app = &service.app;
     let organization = app.engine.directory().company(demo.company).ok_or("the demo company is gone")?;
@@ -98,23 +98,23 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As a browser on this machine names the page.
+/// The page's origins, as browsers on this machine send them.
 fn own_origins(address: SocketAddr) -> Vec<String> {
     let port = address.port();
     let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
     if !address.ip().is_unspecified() && !address.ip().is_loopback() {
         hosts.push(SocketAddr::new(address.ip(), 0).to_string().trim_end_matches(":0").to_owned());
     }
-    // The scheme's own port is left out of an origin.
+    // An origin omits the scheme's default port.
     let port = if port == 80 { String::new() } else { format!(":{port}") };
     hosts.into_iter().map(|host| format!("http://{host}{port}")).collect()
 }
 
-/// What the demo made.
+/// The demo's records.
 pub struct Demo {
     /// The company.
     pub company: CompanyId,
-    /// A token that may do everything.
+    /// A token with all permissions.
     pub key: String,
     /// Its webchat.
     pub webchat: ChannelId,
@@ -122,8 +122,8 @@ pub struct Demo {
     pub wrapup_type: WrapupTypeId,
 }
 
-/// Makes a company with users, queues, wrap-up types, channels and some conversations, or finds the one an earlier
-/// demo made.
+/// Creates a company with users, queues, wrap-up types, channels and some conversations, or finds the one of an earlier
+/// demo.
 ///
 /// # Errors
 /// When the database cannot be written.
@@ -177,7 +177,7 @@ async fn wrapup_type(
     Ok(made)
 }
 
-/// The company of an earlier demo, with its conversations as they were left, and a new token.
+/// The company of an earlier demo, with its conversations unchanged, and a new token.
 async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
     let key = new_token(&app.engine.store().housekeeping, company).await?;
     wait_until_seen(app, &key).await?;
@@ -196,7 +196,7 @@ async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
     })
 }
 
-/// The shop can say who its visitors are.
+/// Ensures that the webchat has an identity secret, so that the shop can sign visitors' identities.
 async fn sign_visitors(app: &Data<App>, webchat: ChannelId) -> Result<(), Failure> {
     let change = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
         if settings.identity_secrets.is_empty() {
@@ -228,7 +228,7 @@ async fn channel(
     Ok(channels::insert(db, &Keyring::default(), company, new).await?.id)
 }
 
-/// The directory hears of the company as of any other change made outside.
+/// Waits until the directory has the company; it is notified as of any other change made outside.
 async fn wait_until_seen(app: &Data<App>, key: &str) -> Result<(), Failure> {
     let hash = key::hash(key);
     let seen = async {
@@ -240,7 +240,7 @@ async fn wait_until_seen(app: &Data<App>, key: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Three conversations: one that waits, one in progress, one that is solved. With whom they are.
+/// Creates three conversations (one waiting, one in progress, one solved) and returns their contacts.
 async fn converse(
     app: &Data<App>,
     company: CompanyId,
@@ -312,7 +312,7 @@ async fn begin_session(
     Ok(id)
 }
 
-/// Lines that work as pasted, one after the other.
+/// Command lines that work when pasted one after the other.
 fn guide(base: &str, demo: &Demo, people: &People) -> String {
     let Demo { company, key, webchat, wrapup_type } = demo;
     let api = format!("{base}/api/v1");

@@ -1,5 +1,5 @@
-//! Who signs in to the demo's panel: an administrator of the installation and an agent, with passwords that are drawn at
-//! each start.
+//! The people who sign in to the demo's panel: an administrator of the installation and an agent, with passwords
+//! generated at each start.
 
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::people::{self, PersonId};
@@ -12,7 +12,7 @@ use crate::cli::Failure;
 /// The administrator's e-mail.
 const ADMIN: &str = "admin@demo.example";
 
-/// The agent's, of those the seed makes.
+/// The agent's e-mail, one of those that the seed creates.
 pub(super) const AGENT: &str = "ana@demo.example";
 
 /// E-mails and passwords.
@@ -21,7 +21,7 @@ pub(super) struct People {
     pub(super) agent: (&'static str, String),
 }
 
-/// Makes them ready.
+/// Creates or resets them.
 pub(super) async fn ready(app: &App, company: CompanyId) -> Result<People, Failure> {
     let db = &app.engine.store().housekeeping;
     let (password, hash) = drawn()?;

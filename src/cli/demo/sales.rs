@@ -1,4 +1,4 @@
-//! What the demo's company sells: products, and a board with cards in its stages.
+//! The sales data of the demo's company: products, and a board with cards in its stages.
 
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards::{self, NewStage};
@@ -16,11 +16,11 @@ use crate::cli::Failure;
 /// The stages of the board; won cards go to the last one.
 const STAGES: [&str; 4] = ["New", "Offer sent", "Negotiation", "Done"];
 
-/// What is sold: name, number and price.
+/// The products: name, number and price.
 const PRODUCTS: [(&str, &str, &str); 3] =
     [("Panel 400 W", "SP-400", "129.9"), ("Inverter 5 kW", "IN-5", "899"), ("Installation, an hour", "HOUR", "64.5")];
 
-/// A card: its name, its stage, how it ended, and how many it sells of which product.
+/// A card: its name, its stage, its outcome, and the quantities by product.
 type NewCard = (&'static str, usize, Option<Outcome>, &'static [(usize, i64)]);
 
 const CARDS: [NewCard; 6] = [
@@ -32,8 +32,8 @@ const CARDS: [NewCard; 6] = [
     ("Farm shop", 3, Some(Outcome::Won), &[(0, 32), (1, 3), (2, 40)]),
 ];
 
-/// Makes all of it, or nothing. The board is for the people of `queue`, and its cards are `agent`'s, about these contacts
-/// in turn.
+/// Creates everything atomically. The board is visible to the members of `queue`; its cards are assigned to `agent`,
+/// and refer to these contacts in turn.
 pub async fn seed(
     pool: &PgPool,
     company: CompanyId,

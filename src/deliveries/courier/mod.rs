@@ -1,5 +1,5 @@
-//! The courier of one webhook: reads the log, has its events delivered, and writes what became of them. One statement at a
-//! time, while many attempts are under way. It has no clock but for what is due: a webhook that nothing happens for costs
+//! The courier of one webhook: it reads the log, starts the deliveries of its events, and writes their outcomes. It
+//! runs one statement at a time, beside many attempts. Its only timers are for what is due, so an idle webhook costs
 //! nothing.
 
 mod work;
@@ -28,22 +28,22 @@ use super::places::Place;
 use crate::metrics::AttemptEnd;
 use crate::webhooks::Tried;
 
-/// How long outcomes gather before they are written: each of them costs a small part of a transaction then.
+/// How long outcomes are collected before they are written, so that each costs only a part of a transaction.
 const WRITE_EVERY: Duration = Duration::from_millis(100);
 
-/// Outcomes that are written at once, however soon.
+/// Outcomes that are written at once, without further delay.
 const WRITTEN_AT_ONCE: usize = 64;
 
-/// How often it is noted that a webhook passes by events it does not want.
+/// How often the position is written while the webhook only skips events that it does not want.
 const NOTE_EVERY: Duration = Duration::from_secs(1);
 
-/// Room there has to be before more events are read: what a reading costs is shared by many.
+/// Minimum room for reading more events, so that the cost of a read is shared by many.
 const READ_MIN: usize = 64;
 
-/// Deliveries that are taken from the table at once.
+/// Deliveries that are read from the table at once.
 const DUE_AT_ONCE: usize = 64;
 
-/// Pause after the database could not answer.
+/// Pause after a failed statement.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Tried)>>;
@@ -55,16 +55,16 @@ pub(super) struct Courier {
     endpoint: Arc<Endpoint>,
     line: Line,
     after: After,
-    /// Whether the log may have more.
+    /// Whether the log may contain further events.
     is_behind: bool,
-    /// When something in the table is due.
+    /// When the next delivery in the table is due.
     due_at: Option<DateTime<Utc>>,
-    /// Since when the oldest delivery in the table waits.
+    /// The age of the oldest delivery in the table.
     oldest_in_table: Option<DateTime<Utc>>,
-    /// When something in memory is to be noted in the table.
+    /// When something in memory must be noted in the table.
     note_at: Option<DateTime<Utc>>,
     written_at: Instant,
-    /// Until when nothing is asked of the database.
+    /// No statements before this time.
     paused_until: Option<Instant>,
 }
 
@@ -90,7 +90,7 @@ impl Courier {
         self.endpoint.company
     }
 
-    /// Delivers until the webhook is gone, switched off, or to begin somewhere else; or until the service stops.
+    /// Delivers until the webhook is deleted, disabled or repositioned, or until the service stops.
     pub(super) async fn run(mut self) {
         let Some(mut listening) = self.shared.app.engine.listen(self.company()) else { return };
         let shared = self.shared.clone();
@@ -100,7 +100,7 @@ impl Courier {
         let ends = loop {
             let freed = shared.places.freed();
             tokio::pin!(freed);
-            // Before a place is asked for: what is freed in between is heard of.
+            // Enabled before a place is requested, so that a release in between is not missed.
             freed.as_mut().enable();
             let is_refused = self.begin_attempts(&mut attempts);
             let now = clock::now();
@@ -156,9 +156,9 @@ impl Courier {
         self.end(ends).await;
     }
 
-    /// Begins what can be tried now. Whether a place was refused.
+    /// Starts all attempts that are possible now. Returns whether a place was refused.
     fn begin_attempts(&mut self, attempts: &mut Attempts) -> bool {
-        // Whoever takes over tries it as well.
+        // Without the lease another process may have taken over, and would try the same.
         while self.may_act() && self.line.has_next() {
             let Some(place) = self.shared.places.take(self.company()) else { return true };
             match self.line.next() {
@@ -175,7 +175,7 @@ impl Courier {
         self.shared.app.engine.store().may_act()
     }
 
-    /// Takes how an attempt went; why the webhook is to be switched off, if it is.
+    /// Records the outcome of an attempt; returns why the webhook must be disabled, if so.
     fn tried(&mut self, event: i64, tried: &Tried) -> Option<Why> {
         let (status, consequence) =
             self.line.ended(event, tried.verdict(), tried.attempt(), &self.shared.app.webhooks.plan, clock::now());
@@ -190,7 +190,7 @@ impl Courier {
         }
     }
 
-    /// What is asked of the database next, if anything.
+    /// The next statement, if there is one.
     fn begin_work(&mut self, now: DateTime<Utc>) -> Option<JoinHandle<Work>> {
         if self.paused_until.is_some_and(|until| Instant::now() < until) {
             return None;
@@ -233,7 +233,7 @@ impl Courier {
         self.line.is_unwritten() && (self.line.unwritten() >= WRITTEN_AT_ONCE || since >= self.write_after())
     }
 
-    /// How long what is to be written may gather.
+    /// How long outcomes may be collected before they are written.
     fn write_after(&self) -> Duration {
         if self.line.is_asked() {
             Duration::ZERO
@@ -244,7 +244,7 @@ impl Courier {
         }
     }
 
-    /// When something is to be done by the clock. While the database is asked it is its answer that is waited for.
+    /// When the next timer fires. While a statement is running, its result is awaited instead.
     fn wake_in(&self, now: DateTime<Utc>, is_working: bool) -> Option<Duration> {
         let at = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
         let mut next: Vec<Duration> = Vec::with_capacity(4);
@@ -264,11 +264,11 @@ impl Courier {
                 }
             }
         }
-        // A clock that is set back must not make it turn in circles.
+        // A clock that is set back must not cause a busy loop.
         next.into_iter().min().map(|pause| pause.max(Duration::from_millis(1)))
     }
 
-    /// Takes what the database has answered. False: this courier's work is over.
+    /// Processes the result of a statement. `false`: this courier's work is over.
     fn did(&mut self, work: Work) -> bool {
         match work {
             Work::Written(Ok(Recorded { stands, waiting })) => {
@@ -288,7 +288,7 @@ impl Courier {
                 self.pause(&reason);
             }
             Work::Due(Ok(due)) => {
-                // Whoever was left out for want of room is due as soon as there is some.
+                // Deliveries beyond the limit are due as soon as there is room.
                 self.due_at = (due.len() >= DUE_AT_ONCE).then(clock::now);
                 let now = clock::now();
                 for (due, letter) in due {
@@ -297,7 +297,7 @@ impl Courier {
                         None => self.line.give_up(due, "the event is no longer kept", now),
                     }
                 }
-                // What is due after these is asked for with the next writing.
+                // The next write also asks what is due after these.
                 self.line.look_again();
             }
             Work::Due(Err(reason)) => self.pause(&reason),
@@ -326,7 +326,7 @@ impl Courier {
         self.shared.app.figures.webhooks.waits(self.company(), self.endpoint.id.0, oldest);
     }
 
-    /// Writes what is known, and switches the webhook off where it is to be. What cannot be written is sent again.
+    /// Writes all known outcomes, and disables the webhook if required. Whatever cannot be written is sent again.
     async fn end(mut self, why: Option<Why>) {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
         shared.app.figures.webhooks.waits(endpoint.company, endpoint.id.0, None);

@@ -1,4 +1,4 @@
-//! What a courier does with the tables: it writes outcomes, takes what is due, and switches its webhook off.
+//! The statements of a courier: writing outcomes, reading due deliveries, and disabling its webhook.
 
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
@@ -10,7 +10,7 @@ use crate::deliveries::Shared;
 use crate::deliveries::line::{Letter, Why, Writing};
 use crate::deliveries::log::{self, Page, Unread};
 
-/// What a courier does with the tables.
+/// The result of a courier's statement.
 pub(super) enum Work {
     Written(Result<Recorded, Unwritten>),
     Due(Result<Vec<(Due, Option<Letter>)>, Unread>),
@@ -18,9 +18,9 @@ pub(super) enum Work {
 }
 
 pub(super) struct Recorded {
-    /// Whether the webhook is there, and goes on from where it was.
+    /// Whether the webhook exists, and its position was not changed.
     pub(super) stands: bool,
-    /// What waits in the table; none: nobody has looked.
+    /// What waits in the table; `None`: this was not queried.
     pub(super) waiting: Option<Waiting>,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct Unwritten {
     pub(super) reason: String,
 }
 
-/// What memory knows of a webhook's events.
+/// What is in memory of a webhook's events.
 pub(super) struct Known {
-    /// Up to where they were read.
+    /// The position up to which the log was read.
     pub(super) read_to: i64,
-    /// Those it holds.
+    /// The ids of the events in memory.
     pub(super) held: Vec<i64>,
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn write(
     if !writing.frees {
         return Ok(Recorded { stands, waiting: None });
     }
-    // That it cannot be looked is found out with the next statement.
+    // If this query fails, the next statement reports the failure.
     let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &held)).await;
     let waiting = waiting.unwrap_or_else(|_| Waiting { next_at: Some(clock::now()), oldest: Some(clock::now()) });
     Ok(Recorded { stands, waiting: Some(waiting) })
@@ -86,7 +86,7 @@ pub(super) async fn due(
     log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
 }
 
-/// Switches a webhook off, for as long as it takes: else it would be tried again with the next start only.
+/// Disables a webhook, and retries until this succeeds: otherwise it would be tried again after the next start.
 pub(super) async fn switch_off(shared: &Shared, endpoint: &Endpoint, why: Why) {
     let reason = match why {
         Why::Gone => "the endpoint answered 410 Gone".to_owned(),

@@ -1,9 +1,9 @@
-//! The deliveries of one webhook that are in memory, and what has to be written of those that were tried. Plain data: it
-//! neither sends nor reads a clock.
+//! The deliveries of one webhook that are in memory, and the outcomes that must be written. Plain data: it does no I/O
+//! and reads no clock.
 //!
-//! Events come out of the log in their order and go into lanes, one for each record they are of: of a lane one is tried at a
-//! time. One that fails goes to the table with all that follow it in its lane, and comes back when its time has come. So
-//! memory holds what was never tried, and what is being tried.
+//! Events come from the log in order and go into lanes, one per record; in each lane, one delivery is attempted at a
+//! time. A failed delivery goes to the table together with all that follow it in its lane, and returns when it is due.
+//! So memory contains only deliveries that were never attempted, and those being attempted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,28 +13,29 @@ use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryStatus,
 
 use crate::webhooks::{Plan, Verdict};
 
-/// Attempts of one endpoint under way at once: at the start, and at most. One that answers in 20 ms takes 1,600 a second.
+/// Concurrent attempts for one endpoint: initially, and at most. One that responds in 20 ms handles 1,600 a second.
 const UNDER_WAY_FIRST: usize = 16;
 const UNDER_WAY_MAX: usize = 32;
 
-/// Events of one endpoint in memory, and their bytes before no more are read: what a hundred milliseconds need.
+/// Events of one endpoint in memory, and their total size, above which no more are read: enough for a hundred
+/// milliseconds.
 const HELD_MAX: usize = 256;
 const HELD_BYTES_MAX: usize = 1 << 20;
 
-/// Outcomes that are not written yet at which nothing more is tried: the database is away, and whatever is not written is
-/// sent again after a kill.
+/// Number of unwritten outcomes above which nothing more is attempted: the database is unavailable, and unwritten
+/// deliveries are repeated if the process is killed.
 const UNWRITTEN_MAX: usize = 256;
 
-/// How long an event is only in memory. Then it is noted in the table, so that one that hangs does not keep those behind
-/// it from being noted as done.
+/// How long an event may be in memory only. Then it is noted in the table, so that a hanging delivery does not prevent
+/// the position from advancing.
 const NOTED_AFTER: TimeDelta = TimeDelta::seconds(1);
 
-/// An event as it is delivered.
+/// An event, serialized for delivery.
 #[derive(Clone, Debug)]
 pub(super) struct Letter {
     pub(super) event: i64,
     pub(super) kind: String,
-    /// The record it is of.
+    /// The record that the event is about.
     pub(super) lane: String,
     pub(super) created_at: DateTime<Utc>,
     pub(super) json: Bytes,
@@ -43,24 +44,24 @@ pub(super) struct Letter {
 #[derive(Debug)]
 struct Held {
     letter: Letter,
-    /// Attempts that failed before.
+    /// Number of failed attempts.
     tries: i32,
-    /// Whether the table has it.
+    /// Whether it is in the table.
     is_known: bool,
-    /// When it came into memory.
+    /// When it was added to memory.
     since: DateTime<Utc>,
 }
 
-/// How a webhook's attempt is to be taken.
+/// What an attempt means for its webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consequence {
-    /// Nothing but what is written.
+    /// Nothing beyond the outcome itself.
     None,
-    /// The endpoint is gone, or has failed for too long.
+    /// The endpoint no longer exists, or has failed for too long.
     SwitchOff(Why),
 }
 
-/// Why an endpoint is switched off.
+/// Why an endpoint is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Gone,
@@ -72,36 +73,36 @@ pub(super) enum Why {
 pub(super) struct Line {
     held: BTreeMap<i64, Held>,
     held_bytes: usize,
-    /// The held events of each record.
+    /// The events in memory, by record.
     lanes: HashMap<String, BTreeSet<i64>>,
-    /// The first of each lane that is not being tried.
+    /// The first event of each lane in which no attempt is running.
     ready: BTreeSet<i64>,
     under_way: HashSet<i64>,
     under_way_max: usize,
     unwritten: Vec<Outcome>,
-    /// Up to where the log was read.
+    /// The position up to which the log was read.
     read_to: i64,
-    /// Up to where that is written.
+    /// The position that was written last.
     written_to: i64,
     failing_since: Option<DateTime<Utc>>,
     written_failing_since: Option<DateTime<Utc>>,
-    /// Whether the table may have deliveries that wait.
+    /// Whether the table may contain waiting deliveries.
     may_wait: bool,
-    /// Whether it is to be seen that nobody has had it begin somewhere else.
+    /// Whether the table must be checked for a changed position.
     is_asked: bool,
 }
 
-/// What is written with one statement.
+/// The content of one write.
 #[derive(Debug)]
 pub(super) struct Writing {
     pub(super) standing: Standing,
     pub(super) outcomes: Vec<Outcome>,
-    /// Whether others may wait in the table for these.
+    /// Whether other deliveries may have been waiting in the table for these.
     pub(super) frees: bool,
 }
 
 impl Line {
-    /// Goes on from what is written.
+    /// Continues from the written position.
     pub(super) fn new(told_to: i64, failing_since: Option<DateTime<Utc>>) -> Self {
         Self {
             held: BTreeMap::new(),
@@ -120,7 +121,7 @@ impl Line {
         }
     }
 
-    /// How many more events there is room for.
+    /// How many more events may be read.
     pub(super) fn room(&self) -> usize {
         if self.held_bytes >= HELD_BYTES_MAX || self.unwritten.len() >= UNWRITTEN_MAX {
             return 0;
@@ -128,24 +129,24 @@ impl Line {
         HELD_MAX.saturating_sub(self.held.len())
     }
 
-    /// Up to where the log was read: what the table has beyond is read anew.
+    /// The position up to which the log was read; later events in the table are read again.
     pub(super) fn read_to(&self) -> i64 {
         self.read_to
     }
 
-    /// The events in memory, and those of which something is to be written: what the table has of them is not due.
+    /// The events in memory, and those with unwritten outcomes: their rows in the table are not due.
     pub(super) fn held(&self) -> Vec<i64> {
         let unwritten = self.unwritten.iter().map(|outcome| outcome.event_id);
         self.held.keys().copied().chain(unwritten).collect()
     }
 
-    /// Since when the oldest of them waits.
+    /// The creation time of the oldest event in memory.
     pub(super) fn oldest(&self) -> Option<DateTime<Utc>> {
         self.held.first_key_value().map(|(_, held)| held.letter.created_at)
     }
 
-    /// Takes the next events of the log, which was read up to `read_to`. Those of a lane that is `busy` in the table wait
-    /// there.
+    /// Adds the next events of the log, which was read up to `read_to`. Events of lanes that are `busy` in the table
+    /// wait there.
     pub(super) fn take(&mut self, letters: Vec<Letter>, read_to: i64, busy: &HashSet<String>, now: DateTime<Utc>) {
         for letter in letters {
             let waits = self
@@ -162,20 +163,20 @@ impl Line {
         self.read_to = self.read_to.max(read_to);
     }
 
-    /// Whether an event of a lane is in memory that the table does not have: then those behind it are in memory as well.
+    /// Whether a lane has an event in memory that is not in the table: then the events after it are in memory too.
     fn has_unknown(&self, lane: &str) -> bool {
         let held = self.lanes.get(lane).into_iter().flatten();
         held.into_iter().any(|event| self.held.get(event).is_some_and(|held| !held.is_known))
     }
 
-    /// Takes one that is due again.
+    /// Adds a delivery that is due again.
     pub(super) fn take_due(&mut self, due: &Due, letter: Letter, now: DateTime<Utc>) {
         if !self.held.contains_key(&due.event_id) {
             self.hold(Held { letter, tries: due.tries, is_known: true, since: now });
         }
     }
 
-    /// One that is due is no longer in the log.
+    /// The event of a due delivery is no longer in the log.
     pub(super) fn give_up(&mut self, due: Due, reason: &str, now: DateTime<Utc>) {
         let attempt = Attempt {
             at: now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
@@ -200,7 +201,7 @@ impl Line {
         let event = held.letter.event;
         let lane = self.lanes.entry(held.letter.lane.clone()).or_default();
         lane.insert(event);
-        // Of a lane one is tried at a time. One that comes back goes before those that wait.
+        // One attempt at a time per lane. A delivery that returns comes before those that wait.
         let is_idle = lane.iter().all(|other| !self.under_way.contains(other));
         if is_idle && lane.first() == Some(&event) {
             if let Some(next) = lane.iter().nth(1) {
@@ -225,12 +226,12 @@ impl Line {
         Some(held)
     }
 
-    /// Whether something could be tried now.
+    /// Whether an attempt could be started now.
     pub(super) fn has_next(&self) -> bool {
         !self.ready.is_empty() && self.under_way.len() < self.under_way_max && self.unwritten.len() < UNWRITTEN_MAX
     }
 
-    /// The next to be tried, the oldest first.
+    /// The next delivery to attempt, the oldest first.
     pub(super) fn next(&mut self) -> Option<Letter> {
         if !self.has_next() {
             return None;
@@ -241,7 +242,8 @@ impl Line {
         Some(letter)
     }
 
-    /// An attempt has ended: what follows for the webhook, and when the delivery is tried again, if it is.
+    /// Records the outcome of an attempt: returns the consequence for the webhook, and when the delivery is retried, if
+    /// it is.
     pub(super) fn ended(
         &mut self,
         event: i64,
@@ -261,7 +263,7 @@ impl Line {
             self.go_on(&letter.lane);
             return (DeliveryStatus::Delivered, Consequence::None);
         }
-        // Whoever does not answer is asked by fewer: down to one at a time.
+        // An endpoint that fails gets fewer concurrent attempts, down to one.
         self.under_way_max = (self.under_way_max / 2).max(1);
         let since = *self.failing_since.get_or_insert(now);
         let consequence = match verdict {
@@ -279,14 +281,14 @@ impl Line {
         (status, consequence)
     }
 
-    /// The next of a lane is tried.
+    /// Makes the first delivery of a lane ready.
     fn go_on(&mut self, lane: &str) {
         if let Some(first) = self.lanes.get(lane).and_then(BTreeSet::first) {
             self.ready.insert(*first);
         }
     }
 
-    /// All of a lane wait in the table.
+    /// Moves all deliveries of a lane to the table.
     fn leave(&mut self, lane: &str) {
         let events: Vec<i64> = self.lanes.get(lane).into_iter().flatten().copied().collect();
         for event in events {
@@ -296,50 +298,50 @@ impl Line {
         }
     }
 
-    /// Whether there is anything to write: outcomes, or that the webhook has come further.
+    /// Whether something must be written: outcomes, or a new position.
     pub(super) fn is_unwritten(&self) -> bool {
         let has_moved = self.told_to() > self.written_to || self.failing_since != self.written_failing_since;
         !self.unwritten.is_empty() || has_moved || self.is_asked
     }
 
-    /// Somebody has written to the tables: what waits there may be due, or it is to begin somewhere else.
+    /// The tables were changed: waiting deliveries may be due, or the position may have changed.
     pub(super) fn ask(&mut self) {
         self.is_asked = true;
         self.may_wait = true;
     }
 
-    /// Whether somebody has.
+    /// Whether the tables must be checked.
     pub(super) fn is_asked(&self) -> bool {
         self.is_asked
     }
 
-    /// What waits in the table is to be looked at again.
+    /// Requests another look at the waiting deliveries.
     pub(super) fn look_again(&mut self) {
         self.is_asked = true;
     }
 
-    /// Whether the table may have deliveries that wait.
+    /// Whether the table may contain waiting deliveries.
     pub(super) fn may_wait(&self) -> bool {
         self.may_wait
     }
 
-    /// The table has none that wait, of all that was read, as of what was last written.
+    /// After the last write, the table contained no waiting deliveries of the events read so far.
     pub(super) fn none_waits(&mut self) {
         self.may_wait = self.unwritten.iter().any(|outcome| outcome.status == DeliveryStatus::Pending);
     }
 
-    /// How many outcomes are to be written.
+    /// The number of unwritten outcomes.
     pub(super) fn unwritten(&self) -> usize {
         self.unwritten.len()
     }
 
-    /// Up to where every event is in the table or done, once `unwritten` is written.
+    /// The position up to which every event is in the table or done, once `unwritten` is written.
     fn told_to(&self) -> i64 {
         let first_unknown = self.held.values().find(|held| !held.is_known);
         first_unknown.map_or(self.read_to, |held| held.letter.event - 1)
     }
 
-    /// Notes those in the table that have been in memory only for a while. When that is due, of those that have not.
+    /// Notes events that have been in memory for too long. Returns when the next one must be noted.
     pub(super) fn note(&mut self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let mut next: Option<DateTime<Utc>> = None;
         for (event, held) in &mut self.held {
@@ -351,7 +353,7 @@ impl Line {
                 next = Some(next.map_or(due, |next| next.min(due)));
                 continue;
             }
-            // After a kill the first of a lane is tried at once, and the others wait for it.
+            // After a kill, the first event of a lane is attempted at once, and the others wait for it.
             let is_first = self.lanes.get(&held.letter.lane).and_then(BTreeSet::first) == Some(event);
             let at = is_first.then_some(now);
             self.unwritten.push(outcome_of(&held.letter, DeliveryStatus::Pending, held.tries, None, at));
@@ -360,11 +362,12 @@ impl Line {
         next
     }
 
-    /// What is to be written now. It counts as written unless it is brought back ([`Line::not_written`]).
+    /// Takes the content of the next write. It counts as written unless it is returned ([`Line::not_written`]).
     pub(super) fn writing(&mut self) -> Writing {
         let standing = Standing { from: self.written_to, told_to: self.told_to(), failing_since: self.failing_since };
         let mut outcomes: Vec<Outcome> = Vec::new();
-        // An event may be there twice: noted, and done. One statement writes a row once, and the last word counts.
+        // An event may occur twice: noted, and done. A statement can write each row only once, and the last outcome
+        // counts.
         let mut places: HashMap<i64, usize> = HashMap::new();
         for outcome in self.unwritten.drain(..) {
             match places.get(&outcome.event_id) {
@@ -382,7 +385,7 @@ impl Line {
         Writing { standing, outcomes, frees: self.may_wait }
     }
 
-    /// It could not be written, and is to be written again with what has come since.
+    /// The write failed: its content is added to what has accumulated since.
     pub(super) fn not_written(&mut self, writing: Writing) {
         let Writing { standing, mut outcomes, frees: _ } = writing;
         self.written_to = standing.from;

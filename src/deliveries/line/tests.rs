@@ -54,7 +54,7 @@ fn what_fails_waits_in_the_table_with_all_that_follows_it() {
     let ended = line.ended(1, Verdict::Refused, attempt(), &Plan::default(), START);
     assert_eq!(ended, (DeliveryStatus::Pending, Consequence::None));
     taken(&mut line, 3);
-    // What comes now follows the others, also while nothing is written yet.
+    // New events wait behind the others, even while nothing is written yet.
     line.take(vec![letter(4, "a")], 4, &HashSet::new(), START);
     assert!(next(&mut line).is_empty());
     let writing = line.writing();
@@ -121,14 +121,14 @@ fn memory_is_bounded_by_events_and_by_bytes() {
     assert_eq!(line.room(), HELD_MAX);
 }
 
-/// The table, as `deliveries.rs` of the tables writes and reads it.
+/// The table, with the semantics of the real one (`deliveries.rs` of the tables).
 #[derive(Default)]
 struct Table {
     told_to: i64,
     rows: BTreeMap<i64, Row>,
 }
 
-/// Lane, status, tries, when it is due.
+/// Lane, status, attempts, due time.
 type Row = (String, DeliveryStatus, i32, Option<DateTime<Utc>>);
 
 impl Table {
@@ -175,10 +175,11 @@ impl Table {
     }
 }
 
-/// Random events, failures, pauses of the database and kills: in the end all have arrived, those of one record in order.
+/// Random events, failures, database outages and kills: in the end all events have arrived, those of one record in
+/// order.
 #[test]
 fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
-    // Longer than any of these runs: nothing fails for good.
+    // Longer than any of these runs: nothing fails permanently.
     let plan = Plan { pauses: vec![std::time::Duration::from_secs(5); 1_000], failing_max: TimeDelta::days(1_000) };
     for seed in 0..1_000 {
         let mut random = StdRng::seed_from_u64(seed);
@@ -201,7 +202,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                         line.take(page, to, &busy, now);
                     }
                 }
-                // Nobody looks where nothing can be.
+                // Only queried if there may be something.
                 20..=29 if line.may_wait() => {
                     for due in table.due(now, line.read_to(), &line.held()) {
                         let letter = log[usize::try_from(due.event_id - 1).expect("an index")].clone();
@@ -233,7 +234,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                 }
                 85..=89 => drop(line.note(now)),
                 90 if !is_calm => {
-                    // Killed: what was under way may have arrived.
+                    // Killed: running attempts may have arrived.
                     arrived.extend(under_way.drain(..).filter(|_| random.random_bool(0.5)));
                     line = Line::new(table.told_to, None);
                 }
@@ -248,7 +249,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
         }
         for lane in log.iter().map(|letter| &letter.lane).collect::<HashSet<_>>() {
             let sent: Vec<i64> = log.iter().filter(|letter| letter.lane == *lane).map(|letter| letter.event).collect();
-            // The first time each arrived.
+            // The first arrival of each.
             let mut firsts: Vec<i64> = Vec::new();
             for event in arrived.iter().filter(|event| sent.contains(event)) {
                 if !firsts.contains(event) {

@@ -1,22 +1,22 @@
-//! Who is next: files wait in a line of their company's, and companies take turns. What waits for its next try holds
-//! nothing but its place in memory, and gives that up first when there is no more room: the table has it still.
+//! The order of downloads: each company has a queue, and companies take turns. A file that waits for a retry occupies
+//! only memory. When memory is short, waiting files are dropped first, because the table still has them.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
-/// How many files are fetched at once, and held in memory.
+/// Limits of concurrent downloads, and of files in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
-    /// Fetched at once.
+    /// Concurrent downloads.
     pub at_once: usize,
-    /// Of one company. It gets a second place only while a quarter of all places is free, so that others find one.
+    /// Per company. A company gets a second download only while a quarter of all is free, so that others find one.
     pub of_company_at_once: usize,
-    /// Of one channel: a provider that hangs holds up its own channel's.
+    /// Per channel: a provider that hangs delays only its own channel.
     pub of_channel_at_once: usize,
-    /// Held in memory, some 500 bytes each, to be fetched now or later. Others wait in the table.
+    /// Files in memory, some 500 bytes each, to be downloaded now or later. Further ones wait in the table.
     pub held: usize,
-    /// Of one company.
+    /// Per company.
     pub of_company_held: usize,
 }
 
@@ -26,18 +26,18 @@ impl Default for Shares {
     }
 }
 
-/// A file to be fetched.
+/// A file to download.
 pub(super) trait Wait {
     fn company(&self) -> CompanyId;
     fn channel(&self) -> ChannelId;
     fn message(&self) -> MessageId;
 }
 
-/// The lines of all companies.
+/// The queues of all companies.
 pub(super) struct Lines<W> {
     shares: Shares,
     companies: HashMap<CompanyId, Company<W>>,
-    /// Companies that have something to be fetched now, in turn.
+    /// Companies with files to download now, in turn.
     turns: VecDeque<CompanyId>,
     channels: HashMap<(CompanyId, ChannelId), usize>,
     running: usize,
@@ -45,12 +45,12 @@ pub(super) struct Lines<W> {
 }
 
 struct Company<W> {
-    /// To be fetched now.
+    /// To be downloaded now.
     ready: BTreeMap<MessageId, W>,
-    /// To be tried again later.
+    /// To be retried later.
     paused: BTreeMap<MessageId, W>,
     running: HashSet<MessageId>,
-    /// Fetched, and on their way into their messages.
+    /// Downloaded, but not yet stored in their messages.
     leaving: HashSet<MessageId>,
 }
 
@@ -72,7 +72,7 @@ impl<W> Company<W> {
             || self.leaving.contains(&message)
     }
 
-    /// Forgets the oldest that is not being fetched; of those that were tried before first.
+    /// Drops the oldest file that is not being downloaded; files that have failed before go first.
     fn forget_one(&mut self) -> bool {
         self.paused.pop_first().or_else(|| self.ready.pop_first()).is_some()
     }
@@ -90,7 +90,7 @@ impl<W: Wait> Lines<W> {
         }
     }
 
-    /// Adds a new file. When there is no room, the oldest file of the company with the most gives way.
+    /// Adds a new file. When memory is full, the company with the most files loses its oldest one.
     pub(super) fn add_news(&mut self, wait: W) {
         let (id, message) = (wait.company(), wait.message());
         let company = self.companies.entry(id).or_default();
@@ -106,7 +106,7 @@ impl<W: Wait> Lines<W> {
         };
         if let Some(crowded) = crowded {
             if !self.companies.get_mut(&crowded).is_some_and(Company::forget_one) {
-                // All that is held is being fetched: the table has the news.
+                // All files in memory are being downloaded: the new one waits in the table.
                 self.tidy(id);
                 return;
             }
@@ -116,7 +116,7 @@ impl<W: Wait> Lines<W> {
         self.insert(wait);
     }
 
-    /// What was found in the table takes room that is free; false when there is none.
+    /// Adds a file that was found in the table, if there is room; `false` when there is none.
     pub(super) fn add_found(&mut self, wait: W) -> bool {
         let company = self.companies.get(&wait.company());
         if company.is_some_and(|company| company.knows(wait.message())) {
@@ -140,8 +140,8 @@ impl<W: Wait> Lines<W> {
         self.held += 1;
     }
 
-    /// The next to be fetched now, if there is a place for one: the newest of the company whose turn it is. What has
-    /// just been said is what somebody waits for.
+    /// The next file to download, if a slot is free: the newest of the company whose turn it is, because somebody is
+    /// probably waiting for it.
     pub(super) fn next(&mut self) -> Option<W> {
         if self.running >= self.shares.at_once {
             return None;
@@ -151,7 +151,7 @@ impl<W: Wait> Lines<W> {
             let id = self.turns.pop_front()?;
             let Some(company) = self.companies.get_mut(&id) else { continue };
             if company.ready.is_empty() {
-                // It comes back with its next file.
+                // The company returns to the turns with its next file.
                 continue;
             }
             let running = company.running.len();
@@ -177,7 +177,7 @@ impl<W: Wait> Lines<W> {
         None
     }
 
-    /// It is not there yet: its place is another's until [`Lines::wake`].
+    /// The file is not available yet: frees its slot until [`Lines::wake`].
     pub(super) fn pause(&mut self, wait: W) {
         let (id, message) = (wait.company(), wait.message());
         if self.leave_place(&wait)
@@ -187,7 +187,7 @@ impl<W: Wait> Lines<W> {
         }
     }
 
-    /// Its pause is over, unless it was forgotten meanwhile.
+    /// The pause of a file is over, unless the file was dropped meanwhile.
     pub(super) fn wake(&mut self, id: CompanyId, message: MessageId) {
         let Some(wait) = self.companies.get_mut(&id).and_then(|company| company.paused.remove(&message)) else {
             return;
@@ -196,7 +196,7 @@ impl<W: Wait> Lines<W> {
         self.insert(wait);
     }
 
-    /// It is fetched, and not yet done with: its place is another's.
+    /// The file is downloaded but not completed: frees its slot.
     pub(super) fn leave(&mut self, wait: &W) {
         let message = wait.message();
         if self.leave_place(wait)
@@ -206,7 +206,7 @@ impl<W: Wait> Lines<W> {
         }
     }
 
-    /// It is done with.
+    /// The file is completed.
     pub(super) fn done(&mut self, wait: &W) {
         let left = self.companies.get_mut(&wait.company());
         let has_left = left.is_some_and(|company| company.leaving.remove(&wait.message()));
@@ -231,7 +231,7 @@ impl<W: Wait> Lines<W> {
         was_running
     }
 
-    /// Drops what of a company waits: the table has it. What is being fetched counts until it is done with.
+    /// Drops a company's waiting files; the table still has them. Running downloads count until they are completed.
     pub(super) fn forget(&mut self, id: CompanyId) {
         let Some(company) = self.companies.get_mut(&id) else { return };
         let Company { ready, paused, running: _, leaving: _ } = company;
@@ -242,7 +242,7 @@ impl<W: Wait> Lines<W> {
         self.tidy(id);
     }
 
-    /// Forgets a company that has nothing.
+    /// Removes a company without files.
     fn tidy(&mut self, id: CompanyId) {
         if self.companies.get(&id).is_some_and(|company| company.held() == 0) {
             self.companies.remove(&id);
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(lines.held, 1000, "its share of the memory");
         lines.add_news(File(2, 7, 25_000));
         assert_eq!(lines.next(), Some(File(2, 7, 25_000)));
-        // A hundred such companies leave a place for who has none.
+        // A hundred such companies leave a slot for a company that has none.
         for company in 10..110 {
             for message in 0..100 {
                 lines.add_news(File(company, message % 3, 30_000 + company * 1000 + message));
@@ -354,7 +354,7 @@ mod tests {
         lines.pause(first);
         let second = lines.next().expect("its place is another's");
         assert_eq!((first.2, second.2), (3, 2));
-        // Full: the paused one gives way.
+        // Full: the paused file is dropped.
         lines.add_news(File(1, 1, 4));
         lines.wake(CompanyId::new(1), MessageId::new(3));
         assert!(!lines.companies[&CompanyId::new(1)].knows(MessageId::new(3)), "the table has it");

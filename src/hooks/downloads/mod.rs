@@ -1,15 +1,15 @@
-//! Files contacts send: the provider keeps them for a while, and tells where.
+//! Downloads of files that contacts send: the provider keeps them for a while and says where.
 //! <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media>
 //!
-//! The message comes first: it is durable and says which file it wants before the provider is answered, which then
-//! need not wait for a download. The file is fetched behind the answer, tried again until the provider has it no more,
-//! stored, and put into its message. What a restart interrupts is found in the table.
+//! The message comes first: it is durable, and records which file it wants, before the provider gets its response; so
+//! the provider need not wait for a download. The file is downloaded afterwards, with retries until the provider no
+//! longer has it, then stored and added to its message. Downloads that a restart interrupts are found in the table.
 //!
-//! Where a file lies is what a call says, so it may be anywhere: it is fetched through [`Outbound`] only. Companies take
-//! turns (`line.rs`), so that one whose files cannot be had holds up its own. A file is tried again after half of the
-//! time it has been wanted for, so that a pause needs no memory of the tries before; one whose provider can be asked
-//! where it lies is given up after [`ASKED_FOR`], an address that leads nowhere after [`ADDRESS_TRIED_FOR`], and one
-//! that may not be reached at once.
+//! The location of a file comes from the call, so it may be anywhere: it is downloaded only through [`Outbound`].
+//! Companies take turns (`line.rs`), so that one whose files cannot be downloaded delays only its own. A file is
+//! retried after half of the time since it was received, so pauses need no memory of earlier attempts. It is given up
+//! after [`ASKED_FOR`] if the provider can be asked for its URL, after [`ADDRESS_TRIED_FOR`] if only a URL is known,
+//! and at once if the URL is forbidden.
 
 mod line;
 
@@ -33,22 +33,22 @@ use crate::media::{Declared, Media, Refused, StoreError};
 use crate::outbound::{Outbound, OutboundError};
 use crate::providers::{Graph, GraphError};
 
-/// First and longest pause before a file is asked for again. Each is drawn from its upper half.
+/// Shortest and longest pause before a retry, with jitter: each pause is drawn from its upper half.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// How long the provider is asked for a file. It keeps them for a week at least.
+/// How long a file is requested from the provider, which keeps files for at least a week.
 const ASKED_FOR: TimeDelta = TimeDelta::days(7);
 
-/// How long an address is tried that nobody can be asked for anew. What it leads to is there when the call comes; a day
-/// is longer than an outage of the provider's file servers.
+/// How long a URL is tried that cannot be renewed. The file exists when the call arrives; a day is longer than an
+/// outage of the provider's file servers.
 const ADDRESS_TRIED_FOR: TimeDelta = TimeDelta::days(1);
 
-/// How often files are looked for that wait in the table only, and how many at once.
+/// How often the table is searched for waiting files, and how many are read at once.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 const LOOKED_FOR: i64 = 1000;
 
-/// The files that are being fetched. Cheap to clone.
+/// The downloads. Cheap to clone.
 #[derive(Clone)]
 pub struct Downloads(Arc<Inner>);
 
@@ -61,7 +61,7 @@ struct Inner {
     look_asked: Notify,
 }
 
-/// A message and the file it wants.
+/// A message and its file.
 struct Job {
     message: MessageRow,
     wanted: Wanted,
@@ -75,7 +75,7 @@ impl Job {
 }
 
 impl Wanted {
-    /// How long it is tried.
+    /// How long the file is retried.
     fn tried_for(&self) -> TimeDelta {
         if self.id.is_some() { ASKED_FOR } else { ADDRESS_TRIED_FOR }
     }
@@ -95,14 +95,14 @@ impl Wait for Job {
     }
 }
 
-/// A file that is being fetched. However that ends, its place is another's.
+/// A running download. Its slot is freed however the download ends.
 struct Running {
     downloads: Downloads,
     job: Option<Job>,
 }
 
 impl Running {
-    /// Tries it again after a while, in which its place is another's.
+    /// Retries it after a pause, and frees its slot meanwhile.
     fn pause(mut self, pause: Duration) {
         let Some(job) = self.job.take() else { return };
         let (company, message) = (job.message.company_id, job.message.id);
@@ -116,8 +116,8 @@ impl Running {
         });
     }
 
-    /// It is fetched. Nobody else waits while its message cannot be changed; until it is, it counts as being fetched,
-    /// or it would be fetched once more.
+    /// The file is downloaded. Other files need not wait while its message cannot be changed; until then it still
+    /// counts as running, because otherwise it would be downloaded again.
     fn leave(&self) {
         if let Some(job) = &self.job {
             self.downloads.lines().leave(job);
@@ -134,28 +134,28 @@ impl Drop for Running {
     }
 }
 
-/// Why a file is not there.
+/// Why a file is not available.
 enum Missing {
-    /// It may be later.
+    /// It may become available.
     Yet(String),
     /// It never will.
     Forever(MessageError),
 }
 
 impl Downloads {
-    /// Fetches by these means.
+    /// Creates the downloads with these clients.
     pub fn new(engine: Engine, graph: Graph, outbound: Outbound, media: Media) -> Self {
         let lines = Mutex::new(Lines::new(Shares::default()));
         Self(Arc::new(Inner { engine, graph, outbound, media, lines, look_asked: Notify::new() }))
     }
 
-    /// Drops what of a company waits to be fetched: the table has it.
+    /// Drops a company's waiting files; the table still has them.
     pub fn forget(&self, company: CompanyId) {
         let Inner { engine: _, graph: _, outbound: _, media: _, lines: _, look_asked: _ } = &*self.0;
         self.lines().forget(company);
     }
 
-    /// Asks for a look for files that nobody is fetching.
+    /// Requests a search for files that are not being downloaded.
     pub fn look_soon(&self) {
         self.0.look_asked.notify_one();
     }
@@ -164,15 +164,14 @@ impl Downloads {
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to fetch the file of a message that has just come in, unless there is too much to do: it is found later
-    /// then.
+    /// Starts the download of a new message's file, unless the limits are reached: then a later search finds it.
     pub(super) fn begin(&self, message: &MessageRow) {
         let Some(job) = Job::of(message) else { return };
         self.lines().add_news(job);
         self.go_on();
     }
 
-    /// Looks for files that nobody is fetching, for as long as the process lives.
+    /// Searches for files that are not being downloaded, for as long as the process lives.
     pub async fn keep_looking(&self) {
         let mut clock = tokio::time::interval(LOOK_EVERY);
         let mut from = MessageId::new(0);
@@ -188,12 +187,12 @@ impl Downloads {
         }
     }
 
-    /// Looks through all that is wanted, from this message on and round to it: an id is only where the next page begins, it
-    /// says nothing of companies or time. Answers where the next look begins: at
-    /// the first that found no room, so that none is left out for ever.
+    /// Searches all waiting files, from this message on and around to it. The id only marks the page: it does not
+    /// follow companies or time. Returns where the next search starts: at the first file that found no room, so that
+    /// none is left out forever.
     async fn look(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
         let store = self.0.engine.store();
-        // What was put into its message is in the table then, and not looked for again.
+        // Waits for the tables: completed files are then no longer found.
         store.log.reached(store.log.durable()).await?;
         let served = store.ownership().of_slots();
         let mut first_left = None;
@@ -207,7 +206,7 @@ impl Downloads {
                 for message in wanted.filter(|message| self.0.engine.owns(message.company_id)) {
                     let Some(job) = Job::of(message) else { continue };
                     if !self.lines().add_found(job) && first_left.is_none() {
-                        // The look begins behind it.
+                        // The search starts after this id.
                         first_left = Some(MessageId::new(message.id.0 - 1));
                     }
                 }
@@ -220,7 +219,7 @@ impl Downloads {
         Ok(first_left.unwrap_or(MessageId::new(0)))
     }
 
-    /// Begins as many as there are places.
+    /// Starts as many downloads as there are slots.
     fn go_on(&self) {
         while let Some(job) = { self.lines().next() } {
             let downloads = self.clone();
@@ -228,7 +227,7 @@ impl Downloads {
         }
     }
 
-    /// Tries to fetch a file, and puts it into its message, or lays it aside until it is tried again.
+    /// Tries to download a file. Adds it to its message, or schedules a retry.
     async fn fetch(&self, job: Job) {
         let running = Running { downloads: self.clone(), job: Some(job) };
         let Some(Job { message, wanted }) = &running.job else { return };
@@ -249,7 +248,7 @@ impl Downloads {
         self.put(message, media).await;
     }
 
-    /// Puts the file into its message, as soon as changes are taken.
+    /// Adds the file to its message, as soon as changes are accepted.
     async fn put(&self, message: &MessageRow, media: Result<Value, MessageError>) {
         let command = SetMedia { message: message.id, media };
         let ownership = self.0.engine.store().ownership();
@@ -261,7 +260,7 @@ impl Downloads {
                     drop(_presence);
                     tokio::time::sleep(jittered(PAUSE_MIN)).await;
                 }
-                // The message went with its contact; the file is swept.
+                // The message was deleted with its contact; the file will be swept.
                 Ok(()) | Err(_) => return,
             }
         }
@@ -275,7 +274,7 @@ impl Downloads {
         let found = self.find(&account, wanted).await?;
         let declared = Declared { mime_type: found.mime_type.clone(), file_name: wanted.file_name.clone() };
         match self.take(company, &account, &found, Some(declared)).await {
-            // The provider, or who sent it, is wrong about what it is: its content counts.
+            // The declared type is wrong: the content decides.
             Err(Taking::Refused(Refused::TypeMismatch)) => {
                 self.take(company, &account, &found, None).await.map_err(Taking::into_missing)
             }
@@ -283,7 +282,7 @@ impl Downloads {
         }
     }
 
-    /// Where the file is.
+    /// The location of the file.
     async fn find(&self, account: &Account, wanted: &Wanted) -> Result<Found, Missing> {
         let mime_type = wanted.mime_type.clone();
         let Some(id) = &wanted.id else {
@@ -310,7 +309,7 @@ impl Downloads {
         found: &Found,
         declared: Option<Declared>,
     ) -> Result<Value, Taking> {
-        // The token is for who was asked; an address in a call may be anybody's.
+        // The token is only for a URL that the provider returned; a URL in a call may be anyone's.
         let token = found.is_asked_for.then_some(account.access_token.0.as_str());
         let response = self.0.outbound.get(&found.url, token).await;
         let response = response.map_err(|error| Taking::Missing(not_fetched(&error, !found.is_asked_for)))?;
@@ -331,15 +330,15 @@ impl Downloads {
     }
 }
 
-/// Where a file is.
+/// The location of a file.
 struct Found {
     url: String,
     mime_type: Option<String>,
-    /// Whether the provider was asked for the address, which is good for some minutes only and needs the token.
+    /// Whether the URL was requested from the provider; it is then valid for some minutes only and needs the token.
     is_asked_for: bool,
 }
 
-/// Why a file was not taken.
+/// Why a file was not stored.
 enum Taking {
     Missing(Missing),
     Refused(Refused),
@@ -361,7 +360,7 @@ impl Taking {
     }
 }
 
-/// Whether a file may still come that the provider was asked for.
+/// Whether a file may still become available, by the provider's error.
 fn not_told(error: &GraphError) -> Missing {
     match error {
         GraphError::Refused { status: 400 | 404 | 410, is_transient: false, message, .. } => {
@@ -371,7 +370,7 @@ fn not_told(error: &GraphError) -> Missing {
     }
 }
 
-/// Whether a file may still come from an address. `for_good`: nobody can be asked for a fresh one.
+/// Whether a file may still be downloaded from a URL. `for_good`: the URL cannot be renewed.
 fn not_fetched(error: &OutboundError, for_good: bool) -> Missing {
     match error {
         OutboundError::Forbidden(_) => Missing::Forever(MessageError {
@@ -379,7 +378,7 @@ fn not_fetched(error: &OutboundError, for_good: bool) -> Missing {
             message: error.to_string(),
         }),
         OutboundError::Status(400 | 404 | 410) if for_good => Missing::Forever(unavailable(&error.to_string())),
-        // An address without a token that is forbidden has expired.
+        // A `403` without a token means that the URL has expired.
         error => Missing::Yet(error.to_string()),
     }
 }
@@ -388,12 +387,12 @@ fn unavailable(message: &str) -> MessageError {
     MessageError { code: "ERR_MEDIA_UNAVAILABLE".to_owned(), message: message.to_owned() }
 }
 
-/// An id as one segment of a path, whatever it holds.
+/// An id as one path segment, fully escaped.
 fn path_segment(id: &str) -> String {
     percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// Half of the time a file has been wanted for, within bounds.
+/// Half of the time since the file was received, within bounds.
 fn pause_at(age: TimeDelta) -> Duration {
     (age.to_std().unwrap_or_default() / 2).clamp(PAUSE_MIN, PAUSE_MAX)
 }

@@ -1,4 +1,4 @@
-//! The errors of the API as the document has them, and the headers of every answer.
+//! The errors in the API document, and the headers of every response.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) fn named_headers(names: &[&str]) -> Value {
     Value::Object(headers.collect())
 }
 
-/// What the answer of a status is called.
+/// The name of a status's error response.
 pub(super) fn error_name(status: u16) -> &'static str {
     match status {
         400 => "BadRequest",
@@ -38,10 +38,10 @@ pub(super) fn error_name(status: u16) -> &'static str {
     }
 }
 
-/// A `422` that may say what no single field says: a contact that cannot be reached.
+/// A `422` for errors that no single field causes: a contact that cannot be reached.
 pub(super) const REFUSED: &str = "Refused";
 
-/// Every error of the API, by name.
+/// Every error response of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
     let table: [(u16, &str, &[&str], &str, &str); 12] = [
         (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not JSON"),

@@ -1,20 +1,20 @@
-//! The schema of a body that may come as a form, with files.
+//! The schema of a body that may be a form with files.
 
 use serde_json::{Value, json};
 
 use crate::web::bounds::FILES_PART;
 
-/// What the schema of a form is called.
+/// The name of a form's schema.
 pub fn form_name(body: &str) -> String {
     format!("{body}Form")
 }
 
-/// The same fields, and so many files at most.
+/// Adds at most `files_max` files to the fields.
 pub fn form_schema(mut schema: Value, files_max: usize) -> Value {
     schema["properties"][FILES_PART] = json!({
         "type": "array",
         "description": "The files, each in a part of this name; each becomes a message",
-        // `format` is the word of OpenAPI 3.0, which most generators of clients still go by.
+        // `format` is from OpenAPI 3.0, but most client generators still use it.
         "items": {
             "type": "string",
             "format": "binary",

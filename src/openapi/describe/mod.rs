@@ -1,4 +1,4 @@
-//! What one operation is, as its handler's signature says it.
+//! One operation, described by its handler's signature.
 
 mod errors;
 mod form;
@@ -17,18 +17,18 @@ pub use written::{Describes, Written};
 use crate::web::modules::{API, module_of};
 use crate::web::schema::Schemas;
 
-/// Who may ask.
+/// Who may call an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Who holds a company's token, with the permission.
+    /// Holders of a company's token with the permission.
     Company,
-    /// Who holds the token of a visitor's session.
+    /// Holders of the token of a visitor's session.
     Visitor,
-    /// The same, or who has none yet.
+    /// The same, or visitors without a token.
     VisitorOrNobody,
-    /// Who has signed in to the panel.
+    /// People who have signed in to the panel.
     Person,
-    /// Anybody, as far as the document's security goes: what else must be shown, the operation says.
+    /// Anyone, as far as the document's security schemes go; the operation itself describes further requirements.
     Anybody,
 }
 
@@ -37,65 +37,65 @@ pub enum Access {
 pub struct Operation {
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: &'static str,
-    /// What stands before the path: `/api/v1`, or the door it is behind.
+    /// The prefix of the path: `/api/v1`, or the path of a door.
     pub below: &'static str,
-    /// What follows.
+    /// The path after the prefix.
     pub path: String,
-    /// What it is listed under; none: its module.
+    /// The tag; `None`: its module.
     pub tag: Option<&'static str>,
-    /// Who may ask.
+    /// Who may call it.
     pub access: Access,
-    /// Names it for programs: `createContact`.
+    /// The operation id: `createContact`.
     pub id: Cow<'static, str>,
-    /// One line for people.
+    /// A one-line summary.
     pub summary: Cow<'static, str>,
-    /// What is said of it unless there is more to say.
+    /// The description, unless texts.toml has one.
     pub text: String,
-    /// The path's ids, in order.
+    /// The schemas of the path's ids, in order.
     pub path_ids: Vec<Value>,
-    /// Parameters of the query, with their schemas.
+    /// The query parameters, with their schemas.
     pub query: Vec<(String, Value)>,
-    /// Further parameters, as the document has them.
+    /// Further parameters, as in the document.
     pub parameters: Vec<Value>,
-    /// The body's schema, which the document has by its name.
+    /// The body's schema, with its name in the document.
     pub body: Option<(Cow<'static, str>, Value)>,
-    /// Bodies that show what there is, by name.
+    /// Named examples of the body.
     pub examples: Vec<(&'static str, Value)>,
-    /// The same of bodies with files.
+    /// Named examples of the form.
     pub form_examples: Vec<(&'static str, Value)>,
-    /// Whether the body may be a form as well, with files.
+    /// Whether the body may also be a form with files.
     pub takes_files: bool,
-    /// Bytes of a JSON body, where they are not what JSON may have.
+    /// The maximum size of a JSON body, if it differs from the default.
     pub body_bytes_max: Option<usize>,
-    /// Whether no body is as good as an empty one.
+    /// Whether the body may be omitted.
     pub body_is_optional: bool,
-    /// Whether a key makes it happen once.
+    /// Whether it accepts an idempotency key.
     pub is_idempotent: bool,
-    /// The status of its success, with the schema of what it answers.
+    /// The status of a success, with the schema of its body.
     pub success: (u16, Option<Value>),
-    /// The content type of its success.
+    /// The content type of a success.
     pub content_type: &'static str,
-    /// Whether its success is answered as CSV as well.
+    /// Whether a success is also available as CSV.
     pub is_table: bool,
-    /// Answers that are neither its success nor one of the API's errors: status, description, schema.
+    /// Further responses: status, description, schema.
     pub others: Vec<(u16, &'static str, Value)>,
-    /// Whether answers say what is left of a rate.
+    /// Whether responses have rate headers.
     pub is_limited: bool,
-    /// The errors it may answer.
+    /// The statuses of its errors.
     pub errors: Vec<u16>,
-    /// Whether a `422` may say more than which fields are wrong.
+    /// Whether a `422` may carry details other than the invalid fields.
     pub may_be_refused: bool,
 }
 
-/// Part of a handler's signature.
+/// A part of a handler's signature.
 pub trait Described {
-    /// Adds what it means to the operation.
+    /// Adds its meaning to the operation.
     fn describe(operation: &mut Operation, schemas: &mut Schemas);
 }
 
 impl Operation {
-    /// The operation a handler carries out: of the API, or listed under a tag of its own and open to anybody who is not
-    /// refused by what the handler takes.
+    /// The operation of a handler: in the API, or under its own tag and open to everyone whom the handler's extractors
+    /// admit.
     pub fn of<Args: Described, Output: Described>(
         method: &'static str,
         path: &str,
@@ -134,10 +134,10 @@ impl Operation {
         };
         Args::describe(&mut operation, schemas);
         Output::describe(&mut operation, schemas);
-        // A key is looked at together with a company's token.
+        // Idempotency keys need a company's token.
         operation.is_idempotent &= operation.access == Access::Company;
         if method == "DELETE" {
-            // What is in use stays.
+            // A record in use cannot be deleted.
             operation.errors.push(409);
         }
         operation.errors.sort_unstable();
@@ -145,18 +145,18 @@ impl Operation {
         operation
     }
 
-    /// The module a token needs a permission in; none where no company's token is asked for.
+    /// The module in which a token needs a permission; `None` if no company's token is required.
     pub fn module(&self) -> Option<&'static str> {
         let module = module_of(&self.whole_path());
         module.filter(|_| self.access == Access::Company)
     }
 
-    /// The path with all that stands before it.
+    /// The path with its prefix.
     pub fn whole_path(&self) -> String {
         format!("{}{}", self.below, self.path)
     }
 
-    /// What the document lists it under.
+    /// Its tag in the document.
     pub fn listed_under(&self) -> &'static str {
         self.tag.or_else(|| self.module()).unwrap_or_default()
     }
@@ -175,5 +175,5 @@ impl Operation {
     }
 }
 
-/// The errors of everything that asks for a company's token.
+/// The errors of every operation that requires a company's token.
 const ASKED: [u16; 5] = [401, 403, 429, 500, 503];

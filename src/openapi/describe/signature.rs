@@ -1,4 +1,4 @@
-//! What the parts of a handler's signature add to its operation.
+//! The contributions of extractors and response types to an operation.
 
 use actix_web::HttpRequest;
 use actix_web::web::{Data, Payload};
@@ -21,12 +21,12 @@ impl Described for Caller {
     }
 }
 
-/// A body that the handler reads for itself.
+/// The handler reads the body itself.
 impl Described for Payload {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
-/// Who may be there or not.
+/// Optional extractors add nothing.
 impl<T> Described for Option<T> {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }

@@ -1,4 +1,4 @@
-//! An operation as the document has it.
+//! The operation as JSON in the document.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::web::idempotency::KEY_CHARACTERS_MAX;
 use crate::web::schema::reference;
 
 impl Operation {
-    /// As the document has it.
+    /// Converts it to JSON.
     pub fn into_value(self, texts: &Texts) -> Value {
         let mut description = texts.operation(&self.id).unwrap_or(&self.text).to_owned();
         let module = self.module();
@@ -29,7 +29,7 @@ impl Operation {
         });
         match (module, self.access) {
             (Some(module), _) => value["x-permission"] = json!({"module": module, "method": self.method}),
-            // The document's own.
+            // The document's default applies.
             (None, Access::Person) => {}
             (None, Access::Visitor) => value["security"] = json!([{"visitor": []}]),
             (None, Access::VisitorOrNobody) => value["security"] = json!([{"visitor": []}, {}]),
@@ -59,7 +59,7 @@ impl Operation {
             .collect();
         parameters.extend(self.query.iter().map(|(name, schema)| {
             let mut parameter = json!({"name": name, "in": "query", "schema": schema});
-            // Where readers look for it.
+            // Readers of the document expect it here.
             if let Some(text) = schema.get("description") {
                 parameter["description"] = text.clone();
             }
@@ -107,7 +107,7 @@ impl Operation {
     }
 }
 
-/// Adds bodies that show what there is.
+/// Adds examples of the body.
 fn show(content: &mut Value, examples: Vec<(&'static str, Value)>) {
     if !examples.is_empty() {
         let named = examples.into_iter().map(|(name, value)| (name.to_owned(), json!({"value": value})));

@@ -1,4 +1,4 @@
-//! An answer that the handler writes itself, which says beside it what it is.
+//! Responses that a handler builds itself, with a separate description.
 
 use std::marker::PhantomData;
 
@@ -9,13 +9,13 @@ use super::{Described, Operation};
 use crate::web::ApiResult;
 use crate::web::schema::Schemas;
 
-/// What an answer that the handler writes itself is.
+/// The description of a response that a handler builds itself.
 pub trait Describes: 'static {
-    /// Adds what it means to the operation.
+    /// Adds it to the operation.
     fn describe(operation: &mut Operation, schemas: &mut Schemas);
 }
 
-/// An answer that the handler writes itself, and the document describes as `D` does.
+/// A response that the handler builds itself, and that `D` describes.
 pub struct Written<D> {
     response: HttpResponse,
     what: PhantomData<D>,

@@ -1,4 +1,4 @@
-//! What is given of a channel's settings, and put into them.
+//! The settings in a request, and how they change a channel.
 
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField};
 
@@ -6,7 +6,7 @@ use crate::web::channel_values::{Count, ORIGINS_MAX, ProviderUrl, WebOrigin, Wor
 use crate::web::values::{Color, Name, Number, Text};
 use crate::web::{ApiError, ApiResult, Fields, Patch};
 
-/// What is given of a channel's settings.
+/// The given settings of a channel.
 pub(super) struct Given {
     names: Vec<&'static str>,
     number: Patch<Number>,
@@ -54,7 +54,7 @@ impl Given {
         }
     }
 
-    /// Refuses what a channel of this type does not take.
+    /// Refuses settings that a channel of this type does not have.
     pub(super) fn check(&self, kind: ChannelType) -> ApiResult<()> {
         let strange: Vec<_> = self.names.iter().filter(|name| !takes(kind, name)).collect();
         if strange.is_empty() {
@@ -67,7 +67,7 @@ impl Given {
         Err(ApiError::validation(&errors.collect::<Vec<_>>()))
     }
 
-    /// Whether something is given that decides whether the provider is reached.
+    /// Whether any given setting affects the connection to the provider.
     pub(super) fn has_credentials(&self) -> bool {
         let words = [&self.phone_number_id, &self.page_id, &self.access_token, &self.app_secret, &self.verify_token];
         words.iter().any(|word| !matches!(word, Patch::Absent))

@@ -1,4 +1,4 @@
-//! Channels with what only their administrators see. A credential is written and never shown.
+//! The setup of channels, for administrators only. Credentials can be written and are never returned.
 
 mod given;
 mod secret;
@@ -57,7 +57,7 @@ impl Input for ChannelNew {
     }
 }
 
-/// `POST /channels`: connected once it has all its type needs.
+/// `POST /channels`: the channel is connected once it has all settings its type requires.
 pub async fn create(
     administrator: Administrator,
     app: Data<App>,
@@ -109,7 +109,7 @@ async fn change(
     changed(app, company, async {
         let store = app.engine.store();
         let mine = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
-            // The statement finds it by its id alone; another company's is none.
+            // The statement looks channels up by id alone, so the company is checked here.
             if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
         };
         channels::update(store.db(company), &store.keys, id, mine).await

@@ -1,4 +1,4 @@
-//! A webchat's identity secret, as it is made anew.
+//! Rotating a webchat's identity secret.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,8 @@ pub struct IdentitySecret {
     pub identity_secrets: usize,
 }
 
-/// `POST /channels/{channelId}/identity-secret`. The one before stays good until the next is made, unless it is to go.
+/// `POST /channels/{channelId}/identity-secret`. The previous secret remains valid until the next rotation, unless it
+/// is revoked.
 pub async fn rotate_secret(
     administrator: Administrator,
     app: Data<App>,

@@ -1,4 +1,4 @@
-//! A channel as it is shown to its administrators: which secrets there are, and none of them.
+//! The setup of a channel as administrators see it: which secrets exist, but not their values.
 
 use actix_web::HttpRequest;
 use hotline_persistence::table::Named;
@@ -119,7 +119,7 @@ pub struct ChannelSecrets {
     pub identity_secrets: usize,
 }
 
-/// Shown of a channel, as the service is reached by who asks.
+/// Converts a channel; its URLs use the address under which the caller reaches the service.
 pub(super) async fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> ApiResult<ChannelSetup> {
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),

@@ -1,4 +1,4 @@
-//! What a template has places for: those are filled with texts, or built components are compared with them.
+//! The placeholders of a template, which are filled with texts or compared with built components.
 
 use hotline_actors::FieldError;
 use hotline_actors::variables::names;
@@ -8,20 +8,20 @@ use url::Url;
 use super::error;
 use crate::templates::Template;
 
-/// What a template has places for.
+/// The placeholders of a template.
 pub(super) struct Definition<'a> {
     header: Option<&'a Value>,
     body: Option<&'a Value>,
     buttons: Vec<Button>,
-    /// Parts that the simple form cannot fill: cards, an offer's end.
+    /// The template has parts that the simple form cannot fill: cards, an offer's expiry.
     is_beyond_simple: bool,
 }
 
 /// A button that takes a parameter.
 struct Button {
-    /// Its place among the template's buttons.
+    /// Its index among the template's buttons.
     index: usize,
-    /// The word for it in a send.
+    /// Its `sub_type` in a send.
     sub_type: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Definition<'a> {
         self.body?["text"].as_str().map(str::to_owned)
     }
 
-    /// The components of a send with these texts.
+    /// Builds the components of a send from these texts.
     pub(super) fn fill(
         &self,
         header: &[String],
@@ -105,7 +105,7 @@ impl<'a> Definition<'a> {
         }
     }
 
-    /// Whether built components have as many parameters as the template has places.
+    /// Checks that built components have as many parameters as the template has placeholders.
     pub(super) fn compare(&self, components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
         for (index, component) in components.iter().enumerate() {
             if !component.get("type").is_some_and(Value::is_string) {
@@ -146,7 +146,7 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// A component whose places are texts; none when it has no place.
+/// A component with text parameters; `None` when it has no placeholders.
 fn texts(kind: &str, names: &[&str], given: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
     if !counted(kind, names.len(), given, errors) || names.is_empty() {
         return None;
@@ -171,7 +171,7 @@ fn counted(kind: &str, expected: usize, given: &[String], errors: &mut Vec<Field
     is_right
 }
 
-/// The places of a text, each once: numbered ones by their number, named ones as they come.
+/// The distinct placeholders of a text: numbered ones in numerical order, named ones in order of occurrence.
 fn places(text: &Value) -> Vec<&str> {
     let mut places: Vec<&str> = Vec::new();
     for name in names(text.as_str().unwrap_or_default()) {
@@ -187,7 +187,7 @@ fn is_kind(component: &Value, kind: &str) -> bool {
     word(&component["type"]) == kind
 }
 
-/// A word of the provider's, which writes them in capitals where it tells and small where it is told.
+/// Normalizes a keyword of the provider, which uses capitals in definitions and lower case in sends.
 fn word(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_lowercase()
 }

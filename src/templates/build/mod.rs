@@ -1,4 +1,5 @@
-//! What a send asks of a template, compared with the template and built as the provider takes it. Pure.
+//! Checks the template of a send against the channel's templates, and builds it in the provider's format. Pure
+//! functions.
 
 mod definition;
 #[cfg(test)]
@@ -14,13 +15,13 @@ use super::Template;
 use crate::web::Fields;
 use crate::web::values::{FilledText, FromField, Name, Object};
 
-/// Parameters of one component: more than any template has places.
+/// Maximum number of parameters per component: more than any template has placeholders.
 const PARAMETERS_MAX: usize = 50;
 
-/// Components of a built template: each kind a few times.
+/// Maximum number of components of a built template: each kind a few times.
 const COMPONENTS_MAX: usize = 20;
 
-/// Languages named to a caller who has to choose one.
+/// Maximum number of languages listed to a caller who has to choose one.
 const LANGUAGES_NAMED_MAX: usize = 20;
 
 /// The `template` of a send.
@@ -33,22 +34,22 @@ pub struct Asked {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Form {
-    /// Texts for the places of each component; Hotline builds the rest.
+    /// Texts for the placeholders of each component; Hotline builds the rest.
     Simple { header: Vec<String>, body: Vec<String>, buttons: Vec<String> },
-    /// As the provider takes it.
+    /// Components in the provider's format.
     Built(Vec<Map<String, Value>>),
 }
 
 /// A template ready to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Built {
-    /// As the provider takes it.
+    /// The template in the provider's format.
     pub template: Value,
     /// The text of its body, with the provider's placeholders.
     pub text: Option<String>,
 }
 
-/// A language, by itself or as the provider has it: `{"code": …}`.
+/// A language as a text, or in the provider's format: `{"code": …}`.
 struct Language(String);
 
 impl FromField for Language {
@@ -68,7 +69,7 @@ impl FromField for Language {
 }
 
 impl Asked {
-    /// Reads the object.
+    /// Parses the object.
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required::<Name>("name");
         let language = fields.optional::<Language>("language").map(|language| language.0);
@@ -89,7 +90,7 @@ impl Asked {
         Some(Self { name: name?.0, language, form: built.or(simple).unwrap_or(none) })
     }
 
-    /// As it was asked for: what [`Asked::read`] reads again.
+    /// The request as JSON, which [`Asked::read`] can parse again.
     pub fn written(&self) -> Value {
         let mut written = json!({"name": self.name});
         if let Some(language) = &self.language {
@@ -109,10 +110,10 @@ impl Asked {
         written
     }
 
-    /// The template as the provider takes it.
+    /// Builds the template in the provider's format.
     ///
     /// # Errors
-    /// Every field that does not fit the templates there are.
+    /// Every field that does not match the channel's templates.
     pub fn build(&self, templates: &[Template]) -> Result<Built, Vec<FieldError>> {
         let found = self.find(templates).map_err(|error| vec![error])?;
         let definition = Definition::of(found);

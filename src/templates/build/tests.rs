@@ -1,4 +1,4 @@
-//! Sends as they are asked for, against templates of every kind.
+//! Template sends of every kind, against templates of every kind.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn templates() -> Vec<Template> {
     ]
 }
 
-/// The way a body is read.
+/// Parses a body as the API does.
 struct Sent(Asked);
 
 impl crate::web::Input for Sent {

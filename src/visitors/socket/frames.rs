@@ -1,4 +1,4 @@
-//! The frames of the socket: one JSON object each, with its `type`.
+//! The frames of the socket: each is a JSON object with a `type`.
 
 use chrono::{DateTime, Utc};
 use hotline_actors::webchat::{Moved, Stage};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
-/// What the server says.
+/// Frames from the server.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(super) enum Frame {
@@ -39,22 +39,22 @@ impl Frame {
     }
 }
 
-/// What a browser says.
+/// Frames from the browser.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(super) enum Heard {
-    /// The newest message it holds.
+    /// The newest message the browser has.
     After {
         #[serde(default)]
         id: Option<MessageId>,
     },
-    /// Its visitor types, or has stopped.
+    /// The visitor is typing, or has stopped.
     Typing { typing: bool },
-    /// Its visitor has this message before their eyes.
+    /// The visitor has seen the messages up to this one.
     Seen { up_to: MessageId },
-    /// It is there.
+    /// The answer to a ping.
     Pong,
-    /// Something a later release understands.
+    /// A type that a later release may define.
     #[serde(other)]
     Unknown,
 }

@@ -1,8 +1,8 @@
-//! The heads of frames, looked at before anybody keeps what follows them.
+//! Checks the headers of WebSocket frames before their content is buffered.
 //!
-//! The codec behind this gathers a frame until all of it is there, and looks at its length only then: a head that
-//! claims 2^40 bytes would make it gather for ever. Here the claim itself is the end. Nothing is copied; of a frame
-//! only its length is read, whatever kind it is.
+//! The codec behind this buffers a frame until it is complete, and checks its length only then: a header that claims
+//! 2^40 bytes would make it buffer without end. Here the claimed length itself is refused. Nothing is copied; of each
+//! frame only the length is parsed, whatever its kind.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,10 +11,10 @@ use actix_web::error::PayloadError;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 
-/// Bytes of a mask, which stands behind the length if there is one.
+/// Size of the mask, which follows the length if present.
 const MASK_BYTES: u64 = 4;
 
-/// The bytes of a connection, which end with [`PayloadError::Overflow`] at the head of a frame that is too long.
+/// The bytes of a connection; they end with [`PayloadError::Overflow`] at the header of a frame that is too long.
 pub(super) struct Heads<S> {
     bytes: S,
     frames: Frames,
@@ -46,7 +46,7 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Heads<S> 
     }
 }
 
-/// Where in a frame the next byte is.
+/// The position of the next byte within a frame.
 #[derive(Debug)]
 struct Frames {
     frame_bytes_max: u64,
@@ -55,11 +55,11 @@ struct Frames {
 
 #[derive(Clone, Copy, Debug)]
 enum At {
-    /// The kind.
+    /// The byte with the opcode.
     Kind,
-    /// Whether there is a mask, and how long it is or how its length is written.
+    /// The byte with the mask bit and the length, or the size of the extended length.
     Length,
-    /// The bytes of a longer length.
+    /// The bytes of an extended length.
     Longer { left: u8, length: u64, has_mask: bool },
     /// The mask and the content.
     Content { left: u64 },
@@ -70,7 +70,7 @@ impl Frames {
         Self { frame_bytes_max, at: At::Kind }
     }
 
-    /// Goes on over these bytes; false at a frame that is too long.
+    /// Consumes these bytes; `false` at a frame that is too long.
     fn take(&mut self, bytes: &[u8]) -> bool {
         let mut bytes = bytes;
         while let Some((&byte, rest)) = bytes.split_first() {
@@ -88,7 +88,7 @@ impl Frames {
                     }
                 }
                 At::Longer { left, length, has_mask } => {
-                    // Eight bytes at most: nothing is lost.
+                    // Eight bytes at most, so nothing overflows.
                     let length = length << 8 | u64::from(byte);
                     match left {
                         1 => match self.content(length, has_mask) {
@@ -100,7 +100,7 @@ impl Frames {
                 }
                 At::Content { left } => {
                     let passed = left.min(bytes.len() as u64);
-                    // As many as there are, so they fit.
+                    // `passed` is at most the number of remaining bytes, so it fits.
                     bytes = &bytes[usize::try_from(passed).unwrap_or(bytes.len())..];
                     self.at = if left == passed { At::Kind } else { At::Content { left: left - passed } };
                     continue;
@@ -111,7 +111,7 @@ impl Frames {
         true
     }
 
-    /// What follows a length; none when it is too long.
+    /// The state after the length; `None` when it is too long.
     fn content(&self, length: u64, has_mask: bool) -> Option<At> {
         if length > self.frame_bytes_max {
             return None;
@@ -130,7 +130,7 @@ mod tests {
 
     const MAX: u64 = 4096;
 
-    /// A masked frame of this kind with so many bytes, its length written in so many.
+    /// A masked frame of this kind and length; the extended length has `width` bytes.
     fn frame(kind: u8, length: u64, width: u8, content: usize) -> Vec<u8> {
         let mut frame = vec![kind];
         match width {
@@ -149,7 +149,7 @@ mod tests {
         frame
     }
 
-    /// Whether these bytes pass, in pieces of this size.
+    /// Whether these bytes are accepted, in pieces of this size.
     fn pass(bytes: &[u8], piece: usize) -> bool {
         let mut frames = Frames::new(MAX);
         bytes.chunks(piece).all(|piece| frames.take(piece))

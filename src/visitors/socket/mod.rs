@@ -1,8 +1,8 @@
-//! `GET …/socket`: what is said is pushed to the visitor as it happens.
+//! `GET …/socket`: pushes messages to the visitor as they happen.
 //!
-//! One task a socket. The session's actor pushes to it through a bounded queue, and it writes to the framework's own, so
-//! what a slow reader costs is bounded, and when both are full the socket is cut off: the browser catches up from the
-//! tables when it comes back.
+//! There is one task per socket. The session's actor pushes to it through a bounded queue, and the task writes to the
+//! framework's bounded queue. So the cost of a slow reader is bounded: when both queues are full, the socket is closed,
+//! and the browser catches up from the tables when it reconnects.
 
 mod frames;
 mod heads;
@@ -26,14 +26,14 @@ use crate::web::{ApiError, ApiResult};
 use heads::Heads;
 use talk::{Feed, Talk};
 
-/// What both sides speak, as the handshake names it. The token travels beside it: a browser can set no other header.
+/// The subprotocol of the handshake. The token is sent as another subprotocol, because browsers can set no other
+/// header.
 const PROTOCOL: &str = "hotline.v1";
 
-/// Bytes of a frame from a browser, which has no more to say than where it is.
+/// Maximum size of a frame from a browser, which only reports its state.
 const FRAME_BYTES_MAX: usize = 4096;
 
-/// Seconds after which a refused socket may be tried again: others of its address or session have gone by then, or
-/// have not.
+/// `Retry-After` in seconds for a refused socket: other sockets of its address or session may have closed by then.
 const RETRY_AFTER_S: u64 = 10;
 
 /// The upgrade to a socket.
@@ -72,7 +72,7 @@ pub async fn open(
     let attach = Attach { pushes, cut: cuts };
     let attached = app.engine.sessions.ask(session.company_id, &session.id, attach).await?;
     let attached = attached.ok_or_else(too_many)?;
-    // Looked at before the codec: it would gather what a frame only claims to be.
+    // Checked before the codec, which would buffer the claimed length.
     let heads: BoxedPayloadStream = Box::pin(Heads::new(payload.into_inner(), FRAME_BYTES_MAX as u64));
     let mut bounded = actix_web::dev::Payload::Stream { payload: heads };
     let bounded = Payload::from_request(&request, &mut bounded).await.map_err(ApiError::internal)?;
@@ -83,7 +83,7 @@ pub async fn open(
     Ok(response.into())
 }
 
-/// The visitor's token among the protocols the browser offers.
+/// The visitor's token among the subprotocols the browser offers.
 fn token_of(request: &HttpRequest) -> Option<&str> {
     let lines = request.headers().get_all(SEC_WEBSOCKET_PROTOCOL).filter_map(|line| line.to_str().ok());
     let mut offered = lines.flat_map(|line| line.split(',')).map(str::trim);

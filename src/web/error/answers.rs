@@ -1,4 +1,4 @@
-//! Everything that is answered to what is not served as asked: status, code and words.
+//! Constructors of all error responses: status, code and message.
 
 use actix_web::http::StatusCode;
 use hotline_actors::FieldError;
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::ApiError;
 
-/// Seconds after which a caller may try again when the store could not serve: about the time a restart takes.
+/// `Retry-After` in seconds when the store is unavailable: about the time a restart takes.
 const RETRY_AFTER_S: u64 = 1;
 
 impl ApiError {
-    /// The token is missing or no good; the reason is never said.
+    /// The token is missing or invalid; the response never says which.
     pub fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "the token is missing or invalid")
     }
 
-    /// A visitor's signed identity is none. The reason is said: the website's makers need it, and without the secret
-    /// it helps nobody else.
+    /// A visitor's signed identity is invalid. The reason is included: the website's developers need it, and without
+    /// the secret it helps nobody else.
     pub fn identity(reason: &str) -> Self {
         let mut error = Self::unauthorized();
         error.message = format!("the identity is not accepted: {reason}");
@@ -29,12 +29,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_COMPANY_INACTIVE", "the company is not active")
     }
 
-    /// The company's plan has no API.
+    /// The company's plan does not include the API.
     pub fn not_enabled() -> Self {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_NOT_ENABLED", "the API is not enabled in the company's plan")
     }
 
-    /// The token may not do this.
+    /// The token has no permission for this.
     pub fn forbidden_scope(method: &str, module: &str) -> Self {
         let message = format!("the token has no permission for {method} in the module {module}");
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
@@ -46,12 +46,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
-    /// This is for administrators.
+    /// Only administrators may do this.
     pub fn administrators_only() -> Self {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "this is for administrators")
     }
 
-    /// A person speaks for nobody else.
+    /// A person may act only in their own name.
     pub fn not_in_anothers_name() -> Self {
         let message = "a person acts in nobody else's name";
         let mut error = Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message);
@@ -59,69 +59,69 @@ impl ApiError {
         error
     }
 
-    /// Nobody has signed in, or not any more.
+    /// Nobody is signed in, or the session has ended.
     pub fn signed_out() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "sign in first")
     }
 
-    /// The e-mail, the password or the code is not right; which one, and why, is never said.
+    /// The e-mail, the password or the code is wrong; the response never says which.
     pub fn sign_in() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_SIGN_IN", "this does not sign anybody in")
     }
 
-    /// The session is not open before its second factor is given, or set up.
+    /// The session cannot be used before its second factor is given or set up.
     pub fn second_factor() -> Self {
         let message = "the second factor must be given or set up first";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_SECOND_FACTOR", message)
     }
 
-    /// A change that another website asks for, or nobody knows who.
+    /// A change that comes from another website, or whose origin is unknown.
     pub fn foreign_page() -> Self {
         let message = "changes are taken from the panel's own pages only";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
     }
 
-    /// A link by which a password is chosen was used, or is too old.
+    /// The link to choose a password was already used, or has expired.
     pub fn link_spent() -> Self {
         let message = "the link was used, or is too old; ask for another one";
         Self { message: message.to_owned(), ..Self::link_expired() }
     }
 
-    /// Somebody tries to sign in too often.
+    /// Too many attempts to sign in.
     pub fn too_many_tries(retry_after_s: u64) -> Self {
         let message = "too many tries; wait a while".to_owned();
         Self { message, ..Self::rate_limited(retry_after_s) }
     }
 
-    /// The page is not one that may embed this webchat.
+    /// The page's origin may not embed this webchat.
     pub fn forbidden_origin() -> Self {
         let message = "the page's origin is not one this webchat allows";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
     }
 
-    /// No such record, or another company's.
+    /// The record does not exist, or belongs to another company.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "record not found")
     }
 
-    /// No such route.
+    /// The route does not exist.
     pub fn no_such_route() -> Self {
         Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "there is no such route")
     }
 
-    /// No contact with this id.
+    /// There is no contact with this id.
     pub fn contact_not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "ERR_API_CONTACT_NOT_FOUND", "contact not found")
     }
 
-    /// Nothing in the send says whom it is for.
+    /// The send request names no recipient.
     pub fn contact_not_identified(message: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "ERR_API_CONTACT_NOT_IDENTIFIED", message)
     }
 
-    /// The path is served, this method is not.
+    /// The path exists, but not with this method.
     pub fn method_not_allowed(allow: String) -> Self {
-        // What may be read may be looked for.
+        // Every `GET` also serves `HEAD`.
         let allow = if allow.contains("HEAD") { allow } else { allow.replace("GET", "GET, HEAD") };
         let mut error = Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -132,53 +132,53 @@ impl ApiError {
         error
     }
 
-    /// The request itself has no valid form.
+    /// The request is malformed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "ERR_API_BAD_REQUEST", message)
     }
 
-    /// The body is larger than is read.
+    /// The body exceeds the size limit.
     pub fn payload_too_large(limit: impl std::fmt::Display) -> Self {
         let message = format!("the body is larger than {limit} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_API_PAYLOAD_TOO_LARGE", message)
     }
 
-    /// The body is of a kind the endpoint does not take.
+    /// The endpoint does not accept this content type.
     pub fn unsupported_media_type() -> Self {
         let message = "the body must be application/json";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "ERR_API_UNSUPPORTED_MEDIA_TYPE", message)
     }
 
-    /// The body is packed in a way that is not known.
+    /// The content encoding is not supported.
     pub fn unsupported_encoding() -> Self {
         let message = "the Content-Encoding must be gzip, deflate or identity";
         Self { message: message.to_owned(), ..Self::unsupported_media_type() }
     }
 
-    /// The same where files may come along.
+    /// The content type is not supported, at an endpoint that also accepts files.
     pub fn neither_json_nor_form() -> Self {
         let message = "the body must be application/json or multipart/form-data";
         Self { message: message.to_owned(), ..Self::unsupported_media_type() }
     }
 
-    /// The address of a file was good once.
+    /// The signed URL of a file has expired.
     pub fn link_expired() -> Self {
         let message = "the address of this file has expired; read its message again for a fresh one";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_LINK_EXPIRED", message)
     }
 
-    /// The range of a file that was asked for lies behind its end.
+    /// The requested range starts after the end of the file.
     pub fn range_not_satisfiable(size: u64) -> Self {
         let message = format!("the file has {size} bytes");
         Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "ERR_API_RANGE_NOT_SATISFIABLE", message)
     }
 
-    /// Fields that are missing or hold what is not accepted.
+    /// Some fields are missing or invalid.
     pub fn validation(fields: &[FieldError]) -> Self {
         Self::of_fields("ERR_API_VALIDATION", fields)
     }
 
-    /// An interactive object the webchat cannot show.
+    /// The webchat cannot show this interactive object.
     pub fn interactive_invalid(fields: &[FieldError]) -> Self {
         Self::of_fields("ERR_API_INTERACTIVE_INVALID", fields)
     }
@@ -191,13 +191,13 @@ impl ApiError {
         error
     }
 
-    /// A defect. What happened goes to the log, never to the caller.
+    /// An internal error. The cause is logged, never sent to the caller.
     pub fn internal(defect: impl std::fmt::Display) -> Self {
         tracing::error!(%defect, "a request met a defect");
         Self::defect("internal error")
     }
 
-    /// The store cannot serve now; nothing was changed.
+    /// The store is unavailable; nothing was changed.
     pub fn unavailable() -> Self {
         let mut error = Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -208,7 +208,7 @@ impl ApiError {
         error
     }
 
-    /// The key was used for another request.
+    /// The key was used for a different request.
     pub fn idempotency_conflict() -> Self {
         let message = "the Idempotency-Key was used with another method, path or body";
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message);
@@ -216,7 +216,7 @@ impl ApiError {
         error
     }
 
-    /// The company has used up its minute.
+    /// The company has used up its requests of this minute.
     pub fn rate_limited(retry_after_s: u64) -> Self {
         let mut error =
             Self::new(StatusCode::TOO_MANY_REQUESTS, "ERR_API_RATE_LIMITED", "too many requests in this minute");
@@ -224,18 +224,18 @@ impl ApiError {
         error
     }
 
-    /// The visitor, their address or their company has sent as many bytes as an hour has.
+    /// The visitor, their address or their company has used up the bytes of this hour.
     pub fn too_many_bytes(retry_after_s: u64) -> Self {
         let message = "too many bytes were sent in this hour".to_owned();
         Self { message, ..Self::rate_limited(retry_after_s) }
     }
 
-    /// As many are open at once as may be: `what` says of which.
+    /// Too many connections or streams are open; `what` names their kind.
     pub fn too_many_open(what: &str, retry_after_s: u64) -> Self {
         Self { message: format!("too many {what} are open"), ..Self::rate_limited(retry_after_s) }
     }
 
-    /// The record's state forbids it.
+    /// The record's state does not allow the change.
     pub fn conflict(message: &str, details: Value) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
         error.details = Some(Box::new(details));

@@ -1,4 +1,4 @@
-//! What went wrong below, and which answer it becomes.
+//! Conversions from the errors of lower layers to error responses.
 
 use actix_web::http::StatusCode;
 use hotline_actors::{Conflict, Refusal};
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ApiError;
 use crate::media::{ReadError, Refused, StoreError, Unavailable};
 
-/// Seconds after which a caller may try again when the disk is nearly full: somebody must make room first.
+/// `Retry-After` in seconds when the disk is nearly full: somebody must free space first.
 const DISK_FULL_RETRY_AFTER_S: u64 = 60;
 
 impl From<Refusal> for ApiError {
@@ -107,12 +107,12 @@ impl<E: Into<Self>> From<StoreError<E>> for ApiError {
 impl From<Unavailable> for ApiError {
     fn from(unavailable: Unavailable) -> Self {
         match unavailable {
-            // A full disk is nobody's request.
+            // A full disk is not the fault of the request.
             Unavailable::Store(reason) => {
                 tracing::warn!(reason, "a file cannot be stored");
                 Self::unavailable()
             }
-            // It was logged when it was found: a line for every request would fill what is left.
+            // This was logged when it was detected: one line per request would fill the remaining space.
             Unavailable::DiskFull => Self { retry_after_s: Some(DISK_FULL_RETRY_AFTER_S), ..Self::unavailable() },
         }
     }

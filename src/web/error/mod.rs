@@ -1,4 +1,4 @@
-//! The one error of the API, and the one table from what went wrong to what is answered.
+//! The API's only error type, and the only mapping from causes to error responses.
 
 mod answers;
 mod causes;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::bounds::FILES_PART;
 use crate::media::Declared;
 
-/// What a handler answers.
+/// The result of a handler.
 pub type ApiResult<T> = Result<T, ApiError>;
 
-/// Every code there is; v1 only ever gets more of them.
+/// Every error code; v1 only ever adds codes.
 pub const CODES: [&str; 29] = [
     "ERR_API_BAD_REQUEST",
     "ERR_API_COMPANY_INACTIVE",
@@ -49,29 +49,30 @@ pub const CODES: [&str; 29] = [
     "ERR_API_WINDOW_CLOSED",
 ];
 
-/// Why a request was not served as asked.
+/// An error response.
 #[derive(Debug, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ApiError {
-    /// HTTP status.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// Fixed identifier for programs.
+    /// A stable identifier for programs.
     pub code: &'static str,
-    /// For people.
+    /// A message for people.
     pub message: String,
-    /// What programs may want besides.
+    /// Details for programs.
     pub details: Option<Box<Value>>,
-    /// Seconds after which to come back.
+    /// `Retry-After` in seconds.
     pub retry_after_s: Option<u64>,
-    /// The methods this path has.
+    /// The methods that this path has (`Allow`).
     pub allow: Option<String>,
-    /// Who has the value that was asked for: looked up before this is answered.
+    /// How to find the record that already has the requested value; looked up before the response is sent.
     pub holder: Option<Box<Holder>>,
-    /// Whether nobody knows if the change was made. It is not told then: the connection ends ([`OutcomeUnknown`]).
+    /// Whether the outcome of the change is unknown. Then no response is sent and the connection is closed
+    /// ([`OutcomeUnknown`]).
     pub is_unknown: bool,
 }
 
-/// Marks an answer that is not to be given, because nobody knows whether the change was made.
+/// Marks a response that must not be sent, because it is unknown whether the change was made.
 pub struct OutcomeUnknown;
 
 impl ApiError {
@@ -88,7 +89,7 @@ impl ApiError {
         }
     }
 
-    /// The same answer of one file of a form, which is named.
+    /// The same error for one file of a form, with the file's name.
     pub(super) fn of_file(mut self, index: usize, declared: &Declared) -> Self {
         const OF_A_FILE: [&str; 3] =
             ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
@@ -104,22 +105,22 @@ impl ApiError {
         self
     }
 
-    /// The answer to a defect.
+    /// The response to an internal error.
     pub(super) fn defect(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", message)
     }
 
-    /// With the id of the record that has the value which was asked for.
+    /// Adds the id of the record that already has the requested value.
     pub(super) async fn naming_holder(mut self, db: Db<'_>) -> Self {
         let Some(holder) = self.holder.take() else { return self };
-        // Whether it can be found or not, the value is taken.
+        // Even if the record cannot be found, the value is taken.
         if let (Ok(Some(id)), Some(details)) = (holder.find(db).await, &mut self.details) {
             details["id"] = json!(id);
         }
         self
     }
 
-    /// The envelope, as it goes out.
+    /// The error as JSON, as it is sent.
     pub fn body(&self) -> String {
         let mut error = json!({"code": self.code, "message": self.message});
         if let Some(details) = &self.details {

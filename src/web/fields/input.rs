@@ -1,4 +1,4 @@
-//! A body, as its handler declares it.
+//! The declaration of a request body.
 
 use std::borrow::Cow;
 
@@ -9,34 +9,35 @@ use crate::web::bounds::JSON_BYTES_MAX;
 
 /// A body that is read field by field.
 pub trait Input: Sized {
-    /// What its schema is called in the API document.
+    /// The name of its schema in the API document.
     fn name() -> Cow<'static, str>;
 
-    /// What is said of it unless there is more to say.
+    /// The description in the API document, unless texts.toml has a longer one.
     fn text() -> Option<String> {
         None
     }
 
-    /// Whether no body at all means an empty object.
+    /// Whether a missing body counts as an empty object.
     const MAY_BE_EMPTY: bool = false;
 
-    /// Bytes of the body.
+    /// Maximum size of the body, in bytes.
     const BYTES_MAX: usize = JSON_BYTES_MAX;
 
-    /// Whether a `422` may say more than which fields are wrong.
+    /// Whether a `422` may carry details other than the invalid fields.
     const MAY_BE_REFUSED: bool = false;
 
-    /// Reads every field, then builds the value. `None` when a required field failed; the reason is in `fields`.
+    /// Reads every field, then builds the value. Returns `None` when a required field failed; the reason is in
+    /// `fields`.
     ///
-    /// Every field is asked for whatever the others hold: what is asked for is what is documented.
+    /// Every field must be read regardless of the other values: the fields that are read become the documentation.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;
 
-    /// Bodies that show what there is, by name; none where the fields' own examples do.
+    /// Named examples of the body; empty where the fields' own examples suffice.
     fn examples() -> Vec<(&'static str, Value)> {
         Vec::new()
     }
 
-    /// The same of bodies with files.
+    /// Named examples of bodies with files.
     fn form_examples() -> Vec<(&'static str, Value)> {
         Vec::new()
     }

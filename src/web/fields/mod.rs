@@ -1,5 +1,5 @@
-//! Reads a JSON object field by field, and collects everything that is wrong with it before saying so. The same code,
-//! run without an object, says which fields there are: the API document is made of it.
+//! Reads a JSON object field by field, and reports all errors together. The same code, run without an object, lists the
+//! fields: the API document is generated from it.
 
 mod input;
 mod nested;
@@ -20,18 +20,18 @@ use super::schema::{Shape, nullable, or_blank};
 use super::values::FromField;
 use super::{ApiError, ApiResult};
 
-/// The fields of one object, and what was wrong with those that were read.
+/// The fields of one object, and the errors found so far.
 pub struct Fields<'a> {
     object: &'a Map<String, Value>,
-    /// The same as it was written, where numbers have all their digits.
+    /// The original JSON text, where numbers have all their digits.
     written: Option<&'a [u8]>,
-    /// Its members as they were written, once one of them is looked for.
+    /// The original JSON text of each member; parsed on first use.
     members: OnceCell<HashMap<String, &'a RawValue>>,
-    /// In a form, where every field is text: what of that text is a JSON object or list.
+    /// In a form, where every field is text: the fields that contain a JSON object or list, parsed.
     nested: Option<&'a Map<String, Value>>,
     path: String,
     errors: Vec<FieldError>,
-    /// What was asked for, when that is all that is wanted.
+    /// Collects the schema, when only that is wanted.
     shape: Option<Shape>,
 }
 
@@ -40,10 +40,10 @@ impl<'a> Fields<'a> {
         Self { object, written, members: OnceCell::new(), nested: None, path, errors: Vec::new(), shape: None }
     }
 
-    /// Reads a whole body; `written` is the JSON it was read from.
+    /// Parses a whole body; `written` is the JSON text it was parsed from.
     ///
     /// # Errors
-    /// `422` with every field that is missing or not accepted.
+    /// `422` with every field that is missing or invalid.
     pub fn parse<T: Input>(body: &Value, written: &[u8]) -> ApiResult<T> {
         let Some(object) = body.as_object() else {
             let reason = "must be an object".to_owned();
@@ -52,10 +52,10 @@ impl<'a> Fields<'a> {
         Fields::of(object, Some(written), String::new()).finish()
     }
 
-    /// Reads a form, whose fields are text: objects and lists as JSON, anything else as a query would write it.
+    /// Parses a form, whose fields are text: objects and lists are JSON, anything else is written as in a query.
     ///
     /// # Errors
-    /// `422` with every field that is missing or not accepted.
+    /// `422` with every field that is missing or invalid.
     pub fn parse_form<T: Input>(texts: &Map<String, Value>) -> ApiResult<T> {
         let nested = texts.iter().filter_map(|(name, text)| {
             let text = text.as_str().filter(|text| text.trim_start().starts_with(['{', '[']))?;
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
         describe(|fields| drop(T::read(fields)))
     }
 
-    /// A field that must be there.
+    /// A required field.
     pub fn required<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, T::schema(), true);
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that may be absent; `null` means the same, and so does a blank text.
+    /// An optional field; `null` and a blank text count as absent.
     pub fn optional<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, clearable::<T>(), false);
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that may be absent, but not `null`: what `PUT` changes and cannot clear.
+    /// A field that may be absent but not `null`: `PUT` can change it and cannot clear it.
     pub fn changed<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, T::schema(), false);
@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field whose absence and `null` mean different things. A blank text is `null`.
+    /// A field for which absence and `null` differ. A blank text counts as `null`.
     pub fn patch<T: FromField>(&mut self, name: &str) -> Patch<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, clearable::<T>(), false);
@@ -135,47 +135,47 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether the field is in the body, with any value but `null`.
+    /// Whether the field is in the body and not `null`.
     pub fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Whether a text is in the body, and says something.
+    /// Whether the field is in the body and is not a blank text.
     pub fn has_text(&self, name: &str) -> bool {
         self.has(name) && !self.object.get(name).is_some_and(is_blank)
     }
 
-    /// Notes that a field is not accepted.
+    /// Records that a field is invalid.
     pub fn refuse(&mut self, name: &str, reason: impl Into<String>) {
         self.errors.push(FieldError { field: format!("{}{name}", self.path), reason: reason.into() });
     }
 
-    /// A field that may be an object or a list.
+    /// The value of a field that may be an object or a list.
     fn structured(&self, name: &str) -> Option<&'a Value> {
         let nested = self.nested.and_then(|nested| nested.get(name));
         nested.or_else(|| self.object.get(name))
     }
 
-    /// A field as it was written.
+    /// The original JSON text of a field.
     fn member(&self, name: &str) -> Option<&'a [u8]> {
         if self.nested.is_some() {
             return self.object.get(name).and_then(Value::as_str).map(str::as_bytes);
         }
         let written = self.written?;
-        // Of a field that is there twice the last one counts here as there.
+        // If a field occurs twice, the last one wins, here as in the parsed object.
         let members = self.members.get_or_init(|| serde_json::from_slice(written).unwrap_or_default());
         members.get(name).map(|member| member.get().as_bytes())
     }
 
-    /// The items of a list as they were written; none where a `Value` has all there is to know of them.
+    /// The original JSON text of a list's items; empty when the `Value`s already have all digits.
     fn written_items(&self, name: &str, items: &[Value]) -> Vec<&'a RawValue> {
         let written = has_fraction(items).then(|| self.member(name)).flatten();
         written.and_then(|written| serde_json::from_slice(written).ok()).unwrap_or_default()
     }
 
-    /// The digits of a number.
+    /// The digits of a number, as written.
     fn digits(&self, name: &str, number: &Number) -> Option<String> {
-        // An integer has all of them in any case.
+        // An integer always has all its digits.
         if !number.is_f64() {
             return Some(number.to_string());
         }
@@ -188,7 +188,7 @@ impl<'a> Fields<'a> {
                 self.digits(name, number).map_or_else(|| T::from_json(value), |digits| T::from_text(&digits))
             }
             (Some(nested), Value::String(text)) => T::from_text(text).or_else(|reason| {
-                // A text is taken as it is, whatever it looks like; only what cannot be one is read as JSON.
+                // A field that accepts text takes it literally; only if that fails is the text read as JSON.
                 nested.get(name).map_or(Err(reason), T::from_json)
             }),
             _ => T::from_json(value),
@@ -197,7 +197,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether there is a number of which a `Value` may not hold every digit.
+/// Whether a number exists whose `Value` may have lost digits.
 fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
     values.into_iter().any(|value| match value {
         Value::Number(number) => number.is_f64(),
@@ -211,7 +211,7 @@ fn is_blank(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.trim().is_empty())
 }
 
-/// The schema of a value that may be left out.
+/// The schema of an optional value.
 fn clearable<T: FromField>() -> Value {
     let schema = nullable(T::schema());
     if T::IS_TEXT { or_blank(schema) } else { schema }

@@ -1,4 +1,4 @@
-//! Objects and lists inside a body: what is wrong in them is named with its path.
+//! Objects and lists inside a body. Errors in them are reported with their path.
 
 use hotline_actors::FieldError;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::web::schema::nullable;
 use crate::web::values::FromField;
 
 impl<'a> Fields<'a> {
-    /// An object inside this one, read by `read`; absent and `null` are none.
+    /// An object inside this one, parsed by `read`; absent and `null` give `None`.
     pub fn object<T>(&mut self, name: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, nullable(describe(|fields| drop(read(fields)))), false);
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list of objects, each read by `read`, at most `items_max`; absent and `null` are none.
+    /// A list of at most `items_max` objects, each parsed by `read`; absent and `null` give `None`.
     pub fn objects<T>(
         &mut self,
         name: &str,
@@ -59,8 +59,8 @@ impl<'a> Fields<'a> {
         Some(all)
     }
 
-    /// A list of objects that must be there, at most `items_max`, of which each is accepted or refused by itself: what is
-    /// wrong with one is named with paths that begin in it.
+    /// A required list of at most `items_max` objects, each accepted or refused on its own. The error paths of an item
+    /// start at that item.
     pub fn rows<T>(
         &mut self,
         name: &str,
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         Some(items.iter().enumerate().map(row).collect())
     }
 
-    /// A list of values, at most `items_max`; absent and `null` are none.
+    /// A list of at most `items_max` values; absent and `null` give `None`.
     pub fn list<T: FromField>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
         if let Some(shape) = &mut self.shape {
             let schema = json!({"type": "array", "items": T::schema(), "maxItems": items_max});
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         Some(all)
     }
 
-    /// A list of values that may be absent, but not `null`: what `PUT` replaces and cannot clear but by an empty one.
+    /// A list of values that may be absent but not `null`: `PUT` replaces it, and clears it only with an empty list.
     pub fn changed_list<T: FromField>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, json!({"type": "array", "items": T::schema(), "maxItems": items_max}), false);

@@ -1,18 +1,18 @@
-//! What a change says of one field.
+//! The change of one field.
 
-/// A field that may be left alone, cleared, or set.
+/// Leaves a field unchanged, clears it, or sets it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Patch<T> {
-    /// Not in the body.
+    /// The field is not in the body.
     Absent,
-    /// `null`.
+    /// The field is `null`.
     Null,
-    /// A value.
+    /// The field has a value.
     Value(T),
 }
 
 impl<T> Patch<T> {
-    /// None when absent, `Some(None)` when null.
+    /// `None` when absent, `Some(None)` when `null`.
     pub fn into_option(self) -> Option<Option<T>> {
         match self {
             Self::Absent => None,
@@ -21,7 +21,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// With the value changed.
+    /// Maps the value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Patch<U> {
         match self {
             Self::Absent => Patch::Absent,

@@ -64,7 +64,7 @@ fn a_form_writes_everything_as_text() {
         let texts = json!({"id": "7", "flag": "true", "title": title, "inner": inner, "lines": "[\"a\", \"b\"]"});
         Fields::parse_form::<Parts>(texts.as_object().expect("an object"))
     };
-    // A text that looks like JSON is a text all the same.
+    // A text field stays text, even if it looks like JSON.
     let parts = form(r#"{"name": "x"}"#, "{\"a\": 1}").expect("accepted");
     assert_eq!((parts.id, parts.flag, parts.title.0.as_str()), (TagId::new(7), true, "{\"a\": 1}"));
     assert_eq!((parts.inner.map(|name| name.0).as_deref(), parts.lines.len()), (Some("x"), 2));

@@ -1,5 +1,5 @@
-//! Which keys were used lately. Most keys are new, and memory alone can say so: no look-up stands in their way, also
-//! while the database is away.
+//! Which idempotency keys were used recently. Most keys are new, and memory alone can prove that: they need no database
+//! look-up, even while the database is unavailable.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,18 +14,19 @@ use hotline_actors::ttl_cache::{TtlCache, Weigh};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, KEPT};
 use hotline_persistence::{CompanyId, Database};
 
-/// Keys memory can tell from new ones, 32 bytes and the map's room each. While it has dropped some that are not too old to
-/// matter, every key is looked up.
+/// Maximum number of remembered keys, 32 bytes plus map overhead each. Once unexpired keys had to be dropped, every key
+/// is looked up.
 const KEYS_MAX: usize = 2_000_000;
 
-/// Bytes of answers kept near, for retries right after a break, and how many usual answers they hold.
+/// Size of the cache of recorded responses, for retries right after a failure, and its capacity in responses of usual
+/// size.
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const RECENT_USUAL: usize = 16 * 1024;
 
-/// How often expired answers are forgotten.
+/// How often expired responses are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// Answers from before are forgotten.
+/// Responses recorded before this time have expired.
 pub(super) fn kept_since() -> DateTime<Utc> {
     clock::now() - KEPT
 }
@@ -38,20 +39,20 @@ type BytesOf = fn(&Key, &Arc<AnswerRow>) -> u64;
 pub struct Keys(Arc<Inner>);
 
 struct Inner {
-    /// Held by the request that is being served under a key; its twins wait.
+    /// Locked by the request that is being served under a key; its retries wait.
     turns: KeyedLocks<Key>,
     recent: TtlCache<Key, Arc<AnswerRow>, Weigh<BytesOf>>,
     used: Mutex<Used>,
 }
 
-/// The keys used within the time.
+/// The unexpired keys.
 struct Used {
-    /// Their hashes, with the second of their use.
+    /// Their hashes, with the second they were used.
     hashes: SeenSet<u64, i64>,
-    /// How often each company was dropped: it goes into the hash, so that what was known before is found no more, and
-    /// goes with its age. Only of companies that were.
+    /// How often each company was dropped. The count is part of the hash, so that entries from before the drop no
+    /// longer match; they expire with their age. Only companies that were dropped are listed.
     dropped: HashMap<CompanyId, u32>,
-    /// Companies that were dropped and not loaded since: each of their keys may have been used.
+    /// Companies that were dropped and not loaded since: any of their keys may have been used.
     unloaded: HashSet<CompanyId>,
 }
 
@@ -68,8 +69,8 @@ impl Used {
     }
 }
 
-/// The turn of one request under its key. It lasts until everyone who may still carry the request out is done: its
-/// task, and the actor it has asked, whichever ends last.
+/// The lock of one request on its key. It is released when the last one that may still carry out the request is done:
+/// its task, or the actor that the task has sent a command.
 pub(super) struct KeyLock {
     keys: Keys,
     guard: KeyedGuard<Key>,
@@ -84,39 +85,40 @@ impl KeyLock {
         self.guard.key().1
     }
 
-    /// Remembers that a key of this company was used: the turn's own, or one beside it.
+    /// Records that a key of this company was used: the request's own, or the key of a step.
     pub(super) fn note_used(&self, key: Digest) {
         self.keys.note_used(self.company(), key);
     }
 
-    /// Whether such a key may have been used; false is certain.
+    /// Whether the key may have been used; `false` is certain.
     pub(super) fn may_be_used(&self, key: Digest) -> bool {
         self.keys.may_be_used(self.company(), key)
     }
 }
 
 impl Keys {
-    /// The keys used within the time, from the table.
+    /// Loads the unexpired keys from the table.
     ///
     /// # Errors
     /// When the database cannot answer.
     pub async fn load(db: impl Database<'_>) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
-        // Before the first answer is recorded: it would find no other place than among the expired.
+        // Swept before the first response is recorded, because this also creates the partition it belongs to; without
+        // one, it could only be stored among expired rows.
         keys.sweep(db).await;
-        // One more than fits: it tells that there are more.
+        // One more than the capacity, to detect that there are more.
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
-        // The newest come first, and the oldest are dropped first.
+        // The rows come newest first; they are inserted oldest first, because the oldest are dropped first.
         for (company, key, at) in idempotency_keys::recent(db, kept_since(), limit).await?.into_iter().rev() {
             keys.lock().insert(company, key, at.timestamp());
         }
         Ok(keys)
     }
 
-    /// Drops what is known of a company's keys. Nothing of the company is under way. Until they are loaded, each key is
-    /// looked up.
+    /// Drops everything known of a company's keys; no request of the company is running. Until its keys are loaded
+    /// again, each key is looked up.
     pub fn forget(&self, company: CompanyId) {
-        // Turns are had by requests that are served, and wait for one that is.
+        // Locks exist only while a request is served or waits.
         let Inner { turns: _, recent, used: _ } = &*self.0;
         recent.remove_where(|(of, _)| *of == company);
         let mut used = self.lock();
@@ -127,7 +129,7 @@ impl Keys {
     /// Loads a company's keys after it was dropped.
     ///
     /// # Errors
-    /// When the database cannot answer; the next sweep tries again.
+    /// When the database cannot answer; the next sweep retries.
     pub async fn load_company(&self, db: impl Database<'_>, company: CompanyId) -> hotline_persistence::Result<()> {
         let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
         let keys = idempotency_keys::recent_of(db, company, kept_since(), limit).await?;
@@ -141,7 +143,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Loads the keys of companies that were dropped, and could not be loaded or were not asked for since.
+    /// Loads the keys of companies that were dropped and whose loading failed or was not requested.
     pub async fn load_missing(&self, db: impl Database<'_>) {
         let unloaded: Vec<CompanyId> = self.lock().unloaded.iter().copied().collect();
         for company in unloaded {
@@ -155,22 +157,22 @@ impl Keys {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no other request is served under the key.
+    /// Waits until no other request holds the key, and locks it.
     pub(super) async fn turn(&self, company: CompanyId, key: Digest) -> KeyLock {
         KeyLock { keys: self.clone(), guard: self.0.turns.lock((company, key)).await }
     }
 
-    /// Requests under a key right now: those that are served, and those that wait for their turn.
+    /// The number of keys in use right now: of requests that are served or wait.
     pub fn at_work(&self) -> usize {
         self.0.turns.in_use()
     }
 
-    /// An answer that was given a short while ago.
+    /// A response that was recorded recently.
     pub(super) fn recent(&self, company: CompanyId, key: Digest) -> Option<Arc<AnswerRow>> {
         self.0.recent.get(&(company, key)).filter(|answer| answer.created_at > kept_since())
     }
 
-    /// Whether the key may have been used; false is certain.
+    /// Whether the key may have been used; `false` is certain.
     pub(super) fn may_be_used(&self, company: CompanyId, key: Digest) -> bool {
         let since_s = kept_since().timestamp();
         let used = self.lock();
@@ -179,18 +181,18 @@ impl Keys {
                 != Membership::Absent
     }
 
-    /// Remembers an answer.
+    /// Caches a recorded response.
     pub(super) fn remember(&self, answer: AnswerRow) {
         self.note_used(answer.company_id, answer.key);
         self.0.recent.insert((answer.company_id, answer.key), Arc::new(answer));
     }
 
-    /// Remembers that a key was used.
+    /// Records that a key was used.
     fn note_used(&self, company: CompanyId, key: Digest) {
         self.lock().insert(company, key, clock::now().timestamp());
     }
 
-    /// Forgets what has expired, here and in the table, for as long as the process lives.
+    /// Deletes expired entries, in memory and in the table, for as long as the process runs.
     pub async fn keep_swept(&self, db: impl Database<'_>) {
         let mut clock = tokio::time::interval(SWEEP_EVERY);
         loop {
@@ -200,10 +202,10 @@ impl Keys {
         }
     }
 
-    /// Forgets what has expired, here and in the table.
+    /// Deletes expired entries, in memory and in the table.
     pub async fn sweep(&self, db: impl Database<'_>) {
         let before = kept_since();
-        // The second that is not over yet is kept: an answer must not outlive what is known of its key.
+        // The current second is not expired yet: a recorded response must not outlive the entry of its key.
         self.lock().hashes.expire(before.timestamp());
         if let Err(error) = idempotency_keys::sweep(db, clock::now(), before).await {
             tracing::debug!(%error, "expired idempotency keys are not swept now");

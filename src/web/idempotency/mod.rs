@@ -1,8 +1,8 @@
-//! A retry is safe: a `POST` or `PUT` with an `Idempotency-Key` happens once, however often it is sent.
+//! Idempotency: a `POST` or `PUT` with an `Idempotency-Key` is executed once, however often it is sent.
 //!
-//! The record of an answer is stored together with its effect: [`Idempotency`] hands it to the actor as part of the change's
-//! own journal entry, or writes it in the transaction of a plain change. There is no moment at which one exists
-//! without the other. An answer without an effect (a refusal) is recorded by itself, afterwards.
+//! The response is recorded atomically with its effect: [`Idempotency`] passes the record to the actor as part of the
+//! change's own journal entry, or writes it in the transaction of a plain change. Neither ever exists without the
+//! other. A response without an effect (a refusal) is recorded separately, afterwards.
 
 mod keys;
 mod once;
@@ -34,49 +34,49 @@ use super::{ApiError, ApiResult, Caller, body, form, reply};
 use crate::media::Media;
 use crate::metrics::Metrics;
 
-/// The header that names a request.
+/// The header with the key.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The header of an answer that was given before.
+/// The header that marks a replayed response.
 pub const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
 
-/// Characters of a key.
+/// Maximum length of a key, in characters.
 pub const KEY_CHARACTERS_MAX: usize = 200;
 
-/// Status that says nothing of the request's effect, and carries a header a record would lose: not recorded.
+/// Not recorded: the request had no effect, and the record would lose the `Allow` header.
 const METHOD_NOT_ALLOWED: u16 = 405;
 
-/// What tells a retry from a new request, and answers it.
+/// Detects retries and replays their responses.
 pub struct Retries {
-    /// Which keys were used.
+    /// The used keys.
     pub keys: Keys,
-    /// Where answers are recorded and read.
+    /// Stores and reads recorded responses.
     pub engine: Engine,
-    /// Where the files of a form lie while it is compared.
+    /// Stores the files of a form while its fingerprint is compared.
     pub media: Media,
-    /// Where replays are counted.
+    /// Counts replays.
     pub figures: Data<Metrics>,
-    /// Bytes of the body at a path: it is read here, before its handler does.
+    /// The maximum body size at a path: the body is read here, before its handler reads it.
     pub body_bytes_max: fn(&str) -> usize,
 }
 
 impl Retries {
-    /// Drops what is known of a company's keys.
+    /// Drops everything known of a company's keys.
     pub fn forget(&self, company: CompanyId) {
         let Self { keys, engine: _, media: _, figures: _, body_bytes_max: _ } = self;
         keys.forget(company);
     }
 }
 
-/// Whether requests with this method may carry a key.
+/// Whether requests with this method may have a key.
 pub fn applies_to(method: &Method) -> bool {
     method == Method::POST || method == Method::PUT
 }
 
-/// Lets a request with a key through once, and answers its twins with what the first was answered.
+/// Executes a request with a key once, and replays the recorded response to its retries.
 ///
 /// # Errors
-/// Whatever stands behind says; refusals are answers.
+/// Errors of the inner service; refusals are responses.
 pub async fn once<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -84,7 +84,8 @@ pub async fn once<B: MessageBody + 'static>(
     let header = request.headers().get(IDEMPOTENCY_KEY).filter(|_| applies_to(request.method())).cloned();
     let Some(header) = header else { return Ok(next.call(request).await?.map_into_boxed_body()) };
     let id = request.extensions().get::<RequestId>().cloned();
-    // What has begun ends, also when its caller goes away: a twin must not begin while the first is half way.
+    // A request that has started runs to its end, even if its caller disconnects: a retry must not start while the
+    // first attempt is half done.
     let serving = async move { serve(request, &header, next).await };
     let running = actix_web::rt::spawn(serving.in_current_span());
     let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, id)));
@@ -92,7 +93,7 @@ pub async fn once<B: MessageBody + 'static>(
     outcome
 }
 
-/// The answer to a request that panicked, which took its own with it.
+/// The response to a request that panicked and so produced none.
 fn defect(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
     let mut response = ApiError::internal(&panic).error_response();
     if let Some(id) = id {
@@ -115,7 +116,7 @@ async fn serve<B: MessageBody + 'static>(
     match look_up(&retries, &running).await {
         Err(refused) => Ok(refuse(request, &refused)),
         Ok(Some(answer)) if answer.fingerprint == running.fingerprint => {
-            // One that holds a secret was kept sealed.
+            // A response that contains a secret was recorded sealed.
             match answer.opened_body(&retries.engine.store().keys) {
                 Ok(body) => {
                     retries.figures.replayed();
@@ -132,7 +133,7 @@ async fn serve<B: MessageBody + 'static>(
             hotline_persistence::fail_point!("once_begun", |_| std::process::abort());
             request.extensions_mut().insert(running.clone());
             let response = next.call(request).await?;
-            // The turn must not last until the answer is written out.
+            // The lock must be released before the response is written out.
             response.request().extensions_mut().remove::<Arc<Running>>();
             Ok(record(&retries, &running, response.map_into_boxed_body()).await)
         }
@@ -143,7 +144,7 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
     request.into_response(refused.error_response())
 }
 
-/// Reads the request, and waits for its turn: twins queue here, and find the first one's answer when theirs comes.
+/// Reads the request and locks its key: retries wait here, and then find the first one's response.
 async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResult<(Data<Retries>, Arc<Running>)> {
     let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
@@ -157,7 +158,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
         hash.update(part.as_bytes());
         hash.update(&[0]);
     }
-    // As it was before it was packed, which a retry may do in another way.
+    // The fingerprint covers the decompressed body, because a retry may compress it differently.
     let payload = request.take_payload();
     let payload = unpack(request.headers(), payload)?;
     request.headers_mut().remove(CONTENT_ENCODING);
@@ -180,7 +181,7 @@ fn is_valid(key: &str) -> bool {
     (1..=KEY_CHARACTERS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The answer given under this key within its time, or none.
+/// The unexpired response recorded under this key, if there is one.
 async fn look_up(retries: &Retries, running: &Running) -> ApiResult<Option<Arc<AnswerRow>>> {
     let (company, key) = (running.turn.company(), running.turn.key());
     if let Some(answer) = retries.keys.recent(company, key) {
@@ -200,11 +201,11 @@ fn replay(request: ServiceRequest, status: i16, body: Vec<u8>) -> ServiceRespons
     request.into_response(response)
 }
 
-/// Remembers what was recorded with the effect, or records an answer that had none.
+/// Caches the response that was recorded with the effect, or records a response without an effect.
 async fn record(retries: &Retries, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
     match running.taken() {
-        // Else the effect may stand although this answer failed: the next one looks.
+        // Otherwise the effect may be durable although this response failed: the next request looks it up.
         Some(answer) if u16::try_from(answer.status) == Ok(status) => retries.keys.remember(answer),
         Some(_) => {}
         None if status >= 500 || status == METHOD_NOT_ALLOWED => {}
@@ -224,7 +225,7 @@ async fn record_alone(
     let bytes = to_bytes(body).await.unwrap_or_default();
     if let Ok(text) = std::str::from_utf8(&bytes) {
         let answer = running.answer(head.status().as_u16(), text.to_owned());
-        // Nothing happened, so a record that cannot be kept now is no harm: the retry is refused anew.
+        // Nothing was changed, so a failure to record does no harm: the retry is refused again.
         if let Ok(place) = retries.engine.store().log.reserve(answer.company_id)
             && let Ok((_, durable)) = place.append(vec![Change::Answer(Box::new(answer.clone()))])
             && durable.reached().await.is_ok()

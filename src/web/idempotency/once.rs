@@ -1,4 +1,4 @@
-//! What a handler does exactly once.
+//! Runs a handler's change exactly once.
 
 use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,9 +22,9 @@ use crate::web::{ApiError, ApiResult};
 pub(super) struct Running {
     pub(super) turn: KeyLock,
     pub(super) fingerprint: Digest,
-    /// What seals answers that hold a secret.
+    /// Seals recorded responses that contain a secret.
     keys: Keyring,
-    /// What was recorded with the effect, or may have been.
+    /// The response that was recorded with the effect, or may have been.
     recorded: Mutex<Option<AnswerRow>>,
 }
 
@@ -52,15 +52,15 @@ impl Running {
         Ok(answer)
     }
 
-    /// The key of a part's record: of more than a request can carry, and of the fingerprint, so that it is this request's
-    /// alone.
+    /// The key of a step's record. It is longer than any key a request can have and contains the fingerprint, so it
+    /// belongs to this request alone.
     fn part(&self, name: &str) -> Digest {
         let (key, fingerprint) = (self.turn.key(), self.fingerprint);
         Digest::of(&[key.as_bytes(), b" ", name.as_bytes(), fingerprint.as_bytes()])
     }
 
-    /// From here on the record may stand, whatever becomes of this request: the key counts as used, and who comes next
-    /// looks.
+    /// From here on the record may be durable, whatever happens to this request: the key counts as used, and the next
+    /// request looks it up.
     fn recorded(&self, answer: AnswerRow) {
         self.turn.note_used(self.turn.key());
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
@@ -71,8 +71,8 @@ impl Running {
     }
 }
 
-/// Makes a change and the record of its answer one thing. Every handler of a `POST` or `PUT` takes it; without a key
-/// it adds nothing.
+/// Makes a change and the record of its response atomic. Every handler of a `POST` or `PUT` takes it; without a key it
+/// does nothing.
 #[derive(Clone)]
 pub struct Idempotency(Option<Arc<Running>>);
 
@@ -86,11 +86,11 @@ impl FromRequest for Idempotency {
 }
 
 impl Idempotency {
-    /// A live change: `ask` sends the command with what becomes durable with it, `show` makes the answer of its reply. `show` runs
-    /// in the actor as well, so it only looks at what it has.
+    /// A live change: `ask` sends the command with the attached changes, and `show` makes the response from its reply.
+    /// `show` also runs in the actor, so it must not block or look anything up.
     ///
     /// # Errors
-    /// Why the command is refused.
+    /// The reason why the command is refused.
     pub async fn command<R, T, F>(
         &self,
         show: impl Fn(&R) -> T + Clone + Send + Sync + 'static,
@@ -104,7 +104,7 @@ impl Idempotency {
         Ok(show(&reply))
     }
 
-    /// What becomes durable with a live change.
+    /// The record that becomes durable with a live change.
     fn attached<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<AttachedChanges<R>> {
         let running = self.0.clone()?;
         Some(Arc::new(move |reply: &R| match running.answer_of(&show(reply)) {
@@ -116,10 +116,10 @@ impl Idempotency {
         }))
     }
 
-    /// A plain change: everything `change` writes is one transaction with the record of its answer.
+    /// A plain change: everything that `change` writes is in one transaction with the record of its response.
     ///
     /// # Errors
-    /// Whatever `change` says; nothing of it stands then.
+    /// Any error of `change`; the transaction is rolled back.
     pub async fn transaction<T: Reply>(
         &self,
         db: Db<'_>,
@@ -137,7 +137,7 @@ impl Idempotency {
             let answer = running.answer_of(&reply)?;
             running.recorded(answer.clone());
             if !idempotency_keys::insert(transaction.connection()?, &answer, kept_since()).await? {
-                // This key was answered since we looked; the next try finds its record.
+                // Another request was recorded under this key since the look-up; the next attempt finds its record.
                 return Err(ApiError::unavailable());
             }
         }
@@ -148,11 +148,11 @@ impl Idempotency {
         Ok(reply)
     }
 
-    /// A plain part of a live change, which comes before it: a retry finds what was made, should the change itself not
-    /// have come about. The record lies beside the request's own.
+    /// A plain step that precedes a live change: a retry finds its result, even if the change itself failed. Its record
+    /// is separate from the request's own.
     ///
     /// # Errors
-    /// Whatever `make` says; nothing of it stands then.
+    /// Any error of `make`; the transaction is rolled back.
     pub async fn step<T: Serialize + DeserializeOwned>(
         &self,
         db: Db<'_>,
@@ -183,8 +183,8 @@ impl Idempotency {
         Ok(made)
     }
 
-    /// Why a plain change is refused. The change may have met its own earlier try, whose commit was on its way when we
-    /// looked: then that one's answer is the right one, and the next try finds it.
+    /// The error of a refused plain change. The refusal may be caused by an earlier attempt of the same request that
+    /// committed after the look-up: then that attempt's response is the right one, and the next attempt finds it.
     async fn unless_done(&self, db: Db<'_>, refused: ApiError) -> ApiError {
         let Some(running) = self.0.as_ref().filter(|_| !refused.status.is_server_error()) else { return refused };
         let (company, key) = (running.turn.company(), running.turn.key());

@@ -1,4 +1,4 @@
-//! Values as the contract accepts them: what cannot be accepted cannot be held.
+//! Field values as the contract defines them: a value of these types is always valid.
 
 mod object;
 #[cfg(test)]
@@ -19,37 +19,37 @@ pub use text::{
     WebAddress, country_of,
 };
 
-/// Characters of a name.
+/// Maximum length of a name, in characters.
 const NAME_CHARACTERS_MAX: usize = 255;
-/// Options of a custom field: more than anybody scrolls through, and a definition stays small.
+/// Maximum number of options of a custom field: more than anyone scrolls through, and it keeps definitions small.
 const OPTIONS_MAX: usize = 200;
-/// Bytes of a message's body.
+/// Maximum size of a message's body, in bytes.
 const BODY_BYTES_MAX: usize = 65_536;
 
-/// A value read from JSON, or from the text of a query or form.
+/// A value that is parsed from JSON, or from the text of a query or form.
 pub trait FromField: Sized {
-    /// Reads it.
+    /// Parses it from JSON.
     ///
     /// # Errors
-    /// What is wrong, as a phrase that follows the field's name.
+    /// A phrase that follows the field's name.
     fn from_json(value: &Value) -> Result<Self, String>;
 
-    /// Reads it from text. By default text is a JSON string.
+    /// Parses it from text; by default as a JSON string.
     ///
     /// # Errors
-    /// As [`FromField::from_json`].
+    /// As for [`FromField::from_json`].
     fn from_text(text: &str) -> Result<Self, String> {
         Self::from_json(&Value::String(text.to_owned()))
     }
 
-    /// What the API document says of it.
+    /// Its schema in the API document.
     fn schema() -> Value;
 
-    /// Whether it is a number whose every digit counts, which a [`Value`] does not keep: of a JSON number its digits are
-    /// read as text.
+    /// Whether it is a number whose every digit matters. A [`Value`] loses digits, so the number is parsed from its
+    /// JSON text.
     const IS_DECIMAL: bool = false;
 
-    /// Whether it is text: where it may be left out, a blank one is the same as `null`.
+    /// Whether it is text: in an optional field, a blank text counts as `null`.
     const IS_TEXT: bool = false;
 }
 
@@ -71,7 +71,7 @@ impl FromField for DateTime<Utc> {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a date-time string")?;
         let time = DateTime::parse_from_rfc3339(text.trim()).map_err(|_| "must be an RFC 3339 date-time")?.to_utc();
-        // PostgreSQL holds far more years than anybody means; a typo should not reach it.
+        // PostgreSQL accepts far more years than anyone needs; a typing error must not be stored.
         let is_sane = (1970..=9999).contains(&chrono::Datelike::year(&time));
         if is_sane { Ok(time) } else { Err("must be between the years 1970 and 9999".to_owned()) }
     }
@@ -83,7 +83,7 @@ impl FromField for DateTime<Utc> {
     const IS_TEXT: bool = true;
 }
 
-/// A time that has not come yet, in the milliseconds that are shown.
+/// A time in the future, in the precision of responses (milliseconds).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FutureTime(pub DateTime<Utc>);
 
@@ -103,7 +103,7 @@ impl FromField for FutureTime {
     }
 }
 
-/// What a value of a custom field may be chosen from: at most 200, each a name and each once.
+/// The options of a custom field: at most 200 distinct names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options(pub Vec<String>);
 
@@ -131,7 +131,7 @@ impl FromField for Options {
             "items": option,
             "maxItems": OPTIONS_MAX,
             "description": "For `select` and `multiselect`, which need at least one; each is there once",
-            // With the first of the types, as tools put examples together, there are none.
+            // Tools combine the examples with the first of the types, which has no options.
             "example": [],
         })
     }
@@ -143,7 +143,7 @@ impl From<Options> for Value {
     }
 }
 
-/// Ids in the order their records are to have: at least one.
+/// Ids in the order their records are to have; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderedIds<T>(pub Vec<T>);
 
@@ -162,7 +162,7 @@ impl<T: FromField> FromField for OrderedIds<T> {
     }
 }
 
-/// A place among others: lower ones come first.
+/// A position in an order: lower ones come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(pub i32);
 
@@ -184,7 +184,7 @@ impl From<Position> for Value {
     }
 }
 
-/// A whole number that is written with a fraction or an exponent, or is too large to exist: then one nobody has.
+/// A whole number with a fraction or an exponent, or one out of range: it becomes an id that never exists.
 #[allow(clippy::cast_possible_truncation)] // A cast of a float stops at the ends of the integers.
 fn beyond(value: &Value) -> Option<i64> {
     value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
@@ -199,7 +199,7 @@ impl<N> FromField for Id<N> {
     fn from_text(text: &str) -> Result<Self, String> {
         match text.trim().parse::<i64>().map_err(|error| *error.kind()) {
             Ok(id) => Ok(Self::new(id)),
-            // Too large to exist is as good as not there.
+            // An id out of range counts as one that does not exist.
             Err(PosOverflow) => Ok(Self::new(i64::MAX)),
             Err(NegOverflow) => Ok(Self::new(i64::MIN)),
             Err(_) => Err("must be an integer".to_owned()),

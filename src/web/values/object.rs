@@ -1,15 +1,15 @@
-//! Objects whose shape somebody else has a say in.
+//! JSON objects whose shape is partly defined by third parties.
 
 use serde_json::{Map, Number as JsonNumber, Value, json};
 
 use super::{BODY_BYTES_MAX, FromField};
 
-/// Levels of an object that somebody else has a say in. What is read nests it a few levels deeper, and readers stop at
-/// 128 of them; no provider has more than ten.
+/// Maximum nesting depth of such an object. It is stored inside a few more levels, and JSON readers stop at 128; no
+/// provider uses more than ten.
 const OBJECT_DEPTH_MAX: usize = 64;
 
-/// An object of a shape that somebody else has a say in: at most 65,536 bytes as it is stored, and only what can be
-/// read again.
+/// An object whose shape is partly defined by third parties: at most 65,536 bytes as stored, and only values that can
+/// be read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object(pub Map<String, Value>);
 
@@ -23,7 +23,7 @@ impl FromField for Object {
         Ok(Self(object.clone()))
     }
 
-    /// In a form an object is JSON text.
+    /// In a form, an object is JSON text.
     fn from_text(text: &str) -> Result<Self, String> {
         Self::from_json(&serde_json::from_str(text).map_err(|_| "must be a JSON object")?)
     }
@@ -33,8 +33,8 @@ impl FromField for Object {
     }
 }
 
-/// Whether PostgreSQL can store a value, and we read it again: answers how many bytes more it takes there, where numbers
-/// are written out.
+/// Checks that PostgreSQL can store a value and that it can be read back. Returns how many more bytes it takes there,
+/// because PostgreSQL writes numbers out in full.
 fn stored(value: &Value, depth: usize) -> Result<usize, String> {
     if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
         return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));
@@ -49,14 +49,14 @@ fn stored(value: &Value, depth: usize) -> Result<usize, String> {
     }
 }
 
-/// How many bytes longer a number is when it is written out as PostgreSQL does, in digits without an exponent; none when
-/// it is not the same once that is read.
+/// How many bytes longer a number is as PostgreSQL writes it, in digits without an exponent; `None` when reading these
+/// digits gives a different number.
 fn written_out(number: &JsonNumber) -> Option<usize> {
     let Some(value) = number.as_f64().filter(|_| number.is_f64()) else { return Some(0) };
-    // The shortest digits that mean this number, without an exponent: `Display` has none.
+    // The shortest digits of this number without an exponent: `Display` never writes one.
     let digits = format!("{value}");
     let read: JsonNumber = serde_json::from_str(&digits).ok()?;
-    // Reading rounds in the last place.
+    // Parsing may round the last digit.
     let is_same = (read.as_f64()? - value).abs() <= value.abs() * 1e-12;
     is_same.then(|| digits.len().saturating_sub(number.to_string().len()))
 }

@@ -15,7 +15,7 @@ fn a_number_is_of_the_country_whose_plan_it_fits_and_else_of_the_main_one() {
     for (number, country) in [
         ("5511987654321", "BR"),
         ("447400123456", "GB"),
-        // A mobile of Guernsey.
+        // A mobile number of Guernsey.
         ("447911123456", "GG"),
         ("447700900000", "GB"),
         ("447781123456", "GG"),
@@ -72,7 +72,7 @@ fn an_object_is_bounded_and_holds_what_can_be_stored() {
     for bad in ["", "[]", "{", "x"] {
         assert!(Object::from_text(bad).is_err(), "{bad}");
     }
-    // What PostgreSQL writes out in 309 digits, of which the reader makes infinity.
+    // PostgreSQL writes these out in 309 digits, which parse as infinity.
     for unreadable in [json!({"a": f64::MAX}), json!({"a": [{"b": -1.797_693_134_862_315_7e308}]})] {
         assert!(Object::from_json(&unreadable).is_err(), "{unreadable}");
     }
@@ -84,7 +84,7 @@ fn an_object_is_bounded_and_holds_what_can_be_stored() {
     let deep = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
     assert!(Object::from_json(&deep(64)).is_ok());
     assert!(Object::from_json(&deep(65)).is_err());
-    // With the braces, the name and the quotes around them.
+    // The braces, the name and the quotes count too.
     let of = |bytes: usize| json!({"a": "x".repeat(bytes - r#"{"a":""}"#.len())});
     assert!(Object::from_json(&of(65_536)).is_ok());
     assert!(Object::from_json(&of(65_537)).is_err());
@@ -97,7 +97,7 @@ fn an_id_is_an_integer_that_fits() {
     for bad in [json!("7"), json!(7.5), json!(null), json!([7])] {
         assert!(TicketId::from_json(&bad).is_err(), "{bad}");
     }
-    // Too large to exist: as good as one nobody has.
+    // Out of range: counts as an id that does not exist.
     for far in [json!(9_223_372_036_854_775_808_u64), json!(u64::MAX), json!(1e30), json!(f64::MAX)] {
         assert_eq!(TicketId::from_json(&far), Ok(TicketId::new(i64::MAX)), "{far}");
     }

@@ -1,4 +1,4 @@
-//! Texts of every kind.
+//! Text values.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
 use crate::webhooks::check_address;
 
-/// Characters of a free text.
+/// Maximum length of a free text, in characters.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
-/// Characters of a quick message's shortcut.
+/// Maximum length of a quick message's shortcut, in characters.
 const SHORTCUT_CHARACTERS_MAX: usize = 60;
-/// Characters of a global variable's key.
+/// Maximum length of a global variable's key, in characters.
 const VARIABLE_KEY_CHARACTERS_MAX: usize = 60;
-/// Characters of a password.
+/// Maximum length of a password, in characters.
 const PASSWORD_CHARACTERS_MAX: usize = 200;
-/// Digits of a phone number: E.164 allows 15; below 8 none is reachable from abroad.
+/// Digits of a phone number: E.164 allows 15; shorter than 8, none can be reached from abroad.
 const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 
 fn trimmed(value: &Value) -> Result<&str, String> {
@@ -88,14 +88,14 @@ text! {
 }
 
 text! {
-    /// A free text that says something: not blank, at most 10,000 characters.
+    /// A free text that is not blank: at most 10,000 characters.
     FilledText, {"type": "string", "minLength": 1, "maxLength": 10_000, "example": "We are open from 9 to 18."}, |value| {
         not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)
     }
 }
 
 text! {
-    /// What a quick message is called up by: 1 to 60 characters, no blanks.
+    /// The shortcut of a quick message: 1 to 60 characters, no blanks.
     Shortcut, {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^\\S+$", "example": "/hours"}, |value| {
         let text = not_blank(bounded(value, SHORTCUT_CHARACTERS_MAX)?)?;
         if text.contains(char::is_whitespace) { Err("must not contain blanks".to_owned()) } else { Ok(text) }
@@ -103,7 +103,7 @@ text! {
 }
 
 text! {
-    /// The key of a global variable: not one that every message has anyway.
+    /// The key of a global variable; the names of built-in variables are excluded.
     VariableKey, {
         "type": "string",
         "pattern": "^[A-Za-z][A-Za-z0-9_]{0,59}$",
@@ -126,12 +126,12 @@ text! {
 }
 
 text! {
-    /// A search: like a name, but may be empty, which finds everything.
+    /// A search text: like a name, but it may be empty, which matches everything.
     Search, {"type": "string", "maxLength": 255, "example": "maria"}, |value| bounded(value, NAME_CHARACTERS_MAX)
 }
 
 text! {
-    /// What is said in a message: not blank, at most 65,536 bytes.
+    /// The text of a message: not blank, at most 65,536 bytes.
     MessageBody, {"type": "string", "minLength": 1, "pattern": r"\S", "description": "At most 65,536 bytes", "example": "Hello {{firstName}}!"}, |value| {
         let text = not_blank(trimmed(value)?.to_owned())?;
         if text.len() > BODY_BYTES_MAX { Err(format!("must have at most {BODY_BYTES_MAX} bytes")) } else { Ok(text) }
@@ -139,7 +139,7 @@ text! {
 }
 
 text! {
-    /// A phone number: 8 to 15 digits, once the usual formatting characters are gone.
+    /// A phone number: 8 to 15 digits, after the usual formatting characters are removed.
     Number, {"type": "string", "pattern": r"^[-+(). ]*([0-9][-+(). ]*){8,15}$", "description": "8 to 15 digits; `+ ( ) - .` and blanks are taken out", "example": "5511987654321"}, |value| {
         let text = trimmed(value)?;
         let digits: String = text.chars().filter(|character| !matches!(character, '+' | '(' | ')' | '-' | '.' | ' ')).collect();
@@ -158,7 +158,7 @@ impl Number {
     }
 }
 
-/// Kinds of number a country's plan may have.
+/// The kinds of number that a country's numbering plan may have.
 const NUMBER_KINDS: [Type; 10] = [
     Type::FixedLine,
     Type::Mobile,
@@ -172,10 +172,10 @@ const NUMBER_KINDS: [Type; 10] = [
     Type::Voicemail,
 ];
 
-/// The country that the calling code of these digits belongs to, ISO 3166-1 alpha-2: of several the one whose plan the
-/// number fits, else the main one. None when no country has the code.
+/// The country of the calling code that these digits start with, ISO 3166-1 alpha-2. If several countries share the
+/// code: the one whose numbering plan matches, else the main one. `None` when no country has the code.
 pub fn country_of(digits: &str) -> Option<String> {
-    // No calling code begins with another one.
+    // Calling codes are prefix-free.
     let (mut countries, national) = (1..=3).find_map(|length| {
         let (code, national) = digits.split_at_checked(length)?;
         Some((DATABASE.by_code(&code.parse::<u16>().ok()?)?, national))
@@ -208,7 +208,7 @@ text! {
 }
 
 text! {
-    /// The address of a webhook, as far as its form goes.
+    /// The address of a webhook; only its form is checked.
     WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": 2_000, "description": "`https`; of a demo's own machine also `http`", "example": "https://example.com/hotline"}, |value| {
         let text = bounded(value, 2_000)?;
         check_address(&text)?;
@@ -228,19 +228,19 @@ text! {
 }
 
 text! {
-    /// A visitor's id for a message: 1 to 64 characters.
+    /// A visitor's own id for a message: 1 to 64 characters.
     ClientId, {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"\S", "example": "m-1"}, |value| not_blank(bounded(value, 64)?)
 }
 
 text! {
-    /// A text that a page says of a visitor: of one that is too long the beginning is kept, at most 10,000 characters.
+    /// A text that the page provides about a visitor: it is truncated to 10,000 characters.
     CutText, {"type": "string", "description": "Of more than 10,000 characters the beginning is kept", "example": "newsletter"}, |value| {
         Ok(trimmed(value)?.chars().take(TEXT_CHARACTERS_MAX).collect())
     }
 }
 
-/// 12 to 200 characters, and the one text that is not trimmed: whoever types it in types all of it. A blank one is no way
-/// to clear it: a form that was not filled in must not take anybody's password.
+/// 12 to 200 characters, and the only text that is not trimmed: every typed character counts. A blank one is refused
+/// and does not count as `null`, so that an empty form field cannot remove a password.
 impl FromField for Password {
     fn from_json(value: &Value) -> Result<Self, String> {
         not_blank(trimmed(value)?.to_owned())?;

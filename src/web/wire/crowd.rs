@@ -1,4 +1,4 @@
-//! How many connections there may be: all together, by what the system lends, and of one address.
+//! Connection limits: in total, from the file descriptor limit, and per address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -9,20 +9,21 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::web::origin::Address;
 
-/// File descriptors that are no connection's: the journal's (its segment, spares, a reserve, its folder, one that is read
-/// back), some 20 connections to PostgreSQL, those of the threads that serve and send, and of a command that looks in.
+/// File descriptors that are not used by connections: the journal's (its segment, spares, a reserve, its folder, one
+/// for reading back), some 20 connections to PostgreSQL, those of the serving and sending threads, and of a
+/// command-line call.
 const DESCRIPTORS_HELD: u64 = 192;
 
-/// Of the others, one in so many is left for what a connection may need beside itself: a file that is sent or comes in,
-/// a call of a provider.
+/// One in this many of the remaining descriptors is reserved for what connections need besides themselves: files being
+/// sent or received, and calls of providers.
 const BESIDE: u64 = 5;
 
-/// Connections there may be however little the system lends: fewer could not be served at all.
+/// Minimum number of connections, however low the descriptor limit is: fewer could not be served at all.
 const CONNECTIONS_MIN: u64 = 16;
 
-/// Connections of one thread that serves, so that all together leave enough descriptors for everything else.
+/// Connections of one serving thread, so that all threads together leave enough descriptors for everything else.
 pub(super) fn connections_of_worker(limit: usize, workers: usize) -> usize {
-    // A system that does not say is taken to lend as many as are asked for.
+    // If the system reports no limit, it is taken as unlimited.
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
     let share = connections(descriptors) / workers.max(1) as u64;
     limit.min(usize::try_from(share.max(1)).unwrap_or(usize::MAX))
@@ -33,16 +34,16 @@ fn connections(descriptors: u64) -> u64 {
     (others - others / BESIDE).max(CONNECTIONS_MIN)
 }
 
-/// Who has how many.
+/// Counts open connections by address.
 pub(super) struct Crowd {
     open: DashMap<Address, u32>,
-    /// Of one address; 0: as many as it likes.
+    /// Maximum per address; 0: no limit.
     per_address: u32,
-    /// Those who bring the connections of many.
+    /// Proxies, which open connections on behalf of many clients and are not counted.
     excepted: Vec<IpNet>,
 }
 
-/// A connection that is counted.
+/// A counted connection.
 pub(super) struct Counted {
     crowd: Arc<Crowd>,
     address: Option<Address>,
@@ -53,10 +54,10 @@ impl Crowd {
         Arc::new(Self { open: DashMap::new(), per_address, excepted })
     }
 
-    /// None when the address has as many as it may.
+    /// `None` when the address has reached its limit.
     pub(super) fn admit(self: &Arc<Self>, peer: Option<SocketAddr>) -> Option<Counted> {
         let address = peer.map(|peer| peer.ip().to_canonical());
-        // At this point nobody has said yet for whom a proxy has made the connection.
+        // The forwarding header is not known yet, so a proxy's connections cannot be attributed to clients.
         let is_excepted = |address: &IpAddr| self.excepted.iter().any(|range| range.contains(address));
         let address = address.filter(|address| self.per_address > 0 && !is_excepted(address)).map(Address::of);
         if let Some(address) = address {

@@ -1,52 +1,53 @@
-//! How long connections are waited for, and how many there are.
+//! Timeouts of connections, and their maximum number.
 
 use std::time::Duration;
 
-/// Seconds for a whole request head, from its first byte (the first of a connection: from its start). A slow phone
-/// needs less than one; who opens connections to keep them open gets no more.
+/// Time for a whole request head, from its first byte (for the first request: from the start of the connection). A slow
+/// phone needs less than a second; clients that hold connections open on purpose get no more.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Seconds a connection may lie idle between two requests. Longer than the 60 of the usual load balancers: the side
-/// that keeps the pool must be the one that closes, else it meets a closed connection with a request in hand.
+/// Time a connection may be idle between two requests. Longer than the 60 seconds of the usual load balancers: the
+/// balancer owns the pool and must close first, or it sends a request on a connection that has just closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// Seconds for a client to take more of an answer when its window is full.
+/// Time for a client to read more of a response when its receive window is full.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Seconds for a client that sends more than is read to take the answer and close: the framework throws the rest away
-/// meanwhile. Closed at once, its unread bytes would reset the connection, and the answer could be lost with it.
+/// Time for a client that sends more than is read to receive the response and close; the framework discards the rest
+/// meanwhile. Closing at once would reset the connection because of its unread bytes, and the response could be lost.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Bytes of a body that may go on behind its answer: what goes on for longer has the time above, be it without end.
+/// Bytes of a body that may follow its response without a deadline; beyond that, the time above applies, however long
+/// the body is.
 pub(super) const GOODBYE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Connections of a worker; the next wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the
-/// state), 200 MiB. Fewer where the system lends fewer file descriptors: what everything else needs is held back.
+/// Connections per worker; further ones wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the state),
+/// 200 MiB. Fewer where the file descriptor limit is low, because descriptors are reserved for everything else.
 const CONNECTIONS_MAX: usize = 10_000;
 
-/// Connections of one address. An office, or a server that calls the API, stays far below; nobody alone takes all that
-/// there are.
+/// Connections per address. An office, or a server that calls the API, stays far below; a single address cannot use up
+/// all connections.
 pub const CONNECTIONS_PER_ADDRESS: u32 = 2000;
 
-/// Connections that wait to be taken. The kernel's own bound (`net.core.somaxconn`, 4096) is above it.
+/// Connections in the accept backlog. The kernel's own bound (`net.core.somaxconn`, 4096) is above it.
 const BACKLOG: u32 = 2048;
 
-/// How long a connection is waited for, and how many there are.
+/// Timeouts and maximum numbers of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For a whole request head.
+    /// Time for a whole request head.
     pub head: Duration,
-    /// Between two requests.
+    /// Time between two requests.
     pub keep_alive: Duration,
-    /// For a client to take more of an answer.
+    /// Time for a client to read more of a response.
     pub write: Duration,
-    /// For a client to close after the last answer.
+    /// Time for a client to close after the last response.
     pub goodbye: Duration,
-    /// Connections of a worker, if the system lends as many descriptors.
+    /// Connections per worker, if there are enough descriptors.
     pub connections: usize,
-    /// Connections of one address; 0: as many as it likes.
+    /// Connections per address; 0: no limit.
     pub per_address: u32,
-    /// Connections that wait to be taken.
+    /// Connections in the accept backlog.
     pub backlog: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A connection as the framework sees it.
+//! The connection type that the framework reads from and writes to.
 
 use std::io;
 use std::pin::Pin;
@@ -10,17 +10,17 @@ use tokio::net::TcpStream;
 
 use super::progress::Progress;
 
-/// Bytes the framework is handed before it has to look at them. It takes apart whatever it holds into requests before it
-/// looks whether earlier ones wait: from a buffer of 128 KiB of small ones some thousands, at some KiB each. Most requests
-/// are smaller than this, and those that are not come in several pieces anyway.
+/// Bytes that are handed to the framework before it must process them. It parses all buffered bytes into requests
+/// before it checks whether earlier requests are waiting: a buffer of 128 KiB of small requests becomes thousands, at
+/// some KiB each. Most requests are smaller than this, and larger ones arrive in several pieces anyway.
 const PIECE_BYTES: usize = 2 * 1024;
 
-/// A connection, for the framework. It is handed a piece at a time, so that a client that sends request after request and
-/// reads no answer costs little; and what is read and written is noted in the connection's progress.
+/// A connection, for the framework. It delivers one piece at a time, so that a client that sends request after request
+/// and reads no response costs little. Reads and writes are recorded in the connection's progress.
 pub(super) struct Line {
     stream: TcpStream,
     progress: Rc<Progress>,
-    /// Bytes of this piece that were handed over.
+    /// Bytes of the current piece that were already delivered.
     handed: usize,
 }
 
@@ -38,7 +38,7 @@ impl AsyncRead for Line {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.handed >= PIECE_BYTES {
-            // It looks at what it has, and comes again.
+            // Yields, so that the framework processes what it has before it reads again.
             this.handed = 0;
             cx.waker().wake_by_ref();
             return Poll::Pending;

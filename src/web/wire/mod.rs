@@ -1,10 +1,10 @@
-//! Connections: how many are taken, what each may keep in memory, and how long it is waited for.
+//! Connections: how many are accepted, how much memory each may use, and their timeouts.
 //!
-//! The framework waits without end for the rest of any head but the first, and for a client that takes nothing of its
-//! answer. So it is handed its connections as a `Line`, which notes what goes over them, and `Progress` tells one that
-//! is at work from one that only costs memory: that one is closed
-//! ([decision 28](../../../docs/decisions/0028-connection-timeouts.md)). What is not HTTP is answered by the framework,
-//! with a bare status, or not at all.
+//! The framework waits indefinitely for every head but the first, and for a client that does not read its response. So
+//! it gets each connection as a `Line`, which records its traffic, and `Progress` distinguishes a working connection
+//! from one that only costs memory; the latter is closed
+//! ([decision 28](../../../docs/decisions/0028-connection-timeouts.md)). Input that is not HTTP is handled by the
+//! framework, with a bare status or no response.
 
 mod crowd;
 mod limits;
@@ -41,55 +41,55 @@ use progress::{Begun, Counted, Progress};
 
 use crate::web::{ApiError, OutcomeUnknown};
 
-/// Seconds for telling those that are turned away why. They cost a descriptor for so long, so nothing is waited for.
+/// Time for telling a refused client the reason. The connection uses a descriptor meanwhile, so the time is short.
 const TURN_AWAY_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// Seconds after which one may be free again.
+/// `Retry-After` in seconds: a connection may be free by then.
 const RETRY_AFTER_S: u64 = 1;
 
 /// Where and how HTTP is served.
 #[derive(Debug)]
 pub struct Listening {
-    /// As [`bind`] has taken it.
+    /// The socket, from [`bind`].
     pub socket: TcpSocket,
-    /// The same for the other processes of a cluster, if this is one.
+    /// The socket for the other processes of a cluster, if there is one.
     pub of_peers: Option<TcpSocket>,
-    /// Threads that serve.
+    /// Serving threads.
     pub workers: usize,
-    /// For the requests that are being served once the server stops.
+    /// Time for requests in flight once the server stops.
     pub drain: Duration,
-    /// For connections.
+    /// Limits of connections.
     pub limits: Limits,
-    /// Proxies: they bring the connections of many, so theirs are not counted by address.
+    /// Proxies: they open connections on behalf of many clients, so these are not counted by address.
     pub proxies: Vec<IpNet>,
 }
 
-/// Who comes to a listener.
+/// Which clients a listener serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Anybody.
+    /// Anyone.
     Public,
     /// The other processes of a cluster.
     Peers,
 }
 
-/// Takes an address, where nobody is heard before [`listen`].
+/// Binds an address; connections are accepted only after [`listen`].
 ///
 /// # Errors
-/// When the address cannot be had.
+/// When the address cannot be bound.
 pub fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Else a restart waits until the last connection of the process before is forgotten.
+    // Without this, a restart waits until the last connection of the previous process has expired.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     Ok(socket)
 }
 
-/// Listens, and makes the server: it takes connections as soon as it is polled. Answers with where it listens, to anybody
-/// and to peers. Both sides are served by the same threads.
+/// Listens and creates the server, which accepts connections as soon as it is polled. Returns the bound addresses, the
+/// public one and that for peers. The same threads serve both.
 ///
 /// # Errors
-/// When an address cannot be had.
+/// When an address cannot be bound.
 pub fn listen<F, I, S, B>(listening: Listening, app: F) -> io::Result<(SocketAddr, Option<SocketAddr>, Server)>
 where
     F: Fn(Side) -> I + Send + Clone + 'static,
@@ -112,7 +112,7 @@ where
         .workers(workers)
         .shutdown_timeout(drain.as_secs())
         .disable_signals()
-        // Above this nothing is accepted, so no descriptor is taken; and should there be none left all the same, the
+        // Above this limit nothing is accepted, so no descriptor is used. Should descriptors run out nevertheless, the
         // framework pauses for half a second before it accepts again.
         .max_concurrent_connections(crowd::connections_of_worker(limits.connections, workers));
     let stopping = server.graceful_shutdown_signal();
@@ -126,7 +126,7 @@ where
     };
     let server = server.listen("http", socket, of(Crowd::new(limits.per_address, proxies), Side::Public, address))?;
     let server = match of_peers.zip(address_of_peers) {
-        // They bring the connections of everybody.
+        // Peers forward the connections of all clients, so they are not counted by address.
         Some((socket, address)) => {
             server.listen("peers", socket, of(Crowd::new(0, Vec::new()), Side::Peers, address))?
         }
@@ -135,7 +135,7 @@ where
     Ok((address, address_of_peers, server.run()))
 }
 
-/// What serves the connections of a listener.
+/// The service for the connections of a listener.
 fn door<I, S, B, E>(
     app: I,
     ends: impl Fn() -> E + 'static,
@@ -156,8 +156,8 @@ where
 {
     let http = HttpService::build()
         .graceful_shutdown_signal(ends)
-        // Both are watched by Progress: the framework's own timers begin anew whenever the connection is looked at, leave
-        // out those that hold a piece of a request, and all heads but the first.
+        // `Progress` replaces both of the framework's timers: these restart whenever the connection is polled, ignore
+        // connections with part of a request, and cover no head but the first.
         .keep_alive(KeepAlive::Os)
         .client_request_timeout(Duration::ZERO)
         .client_disconnect_timeout(limits.goodbye)
@@ -167,14 +167,15 @@ where
         })
         .finish(apply_fn_factory(map_config(app, |()| AppConfig::default()), serve::<S, B>));
     apply_fn_factory(http, move |stream: TcpStream, http| {
-        // An answer is written whole; nothing follows that would be worth waiting for.
+        // A response is written in one piece; there is nothing to wait for.
         let _ = stream.set_nodelay(true);
         let peer = stream.peer_addr().ok();
         let taken = match crowd.admit(peer) {
             Some(counted) => {
                 let progress = Progress::new();
                 let line = Line::new(stream, progress.clone());
-                // In a box: the futures around it would each keep room for it, for as long as a socket is open.
+                // Boxed: otherwise each surrounding future reserves space for it, for as long as the connection is
+                // open.
                 Ok((counted, Box::pin(http.call((line, Protocol::Http1, peer))), progress))
             }
             None => Err(stream),
@@ -189,18 +190,18 @@ where
     })
 }
 
-/// Tells somebody who has enough connections that there are no more.
+/// Tells a client over its connection limit that it is refused.
 async fn turn_away(mut stream: TcpStream) {
     let refusal = too_many();
     let spoken = timeout(TURN_AWAY_TIME_MAX, async {
         stream.write_all(refusal.as_bytes()).await?;
         stream.shutdown().await
     });
-    // Whether it is heard is the other side's affair.
+    // It does not matter whether the client receives it.
     let _ = spoken.await;
 }
 
-/// The one answer that no request has asked for.
+/// The only response that is sent without a request.
 fn too_many() -> String {
     let message = "this address has as many connections open as it may".to_owned();
     let error = ApiError { message, ..ApiError::rate_limited(RETRY_AFTER_S) };
@@ -212,7 +213,7 @@ fn too_many() -> String {
     )
 }
 
-/// Calls the service, and lets the connection's progress know of it.
+/// Calls the service, and records the request in the connection's progress.
 fn serve<S, B>(
     mut request: Request,
     app: &S::Service,
@@ -235,16 +236,16 @@ where
     }
 }
 
-/// Ends the connection of a request without an answer: for a change of which nobody knows whether it was made.
+/// Closes the connection of a request without a response: it is unknown whether the change was made.
 pub struct Cut(Option<Rc<Progress>>);
 
 impl Cut {
-    /// Of a request.
+    /// The connection of a request.
     pub fn of(request: &Request) -> Self {
         Self(request.conn_data::<Rc<Progress>>().cloned())
     }
 
-    /// Never comes back: whoever waits for it goes with the connection.
+    /// Never returns: the waiting request is dropped with the connection.
     pub async fn now(self) -> Infallible {
         if let Some(progress) = self.0 {
             progress.cut_off();
@@ -253,13 +254,13 @@ impl Cut {
     }
 }
 
-/// Serves a connection for as long as it gets on.
+/// Serves a connection until it ends or times out.
 async fn attend(serving: impl Future<Output = Result<(), DispatchError>>, progress: &Progress, limits: Limits) {
     let serving = pin!(serving);
     tokio::select! {
         biased;
         () = progress.cut() => tracing::debug!("a connection is cut: nobody knows what to answer"),
-        // What went wrong the framework has answered, if it could.
+        // The framework has already answered errors, if it could.
         _ = serving => {}
         overdue = progress.watch(limits) => tracing::debug!(?overdue, "a connection is closed"),
     }

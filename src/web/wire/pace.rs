@@ -1,4 +1,4 @@
-//! A body that must keep coming.
+//! The minimum transfer rate of a body.
 
 use std::io;
 use std::pin::Pin;
@@ -13,19 +13,19 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::web::ApiError;
 
-/// Seconds a body may take whatever its length: a connection that was lost for a moment is found again in them.
+/// Time that any body may take, whatever its length: enough to recover from a short loss of connection.
 const BODY_GRACE: Duration = Duration::from_secs(20);
 
-/// Bytes a second a body must come with on the whole: a phone on the slowest network has this, and 1 MiB is through
-/// in two and a half minutes.
+/// Minimum average bytes per second of a body: the slowest mobile network reaches this, and 1 MiB takes two and a half
+/// minutes.
 const BODY_BYTES_PER_S_MIN: u32 = 8 * 1024;
 
-/// How fast a body must come.
+/// The minimum pace of a body.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Whatever its length.
+    /// Time allowed for any length.
     pub grace: Duration,
-    /// Beyond that.
+    /// Minimum rate beyond the grace time.
     pub bytes_per_s: u32,
 }
 
@@ -36,29 +36,29 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How long so many bytes may take.
+    /// The time that this many bytes may take.
     fn time_for(self, bytes: u64) -> Duration {
         let rate = u64::from(self.bytes_per_s.max(1));
         self.grace + Duration::from_secs(bytes / rate)
     }
 }
 
-/// The chunks of a body, which fail when they come too slowly. [`body_error`] makes the answer of it.
+/// The chunks of a body; they fail when they arrive too slowly. [`body_error`] converts the failure into a response.
 pub struct Paced<S> {
     chunks: S,
     pace: Pace,
     received: u64,
-    /// Since the first wait, and until when. Most bodies are there with their head, and need none.
+    /// The first wait, and its deadline. Most bodies arrive with their head and need none.
     wait: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl<S> Paced<S> {
-    /// At the pace every body must have.
+    /// At the default pace.
     pub fn new(chunks: S) -> Self {
         Self::at(Pace::default(), chunks)
     }
 
-    /// The chunks that are left.
+    /// Returns the remaining chunks.
     pub fn into_inner(self) -> S {
         self.chunks
     }
@@ -93,7 +93,7 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Paced<S> 
     }
 }
 
-/// What is answered when a body cannot be read: `408` when it comes too slowly, else `400`.
+/// The response when a body cannot be read: `408` when it arrives too slowly, else `400`.
 pub fn body_error(error: PayloadError) -> ApiError {
     match error {
         PayloadError::Io(error) if error.kind() == io::ErrorKind::TimedOut => {

@@ -1,4 +1,4 @@
-//! Whether a connection gets on.
+//! Detects whether a connection makes progress.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -12,40 +12,40 @@ use tokio::time::{Instant, sleep_until};
 
 use super::limits::{GOODBYE_BYTES_MAX, Limits};
 
-/// What is known of a connection.
+/// The state of a connection.
 pub(super) struct Progress {
     unbegun: Cell<Unbegun>,
-    /// Requests whose answer is not all written.
+    /// Requests whose response is not completely written.
     open: Cell<usize>,
-    /// Whether the last request had a body: what is heard after its answer may be the rest of it.
+    /// Whether the last request had a body: bytes received after its response may be the rest of it.
     has_body: Cell<bool>,
-    /// Since when that rest comes, and how much of it has.
+    /// When that rest started, and how many bytes have arrived.
     rest: Cell<Option<(Instant, u64)>>,
-    /// Since when there is nothing to do.
+    /// Idle since.
     idle_since: Cell<Instant>,
-    /// Since when the client takes nothing.
+    /// Since when the client has not read.
     stalled_since: Cell<Option<Instant>>,
-    /// Tells that nothing more is to be said over it.
+    /// Signals that the connection must be closed without a further response.
     cut: Notify,
 }
 
-/// What was heard of a request before it is one.
+/// What was received of the next request.
 #[derive(Clone, Copy)]
 enum Unbegun {
     Nothing,
-    /// The first request is waited for, and not a byte of it has come.
+    /// Waiting for the first request, of which no byte has arrived.
     Awaited(Instant),
     Heard(Instant),
 }
 
-/// What was waited for in vain.
+/// The expired timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// The rest of a head.
+    /// The rest of a head did not arrive.
     Head,
-    /// Another request, or any.
+    /// No further request arrived, or no first one.
     Idle,
-    /// That the client takes its answer.
+    /// The client did not read its response.
     Stalled,
 }
 
@@ -63,7 +63,7 @@ impl Progress {
         })
     }
 
-    /// The client said so many bytes; none: it is done.
+    /// The client sent this many bytes; 0: it has closed.
     pub(super) fn heard(&self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -82,7 +82,7 @@ impl Progress {
         }
     }
 
-    /// Something was written to the client, or could not be.
+    /// Bytes were written to the client, or the write would block.
     pub(super) fn wrote(&self, is_done: bool) {
         if !is_done {
             if self.stalled_since.get().is_none() {
@@ -105,19 +105,19 @@ impl Progress {
         Begun(self.clone())
     }
 
-    /// The connection is to end as it stands.
+    /// Requests that the connection be closed as it is.
     pub(super) fn cut_off(&self) {
         self.cut.notify_one();
     }
 
-    /// Waits for that.
+    /// Waits for that request.
     pub(super) async fn cut(&self) {
         self.cut.notified().await;
     }
 
-    /// Ends when the connection was waited for long enough.
+    /// Returns when a timeout of the connection has expired.
     pub(super) async fn watch(&self, limits: Limits) -> Overdue {
-        // A wait that begins while this sleeps is over after the sleep at the soonest.
+        // A wait that begins during the sleep cannot expire before the sleep ends.
         let step = limits.head.min(limits.write);
         loop {
             let now = Instant::now();
@@ -137,23 +137,23 @@ impl Progress {
             return None;
         }
         Some(match self.unbegun.get() {
-            // The framework reads a body to its end, though nobody wants it: in chunks it may have none.
+            // The framework reads a discarded body to its end, and a chunked body may have no end.
             Unbegun::Nothing => match self.rest.get() {
                 Some((since, bytes)) if bytes > GOODBYE_BYTES_MAX => (since + limits.goodbye, Overdue::Idle),
                 _ => (self.idle_since.get() + limits.keep_alive, Overdue::Idle),
             },
-            // Browsers and balancers open connections ahead of need: nothing was asked, so nothing is answered.
+            // Browsers and load balancers open connections in advance: nothing was requested, so no response is sent.
             Unbegun::Awaited(since) => (since + limits.head, Overdue::Idle),
             Unbegun::Heard(since) => (since + limits.head, Overdue::Head),
         })
     }
 }
 
-/// A request that has begun, until its answer is all written.
+/// A request in progress, until its response is completely written.
 pub(super) struct Begun(Rc<Progress>);
 
 impl Begun {
-    /// What is known of its connection.
+    /// The progress of its connection.
     pub(super) fn progress(&self) -> Rc<Progress> {
         self.0.clone()
     }
@@ -166,7 +166,7 @@ impl Drop for Begun {
     }
 }
 
-/// A body whose end is the end of its request.
+/// A response body; its end is the end of its request.
 pub(super) struct Counted {
     body: BoxBody,
     _begun: Option<Begun>,

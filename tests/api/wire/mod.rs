@@ -12,7 +12,7 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
-use futures_util::{StreamExt, stream};
+use futures_util::stream;
 use hotline::web::wire::{Limits, Listening, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

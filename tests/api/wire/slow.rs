@@ -11,7 +11,7 @@ use hotline::web::wire::{Limits, Listening, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::{GOOD, connect, connect_before, first, next, plain, to_end};
+use super::{GOOD, connect, connect_before, next, plain, to_end};
 use crate::support::{PATIENCE, eventually};
 
 /// Between the bytes of a head that trickles: many come before the head's time is over.

@@ -7,7 +7,11 @@ import { chromium } from "playwright-core";
 
 export const screenshots = fileURLToPath(new URL("../../../target/screenshots/", import.meta.url));
 
+/** A name of this machine that browsers do not trust as they trust loopback. */
+export const NAMED_HOST = "panel.example";
+
 const FLAGS = [
+  `--host-resolver-rules=MAP ${NAMED_HOST} 127.0.0.1`,
   ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
   ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
 ];

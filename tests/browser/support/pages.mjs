@@ -6,7 +6,14 @@ import { describe, it } from "node:test";
 import { checkLayout, checkPage } from "./accessible.mjs";
 import { panel, signIn } from "./panel.mjs";
 
-const LANGUAGES = ["en", "pt", "es"];
+export const LANGUAGES = ["en", "pt", "es"];
+
+/** The pages are shown in this language from now on. */
+export async function speak(desk, language) {
+  await desk.page.evaluate((name) => localStorage.setItem("hotline-panel-language", name), language);
+  await desk.go("/");
+  assert.equal(await desk.page.evaluate(() => document.documentElement.lang), language);
+}
 
 /** A company with one of each, and every page that shows them. */
 export async function pages(at) {
@@ -65,9 +72,7 @@ export function arePagesWhole(device, size) {
         const wrong = [];
         const tried = async (check) => check.catch((error) => wrong.push(`${error.message}\n${JSON.stringify(error.actual)}`));
         for (const [number, language] of LANGUAGES.entries()) {
-          await desk.page.evaluate((name) => localStorage.setItem("hotline-panel-language", name), language);
-          await desk.go("/");
-          assert.equal(await desk.page.evaluate(() => document.documentElement.lang), language);
+          await speak(desk, language);
           for (const [place, path] of all.entries()) {
             // Words take the same place in the dark, where each page is looked at in one language.
             if (colorScheme === "dark" && place % LANGUAGES.length !== number && process.env.SCREENSHOTS !== "all") continue;

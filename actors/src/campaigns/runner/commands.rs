@@ -1,4 +1,4 @@
-//! What a campaign's actor is asked: to stand still while the campaign is changed, and to take back what waits.
+//! Commands of a campaign's actor: pause while the campaign is changed, and withdraw messages in transit.
 
 use std::sync::Weak;
 
@@ -9,17 +9,17 @@ use crate::Refusal;
 use crate::registry::Envelope;
 use crate::tickets::Dismiss;
 
-/// Write to nobody for as long as the holder lives. Answered once it is known what became of all who were written to.
+/// Pause for as long as the holder lives. Answered once the outcome of each recipient under way is known.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct Hold(pub(crate) Weak<()>);
 
-/// The campaign was canceled: what its provider does not have does not leave.
+/// The campaign was canceled: messages that its provider does not have yet are not sent.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct Withdraw;
 
-/// The campaign may have changed, and may not be held any more.
+/// The campaign may have changed, or its hold may have been released.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct Changed;
@@ -36,7 +36,7 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
         self.guarded(cx, |this, _| {
             this.holders.push(holder);
             this.waiting.push(answer);
-            // Who holds a campaign is told at once when it cannot be read.
+            // Reads at once, so that the holder soon learns if the campaign cannot be read.
             if matches!(this.known, Known::Nothing) {
                 this.rests_until = None;
             }
@@ -63,7 +63,7 @@ impl Handler<Changed> for CampaignRunner {
     }
 }
 
-/// Writes to nobody more, and answers nobody: the company is dropped from memory.
+/// Stops sending without answers to waiting callers: the company is dropped from memory.
 impl Handler<Dismiss> for CampaignRunner {
     type Result = ();
 
@@ -72,13 +72,13 @@ impl Handler<Dismiss> for CampaignRunner {
         if let Some(alarm) = self.alarm.take() {
             actix::AsyncContext::cancel_future(cx, alarm);
         }
-        // Whoever waited may have given up.
+        // The caller may have timed out.
         let _ = gone.send(());
     }
 }
 
 impl CampaignRunner {
-    /// Takes back what is on its way to its provider.
+    /// Withdraws the messages that are in transit.
     pub(super) fn withdraw(&self) {
         for message in &self.in_transit {
             self.scope.in_transit.withdraw(self.company, *message);

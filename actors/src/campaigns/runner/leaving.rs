@@ -1,4 +1,4 @@
-//! A recipient is written to: what is sent, and what is known of it before it is durable.
+//! Sends to a recipient: the command, and what is known of the send before it is durable.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,27 +16,27 @@ use crate::Refusal;
 use crate::engine::{Recipient, Target};
 use crate::tickets::{AttachedChanges, Author, Content, Execute, Send};
 
-/// Recipients that are looked ahead for at once: a small part of the company's share of the database.
+/// Concurrent look-ups ahead for recipients: a small part of the company's share of the database.
 const LOOK_AHEAD_AT_ONCE: usize = 8;
 
-/// What became of a recipient that was to be written to.
+/// The outcome of a send to a recipient.
 pub(super) struct Left {
     pub(super) recipient: NextRecipient,
     pub(super) outcome: Result<(), Refusal>,
-    /// The message that may stand in the log, whatever the outcome says.
+    /// The message that may be in the log, whatever the outcome says.
     pub(super) message: Option<MessageId>,
 }
 
-/// A recipient is decided, and will be durable: the next one may come.
+/// A recipient is decided and will be durable: the next one may follow.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(super) struct Decided {
     pub(super) contact: ContactId,
-    /// The message their provider is to be given.
+    /// The message, if it is yet to be handed to the provider.
     pub(super) in_transit: Option<MessageId>,
 }
 
-/// Writes to a recipient. That they were is in the message's own entry of the log.
+/// Sends to a recipient. The recipient's new status is in the message's own entry of the log.
 pub(super) async fn leave(
     scope: Arc<CampaignScope>,
     (company, campaign): (CompanyId, CampaignId),
@@ -52,7 +52,7 @@ pub(super) async fn leave(
             *decided.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.id);
             let is_queued = message.status == MessageStatus::Queued;
             if is_queued {
-                // Before anybody can tell that it has arrived.
+                // Registered before anyone can report that the message has arrived.
                 scope.in_transit.begin(company, message.id, home.clone().recipient());
             }
             home.do_send(Decided { contact, in_transit: is_queued.then_some(message.id) });
@@ -82,12 +82,11 @@ pub(super) async fn leave(
     Left { recipient, outcome, message }
 }
 
-/// Has what messages to these contacts will need to know looked up before their turn comes; what else there is to say of
-/// one is said then.
+/// Loads ahead what messages to these contacts will need to know. Refusals are ignored here and handled at the send.
 pub(super) async fn look_ahead(scope: &CampaignScope, company: CompanyId, run: &CampaignRun, contacts: &[ContactId]) {
     let Ok(command) = command(run) else { return };
     let command = &command;
-    // Without it, each looks for itself.
+    // If this fails, each contact is looked up alone.
     drop(scope.sending.bring_together(company, run.channel_id, contacts, command).await);
     let each = |contact: ContactId| async move {
         let Ok(target) = target(scope, company, run, contact).await else { return };
@@ -115,7 +114,7 @@ fn content(run: &CampaignRun) -> Result<Content, Refusal> {
         return Ok(Content::Text { body: body.clone() });
     }
     let built = run.built_template.as_ref().filter(|built| built["template"].is_object());
-    // What is stored of it cannot be read.
+    // The stored template cannot be read.
     let built = built.ok_or_else(|| Refusal::invalid("template", "is required"))?;
     Ok(Content::Template { template: built["template"].clone(), text: built["text"].as_str().map(str::to_owned) })
 }

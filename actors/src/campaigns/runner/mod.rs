@@ -1,12 +1,13 @@
 //! The actor of a campaign: the one place that decides which recipient is written to next, and when.
 //!
-//! What a campaign is (its status, its rate, what it says) is in the tables, where callers change it. Who does holds the
-//! campaign meanwhile ([`Hold`]): the actor writes to nobody, and has told what became of everyone it was writing to. When
-//! it is let go it reads the campaign anew. So a pause is answered after the last message of the campaign was decided.
+//! The campaign itself (its status, rate and content) is in the tables, where callers change it. A caller holds the
+//! campaign meanwhile ([`Hold`]): the actor pauses, and the hold is acknowledged when the outcome of every recipient
+//! under way is known. On release the actor reads the campaign again. So a pause is acknowledged after the campaign's
+//! last message was decided.
 //!
-//! A recipient is written to by their conversation, as by every other message; that they were is in the same entry of the
-//! log. They are decided one after the other, so in order; their entries become durable together. A few of a campaign's
-//! messages are on their way to their provider at once: so none waits there long, and who cancels takes them back.
+//! A message to a recipient goes through their conversation like any other, and the recipient's new status is in the
+//! same entry of the log. Recipients are decided one at a time, in order; their entries become durable together. Only a
+//! few messages of a campaign are in transit at once: so none waits long, and a cancellation can withdraw them.
 
 mod commands;
 mod leaving;
@@ -37,25 +38,26 @@ use crate::clock::now;
 use crate::engine::{Contacts, Sending};
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
 
-/// Messages of a campaign that are decided, and that their provider does not have yet: what one channel is given at once.
+/// Messages of a campaign that are decided but not yet with their provider: the number of concurrent calls of one
+/// channel.
 const UNDER_WAY_MAX: usize = 64;
 
-/// Longest before their turn that recipients are read.
+/// How long before their turn recipients are loaded, at most.
 const AHEAD_MAX: Duration = Duration::from_secs(10);
 
-/// Longest between two looks at a campaign that is sent.
+/// Maximum time between two rounds of a running campaign.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Longest between two looks at the clock of one whose time has not come: a clock that is set is seen as soon as that.
+/// Maximum time between two looks at the clock of a scheduled campaign, so that a clock change is noticed.
 const SCHEDULED_TICK: Duration = Duration::from_secs(5);
 
-/// How often the tables are asked of messages that have been on their way for as long: one may have gone with its contact.
+/// How often long-standing messages in transit are looked up in the tables: one may have been deleted with its contact.
 const VERIFY_EVERY: Duration = Duration::from_secs(30);
 
-/// Pause before what an outage kept is tried again.
+/// Pause before a retry after an outage.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(2500);
 
-/// What the campaigns' actors share, and which of them are there.
+/// State shared by the campaigns' actors, and the registry of them.
 pub(crate) struct CampaignScope {
     pub(crate) base: Arc<Base>,
     pub(crate) contacts: Arc<Contacts>,
@@ -67,62 +69,62 @@ pub(crate) struct CampaignScope {
     pub(crate) failed: AtomicU64,
 }
 
-/// How a campaign is getting on, about now.
+/// Approximate figures of a campaign.
 #[derive(Debug, Default)]
 pub struct CampaignFigures {
-    /// 1 while it is sent.
+    /// 1 while it is running.
     pub is_sent: AtomicUsize,
-    /// Recipients at hand.
+    /// Recipients in memory.
     pub held: AtomicUsize,
-    /// Messages that are decided, and that their provider does not have yet.
+    /// Messages that are decided but not yet with their provider.
     pub under_way: AtomicUsize,
 }
 
-/// A campaign.
+/// The actor of a campaign.
 pub struct CampaignRunner {
     scope: Arc<CampaignScope>,
     company: CompanyId,
     id: CampaignId,
-    /// As it was read last.
+    /// The campaign as last read.
     known: Known,
-    /// Grows when it may have changed: what a read says that was begun before is not enough.
+    /// Incremented when the campaign may have changed: a read that began earlier is then stale.
     version: u64,
     is_reading: bool,
-    /// Whoever holds it, for as long as they live.
+    /// The holders of the campaign, for as long as they live.
     holders: Vec<Weak<()>>,
-    /// Those of them who wait for what is on its way to be decided.
+    /// Holders that wait until everything under way is decided.
     waiting: Vec<ReplyTo<()>>,
     line: Line,
     pace: Option<Pace>,
-    /// Who is being decided: the next one waits for that.
+    /// The recipient being decided: the next one waits for this.
     deciding: Option<ContactId>,
-    /// Those of whom it is not known what became of them.
+    /// Recipients whose outcome is not known yet.
     leaving: HashSet<ContactId>,
-    /// Messages their provider does not have.
+    /// Messages that their provider does not have yet.
     in_transit: HashSet<MessageId>,
-    /// Those of them that were there when the tables were last asked, and when that was.
+    /// The messages in transit at the last verification, and its time.
     verified: (HashSet<MessageId>, Instant),
-    /// A statement changes the campaign itself.
+    /// Whether a statement that changes the campaign is under way.
     is_busy: bool,
-    /// Nobody is left who was not written to before it was canceled.
+    /// Whether all recipients that were pending at the cancellation have been skipped.
     is_called_off: bool,
     rests_until: Option<Instant>,
     alarm: Option<SpawnHandle>,
-    /// When it began, until somebody has asked it something: by then it is in the registry, and may leave that.
+    /// The start time, until the first command arrives: by then the actor is registered, and may leave the registry.
     is_new_since: Option<Instant>,
     life: Arc<ActorStatus<CampaignFigures>>,
     retired: bool,
 }
 
-/// What is known of a campaign.
+/// The cached state of a campaign.
 enum Known {
-    /// Nothing yet.
+    /// Not read yet.
     Nothing,
-    /// It was this; it may have changed.
+    /// The state as last read, which may have changed.
     Stale(Option<Arc<CampaignRun>>),
-    /// It is this.
+    /// The current state.
     Run(Arc<CampaignRun>),
-    /// It is gone.
+    /// The campaign does not exist.
     Gone,
 }
 
@@ -170,7 +172,7 @@ impl CampaignScope {
     }
 }
 
-/// However it ends: nobody tells it of messages any more.
+/// Stops notifications of messages, however the actor ends.
 impl Drop for CampaignRunner {
     fn drop(&mut self) {
         self.forget_messages();
@@ -178,8 +180,8 @@ impl Drop for CampaignRunner {
 }
 
 impl CampaignRunner {
-    /// Does something, and then what follows of it. A panic is a defect: what was in memory is thrown away, and read again
-    /// from the tables. Those who are on their way still are known apart from that.
+    /// Runs `work`, and then a round. A panic is a defect: the state in memory is dropped and read again from the
+    /// tables. Recipients under way are tracked independently of it.
     fn guarded(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
         let done = catch_unwind(AssertUnwindSafe(|| {
             work(self, cx);
@@ -196,12 +198,12 @@ impl CampaignRunner {
         }
     }
 
-    /// Goes on with what is to be done now, and says when to look again.
+    /// Does what is due now, and sets the timer of the next round.
     fn round(&mut self, cx: &mut Mailbox<Self>) {
         if self.retired || self.scope.base.is_stopping() {
             return;
         }
-        // It may come back.
+        // The company may come back.
         if !self.scope.base.owns(self.company) {
             return self.ring_in(TICK, cx);
         }
@@ -240,7 +242,7 @@ impl CampaignRunner {
         }
     }
 
-    /// Writes to those whose turn it is, and has more read.
+    /// Sends to recipients whose turn it is, and loads more.
     fn send(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
         let mut again_in = TICK;
         let mut pace = *self.pace.get_or_insert_with(|| Pace::new(run.rate_per_minute, clock, run.has_begun));
@@ -262,8 +264,8 @@ impl CampaignRunner {
             self.write_to(run.clone(), recipient, presence, cx);
         }
         self.pace = Some(pace);
-        // A new line has those who are on their way still, until it is known what became of them.
-        // Of those whose turn is far away, what is known now is not what counts then.
+        // A restarted line would include recipients under way, so loading waits until their outcome is known.
+        // Recipients whose turn is far away are not loaded yet, because their data may change by then.
         let is_soon = pace.next_at() <= clock + AHEAD_MAX;
         if is_soon && (!self.line.is_new() || self.leaving.is_empty()) {
             self.load(page_of(run.rate_per_minute), run, cx);
@@ -291,7 +293,7 @@ impl CampaignRunner {
         });
     }
 
-    /// Begins work of the company, if it is served now.
+    /// Enters the company's door, if it is open now.
     fn enter(&self) -> Option<Presence> {
         self.scope.base.store.ownership().try_enter(self.company)
     }
@@ -300,7 +302,7 @@ impl CampaignRunner {
         self.rests_until = Some(Instant::now() + time);
     }
 
-    /// What is known of the campaign may have changed.
+    /// Marks the state of the campaign as stale.
     fn outdated(&mut self) {
         self.version += 1;
         self.known = match std::mem::replace(&mut self.known, Known::Nothing) {
@@ -309,7 +311,7 @@ impl CampaignRunner {
         };
     }
 
-    /// Another round after this time, and no other one before by itself.
+    /// Sets the timer of the next round, and replaces an earlier one.
     fn ring_in(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
         if let Some(alarm) = self.alarm.take() {
             cx.cancel_future(alarm);
@@ -318,7 +320,7 @@ impl CampaignRunner {
         self.alarm = Some(cx.run_later(time, ring));
     }
 
-    /// Ends, as nothing is to be done.
+    /// Retires, because nothing is left to do.
     fn make_room(&mut self, cx: &mut Mailbox<Self>) {
         if self.is_new_since.is_some_and(|since| since.elapsed() < TICK) {
             return self.ring_in(TICK, cx);
@@ -326,7 +328,7 @@ impl CampaignRunner {
         self.retire();
     }
 
-    /// Leaves the registry; whoever still comes is sent to the successor.
+    /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
         self.retired = true;
         self.scope.hot.remove(&(self.company, self.id), &self.life);
@@ -341,7 +343,7 @@ impl CampaignRunner {
         }
     }
 
-    /// Settles a recipient who is not written to, in an entry of its own.
+    /// Records the status of a recipient who is not written to, in an entry of its own.
     fn append(&mut self, row: RecipientRow) -> Result<(), Refusal> {
         let place = self.scope.base.store.log.reserve(self.company)?;
         let (seq, _) = place.append(vec![Change::Recipient(Box::new(row))])?;

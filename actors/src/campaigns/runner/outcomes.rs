@@ -1,4 +1,4 @@
-//! What became of recipients that were to be written to, and of their messages.
+//! Outcomes of recipients and of their messages.
 
 use std::sync::atomic::Ordering;
 
@@ -15,12 +15,12 @@ use crate::base::retry::while_unavailable;
 use crate::channels::Landed;
 use crate::clock::now;
 
-/// A recipient that was to be written to was, or was not.
+/// A send to a recipient has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct HasLeft(pub(super) Left);
 
-/// Whether one of whom nobody knows what became of them is still to be written to.
+/// Whether a recipient of unknown outcome is still pending.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Checked {
@@ -47,8 +47,8 @@ impl CampaignRunner {
         }
     }
 
-    /// Asks the tables of one of whom nobody knows what became of them: they have it once they hold all that was decided
-    /// before. Until then nobody else is written to.
+    /// Looks up a recipient of unknown outcome in the tables, once these have all earlier decisions. Until then no
+    /// other recipient is written to.
     fn check(&mut self, left: Left, refusal: Refusal, cx: &mut Mailbox<Self>) {
         let (scope, company, id, home) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
@@ -72,7 +72,7 @@ impl CampaignRunner {
                 if let Some(message) = left.message.filter(|message| self.in_transit.remove(message)) {
                     self.scope.in_transit.forget(self.company, message);
                 }
-                // The tables cannot be asked, for a defect: the line is read anew later.
+                // The tables cannot be read because of a defect: the line restarts later.
                 if is_waiting.is_err() {
                     self.has_left(&left.recipient);
                     self.line.begin_anew();
@@ -88,7 +88,7 @@ impl CampaignRunner {
         self.deciding = self.deciding.filter(|contact| *contact != recipient.contact_id);
     }
 
-    /// One could not be written to: they are skipped, or have failed, or for an outage are tried again before others.
+    /// Handles a refused send: the recipient is skipped or has failed, or is retried first after an outage.
     fn has_not_left(&mut self, recipient: NextRecipient, refusal: &Refusal) {
         self.has_left(&recipient);
         if !refusal.is_passing() {
@@ -102,7 +102,7 @@ impl CampaignRunner {
         self.rest(OUTAGE_PAUSE);
     }
 
-    /// One is not written to, in an entry of its own; while the log is full they are tried again before others.
+    /// Records that a recipient is not written to, in an entry of its own; while the log is full it is retried first.
     pub(super) fn pass_over(&mut self, recipient: NextRecipient, status: RecipientStatus, error: &MessageError) {
         let row = RecipientRow {
             company_id: self.company,
@@ -130,7 +130,7 @@ impl Handler<Decided> for CampaignRunner {
     fn handle(&mut self, decided: Decided, cx: &mut Self::Context) {
         self.guarded(cx, |this, _| {
             this.deciding = this.deciding.filter(|contact| *contact != decided.contact);
-            // Who has retired since is not told of it any more.
+            // If the actor has retired since, the message is not tracked any more.
             match decided.in_transit {
                 Some(message) if this.retired => this.scope.in_transit.forget(this.company, message),
                 message => this.in_transit.extend(message),

@@ -1,4 +1,4 @@
-//! What the tables are asked of a campaign, and what they are told when its time comes, or it is over.
+//! Reads of a campaign from the tables, and the statements that start, complete and cancel it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{CampaignRunner, CampaignScope, Known, OUTAGE_PAUSE, TICK, VERIFY_EVE
 use crate::Refusal;
 use crate::clock::now;
 
-/// What the tables say of the campaign.
+/// The result of reading the campaign.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Read {
@@ -28,7 +28,7 @@ struct Found {
     in_transit: Vec<MessageId>,
 }
 
-/// Those of the messages on their way that still are, as of a moment at which they were watched already.
+/// Which of the messages in transit still are, as of a time after tracking began.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Verified {
@@ -36,7 +36,7 @@ struct Verified {
     still: Result<Vec<MessageId>, Refusal>,
 }
 
-/// The next recipients.
+/// A page of recipients.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Loaded {
@@ -44,7 +44,7 @@ struct Loaded {
     found: Result<Vec<NextRecipient>, Refusal>,
 }
 
-/// A statement has changed the campaign itself, or found that nothing is to be changed.
+/// A statement has changed the campaign, or found nothing to change.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Done {
@@ -60,7 +60,7 @@ enum What {
 }
 
 impl CampaignRunner {
-    /// Reads the campaign anew.
+    /// Reads the campaign again.
     pub(super) fn read(&mut self, cx: &mut Mailbox<Self>) {
         let Some(presence) = self.presence(self.is_reading, cx) else { return };
         self.is_reading = true;
@@ -91,7 +91,7 @@ impl CampaignRunner {
                 self.known = if is_current { Known::Run(run) } else { Known::Stale(Some(run)) };
             }
             Ok(None) if is_current => self.known = Known::Gone,
-            // It may have been made since.
+            // It may have been created since.
             Ok(None) => self.known = Known::Nothing,
             Err(refusal) => {
                 self.note(&refusal, "a campaign is read later");
@@ -101,7 +101,7 @@ impl CampaignRunner {
         }
     }
 
-    /// Sees which of the messages that are watched from now on have arrived before.
+    /// Checks which of the messages that are tracked from now on have arrived before.
     fn verify(&mut self, asked: Vec<MessageId>, cx: &mut Mailbox<Self>) {
         if asked.is_empty() {
             return;
@@ -116,7 +116,7 @@ impl CampaignRunner {
         });
     }
 
-    /// Sees now and then which of the messages that have been on their way for long have gone with their contact.
+    /// Checks periodically which long-standing messages in transit were deleted with their contact.
     pub(super) fn verify_old(&mut self, clock: Instant, cx: &mut Mailbox<Self>) {
         let (before, at) = &self.verified;
         if clock.saturating_duration_since(*at) < VERIFY_EVERY {
@@ -142,7 +142,7 @@ impl CampaignRunner {
         }
     }
 
-    /// Has the next page of recipients read, with what their messages will need to know.
+    /// Loads the next page of recipients, with what their messages will need to know.
     pub(super) fn load(&mut self, page: i64, run: &Arc<CampaignRun>, cx: &mut Mailbox<Self>) {
         let Some(presence) = self.enter() else { return };
         let Some(reading) = self.line.begin_reading(page) else { return };
@@ -158,7 +158,7 @@ impl CampaignRunner {
     fn loaded(&mut self, Loaded { reading, found }: Loaded) {
         if let Err(refusal) = &found {
             self.note(refusal, "a campaign's recipients are read later");
-            // Those who are at hand are written to meanwhile.
+            // Recipients in memory are written to meanwhile.
             if self.line.len() == 0 {
                 self.rest(OUTAGE_PAUSE);
             }
@@ -166,17 +166,17 @@ impl CampaignRunner {
         self.line.end_reading(reading, found.ok());
     }
 
-    /// Its time has come.
+    /// Starts the campaign at its scheduled time.
     pub(super) fn start_due(&mut self, cx: &mut Mailbox<Self>) {
         self.change(What::Start, cx);
     }
 
-    /// Everybody was written to.
+    /// Completes the campaign after its last recipient.
     pub(super) fn complete(&mut self, cx: &mut Mailbox<Self>) {
         self.change(What::Complete, cx);
     }
 
-    /// It was canceled: nothing of it leaves, and whoever was not written to is skipped.
+    /// Handles the cancellation: messages in transit are withdrawn, and pending recipients are skipped.
     pub(super) fn call_off(&mut self, run: &CampaignRun, cx: &mut Mailbox<Self>) {
         self.withdraw();
         if !self.is_called_off && run.pending > 0 {
@@ -204,7 +204,7 @@ impl CampaignRunner {
                 self.rest(OUTAGE_PAUSE);
             }
             (What::CallOff, Ok(is_more)) => self.is_called_off = !is_more,
-            // Somebody was not at hand, or it is not sent any more.
+            // A recipient was not in memory, or the campaign is no longer running.
             (What::Complete, Ok(false)) => {
                 self.line.begin_anew();
                 self.outdated();
@@ -214,7 +214,7 @@ impl CampaignRunner {
         }
     }
 
-    /// To work for the company, unless something is under way; it is asked for again if the company is not served.
+    /// Enters the company's door unless a task is under way; retried later while the door is closed.
     fn presence(&mut self, is_under_way: bool, cx: &mut Mailbox<Self>) -> Option<Presence> {
         if is_under_way {
             return None;
@@ -235,7 +235,7 @@ impl CampaignRunner {
     }
 }
 
-/// The campaign as the tables have it once they hold all that was decided before.
+/// The campaign from the tables, once these have all earlier decisions.
 async fn found(scope: &CampaignScope, company: CompanyId, id: CampaignId) -> Result<Option<Found>, Refusal> {
     let db = scope.base.reads().tables(company).await?;
     let Some(run) = campaigns::run(db, company, id).await? else { return Ok(None) };
@@ -243,7 +243,7 @@ async fn found(scope: &CampaignScope, company: CompanyId, id: CampaignId) -> Res
     Ok(Some(Found { run, in_transit }))
 }
 
-/// A page of recipients. What is known of them is at hand, and what their messages need to know is looked up.
+/// A page of recipients. Caches their contacts, and loads ahead what their messages need to know.
 async fn next(
     scope: &CampaignScope,
     (company, id): (CompanyId, CampaignId),
@@ -263,7 +263,7 @@ async fn next(
     Ok(next.collect())
 }
 
-/// Changes the campaign itself; answers whether anything was to be changed.
+/// Changes the campaign; returns whether anything was to be changed.
 async fn change(scope: &CampaignScope, company: CompanyId, id: CampaignId, what: What) -> Result<bool, Refusal> {
     let db = scope.base.reads().tables(company).await?;
     match what {

@@ -1,4 +1,4 @@
-//! One attempt to hand one message over, and how its end gets into the log.
+//! One attempt to hand a message over to its provider, and the record of its outcome in the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::channels::{Accepted, Account, Delivery, SendFailure};
 use crate::clock::now;
 use crate::tickets::UpdateDeliveryStatus;
 
-/// First and longest pause before a ticket is asked once more.
+/// First and longest pause before a ticket is asked again to record an outcome.
 const RECORD_PAUSE_MIN: Duration = Duration::from_millis(50);
 const RECORD_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Defects in a row after which a ticket is not asked any more in this run.
+/// Consecutive defects after which an outcome is not retried any more in this run.
 const DEFECTS_MAX: u32 = 5;
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// The provider has the message, or never takes it.
+    /// The provider has the message, or has rejected it for good.
     Decided(Decision),
-    /// It is as it was.
+    /// The attempt failed; the message is to be retried.
     Later(SendFailure),
 }
 
-/// What has become of a message, since when, and what the provider calls it.
+/// The new status of a message, its time, and the provider's id of the message.
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
     milestone: DeliveryStatus,
@@ -45,7 +45,7 @@ impl Decision {
         Outcome::Decided(Self { milestone, at: now(), provider_message_id })
     }
 
-    /// That a message is tried no more after this failure.
+    /// The status of a message that is given up after this failure.
     pub(super) fn given_up(failure: SendFailure) -> Self {
         let message = match failure {
             SendFailure::Retry { reason, .. } | SendFailure::TokenRefused { reason } => reason,
@@ -58,7 +58,7 @@ impl Decision {
     }
 }
 
-/// Hands a message over.
+/// Hands a message over to its provider.
 pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgoing) -> Outcome {
     // Effects never precede durability.
     if let Err(error) = dispatch.base.store.log.synced(what.seq).await {
@@ -78,13 +78,13 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
     {
         return Decision::now(DeliveryStatus::Failed(MessageError::campaign_canceled()), None);
     }
-    // Whoever takes over sends it as well.
+    // Without the lease another process may have taken over, and would send it as well.
     if !dispatch.base.store.may_act() {
         let reason = "other processes may have taken over".to_owned();
         return Outcome::Later(SendFailure::Retry { reason, after: None });
     }
     let delivery = Delivery { account, to, message: what.message.clone() };
-    // Here is where everything comes in that a provider answers to a send.
+    // Every answer of a provider to a send passes here.
     match dispatch.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
@@ -127,7 +127,7 @@ async fn address(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<String>,
     Ok(address)
 }
 
-/// Records in the log what has become of a message; answers a place in the log that is not before that, once it is
+/// Records the outcome of a message in the log. Returns a place in the log at or after that entry, once the entry is
 /// durable. None: it cannot be recorded, and the message must not be sent again in this run.
 pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: Decision) -> Option<Seq> {
     let message = &what.message;
@@ -143,19 +143,19 @@ pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: De
         };
         return dispatch.receipts.note(message.channel_id, row).await;
     }
-    // What follows is for its ticket to decide.
+    // The message has a follow-up action, which its ticket must decide.
     let progress = UpdateDeliveryStatus { message: what.id(), milestone, at, provider_message_id };
     let background = dispatch.base.background.clone();
     background.spawn(record_in_ticket(dispatch, what, progress)).await.ok().flatten()
 }
 
-/// Asks the ticket, for as long as it takes: what was sent once must not be sent again.
+/// Asks the ticket until it succeeds: a message that was sent must not be sent again.
 async fn record_in_ticket(dispatch: Arc<Dispatch>, what: Outgoing, progress: UpdateDeliveryStatus) -> Option<Seq> {
     let company = what.message.company_id;
     let (mut pause, mut defects) = (RECORD_PAUSE_MIN, 0);
     loop {
         match dispatch.tickets.record_status(company, what.ticket(), progress.clone()).await {
-            // With its contact, the message has gone: nobody needs to know.
+            // The message was deleted with its contact: there is nothing to record.
             Ok(()) | Err(Refusal::NotFound) => return Some(dispatch.base.store.log.last_of(company)),
             Err(refusal @ Refusal::Defect(_)) => {
                 defects += 1;

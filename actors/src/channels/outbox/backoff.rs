@@ -1,11 +1,10 @@
-//! How long to wait after a failure.
+//! Pauses after failures.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Exponential, with full jitter: any time up to a bound that grows with each failure, so that what failed together
-/// does not come back together.
-/// <https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/>
+/// Exponential backoff with full jitter: a random pause up to a bound that grows with each failure, so that what failed
+/// together is not retried together. <https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/>
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     pub(super) min: Duration,
@@ -19,7 +18,7 @@ impl Backoff {
         self.bound(failures).mul_f64(random())
     }
 
-    /// The same, but at least half of the bound: for who says how long it takes.
+    /// The same, but at least half of the bound: for a provider that imposes a rate limit.
     pub(super) fn patient_pause(&self, failures: u32) -> Duration {
         self.bound(failures).mul_f64(random().midpoint(1.0))
     }
@@ -30,7 +29,7 @@ impl Backoff {
     }
 }
 
-/// From 0 to 1. Nothing secret: the keys of a hash map serve.
+/// A random number from 0 to 1. It needs no secrecy, so the keys of a hash map suffice.
 fn random() -> f64 {
     let bits = RandomState::new().hash_one(0_u8) >> 11;
     bits as f64 / (1_u64 << 53) as f64

@@ -1,4 +1,4 @@
-//! What the senders of all channels share while messages are handed over.
+//! State shared by the senders of all channels.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::UpdateDeliveryStatus;
 use crate::ttl_cache::TtlCache;
 
-/// Addresses of contacts without a number that are kept at hand.
+/// Maximum cached addresses of contacts without a number.
 const ADDRESSES_MAX: usize = 100_000;
 
-/// Where something follows a message its ticket decides that, as soon as it is known what became of the message.
+/// Decides the follow-up action of a message in its ticket, when the message's status is known.
 pub(crate) trait DecidesStatuses: Send + Sync {
-    /// Records in a ticket what became of one of its messages.
+    /// Records the status of a message in its ticket.
     fn record_status(
         &self,
         company: CompanyId,
@@ -30,7 +30,7 @@ pub(crate) trait DecidesStatuses: Send + Sync {
     ) -> BoxFuture<'_, Result<(), Refusal>>;
 }
 
-/// What the senders share.
+/// State shared by the senders.
 pub(super) struct Dispatch {
     pub(super) base: Arc<Base>,
     pub(super) tickets: Arc<dyn DecidesStatuses>,
@@ -41,10 +41,10 @@ pub(super) struct Dispatch {
     pub(super) receipts: Arc<Receipts>,
     pub(super) attempts: Attempts,
     /// One thread for all senders and their calls. A call takes some 20 µs of it, and the default pace of a channel is
-    /// 80 a second: one is enough for hundreds of channels.
+    /// 80 calls a second: one thread is enough for hundreds of channels.
     arbiter: ArbiterHandle,
     stopping: watch::Sender<bool>,
-    /// Each sender holds one receiver for as long as it works.
+    /// Each sender holds one receiver until it ends.
     working: watch::Sender<()>,
 }
 
@@ -72,7 +72,7 @@ impl Dispatch {
         })
     }
 
-    /// Drops what is known of a company's recipients. Its senders rest.
+    /// Drops cached data of a company's recipients. Its senders must be paused.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self {
             base: _,
@@ -94,7 +94,7 @@ impl Dispatch {
         &self.arbiter
     }
 
-    /// To be held by a sender while it works.
+    /// To be held by a sender until it ends.
     pub(super) fn working(&self) -> watch::Receiver<()> {
         self.working.subscribe()
     }
@@ -107,7 +107,7 @@ impl Dispatch {
         self.stopping.send_replace(true);
     }
 
-    /// Waits until no sender works any more.
+    /// Waits until all senders have ended.
     pub(super) async fn ended(&self) {
         self.working.closed().await;
     }

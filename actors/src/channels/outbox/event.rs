@@ -1,4 +1,4 @@
-//! What a sender waits for.
+//! The events of a sender.
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::MessageId;
@@ -8,30 +8,30 @@ use hotline_persistence::tables::messages::Waiting;
 use super::attempt::Outcome;
 use super::outgoing::Outgoing;
 
-/// What a sender waited for.
+/// An event that a sender waited for.
 pub(super) enum Event {
     Attempted {
         what: Outgoing,
         version: DateTime<Utc>,
         outcome: Outcome,
     },
-    /// It is durable what became of a message, not after this place in the log; none: it cannot be made so.
+    /// The outcome of a message is durable, at or before this place in the log; none: it cannot be recorded.
     Noted {
         what: Outgoing,
         seq: Option<Seq>,
     },
-    /// Read from the tables, of as many as were asked for; none: they could not be read.
+    /// Messages read from the tables, and the number requested; none: they could not be read.
     Read {
         read: Option<Vec<Waiting>>,
         asked: usize,
     },
-    /// It is durable that a message has failed, not after this place in the log; none: it cannot be made so.
+    /// The failure of a message is durable, at or before this place in the log; none: it cannot be recorded.
     Refused {
         id: MessageId,
         seq: Option<Seq>,
     },
-    /// The channel is known to be in error.
+    /// The channel's error status was written.
     Marked,
-    /// The channel may have become another.
+    /// The directory has changed, perhaps this channel with it.
     DirectoryChanged,
 }

@@ -1,14 +1,14 @@
-//! How much is on its way to providers, and what they have said so far.
+//! Figures of messages on their way to providers, and of the providers' answers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::held::OutboxState;
 use crate::channels::SendFailure;
 
-/// How an attempt to hand a message over may end, by the word it is shown under.
+/// The possible ends of an attempt, by the label of their metric.
 const ENDS: [&str; 6] = ["taken", "failed", "retried", "channel_paced", "recipient_paced", "token_refused"];
 
-/// Counts how attempts ended.
+/// Counts attempts by their end.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     ends: [AtomicU64; ENDS.len()],
@@ -16,12 +16,12 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// The provider has the message.
+    /// The provider has accepted the message.
     pub(super) fn taken(&self) {
         self.count(0);
     }
 
-    /// It has it not.
+    /// The provider has not accepted the message.
     pub(super) fn not_taken(&self, failure: &SendFailure) {
         self.count(match failure {
             SendFailure::Failed(_) => 1,
@@ -32,7 +32,7 @@ impl Attempts {
         });
     }
 
-    /// A message is too old to be tried again.
+    /// A message was given up because of its age.
     pub(super) fn gave_up(&self) {
         self.given_up.fetch_add(1, Ordering::Relaxed);
     }
@@ -45,28 +45,28 @@ impl Attempts {
 /// Attempts that ended in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempted {
-    /// In which: `taken`, `failed`, `retried`, `channel_paced`, `recipient_paced`, `token_refused`.
+    /// One of `taken`, `failed`, `retried`, `channel_paced`, `recipient_paced`, `token_refused`.
     pub end: &'static str,
     /// How many, since the start.
     pub count: u64,
 }
 
-/// The outboxes of every channel together, at one moment.
+/// The outboxes of all channels together, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SendingFigures {
     /// Messages in memory that wait for their turn.
     pub waiting: usize,
     /// Messages that are being handed over.
     pub calling: usize,
-    /// Messages the provider has decided about, and the disk is to know of.
+    /// Messages whose outcome is decided but not yet durable.
     pub noting: usize,
-    /// Channels of which the tables hold more than memory does.
+    /// Channels with messages that are only in the tables.
     pub channels_behind: usize,
-    /// Channels that have messages and may send none: not connected, or their token is refused.
+    /// Channels that have messages but may send none: not connected, or their token was refused.
     pub channels_held: usize,
-    /// How attempts ended.
+    /// Attempts by their end.
     pub attempts: Vec<Attempted>,
-    /// Messages that were given up for their age.
+    /// Messages that were given up because of their age.
     pub given_up: u64,
 }
 

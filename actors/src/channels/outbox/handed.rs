@@ -1,17 +1,17 @@
-//! What was handed over lately: the tables, which are some moments behind the log, may still call it `queued`.
+//! Messages that were handed over lately. The tables are some moments behind the log and may still call them `queued`.
 
 use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
 
-/// Messages that are remembered. A channel hands over that many in the time the tables are behind only while the
-/// database is not well, and then nothing is read.
+/// Maximum messages in memory. A channel hands over that many during the tables' lag only while the database has
+/// problems, and then nothing is read from it.
 const RECENT_MAX: usize = 10_000;
 
-/// Messages whose end is durable, each with a place in the log that is not before it.
+/// Messages whose outcome is durable, each with a place in the log at or after its entry.
 #[derive(Debug, Default)]
 pub(super) struct Handed {
     recent: Vec<(Seq, MessageId)>,
-    /// Those up to here are not remembered: the tables must know of them before they are read.
+    /// Messages up to this place are no longer listed: the tables must have them before they are read.
     forgotten_to: Seq,
 }
 
@@ -23,13 +23,13 @@ impl Handed {
         self.recent.push((seq, message));
     }
 
-    /// What the tables may call `queued` though it is not, when they know everything up to `flushed`.
+    /// Messages that the tables may still call `queued`, given that the tables have everything up to `flushed`.
     pub(super) fn unknown(&mut self, flushed: Seq) -> impl Iterator<Item = MessageId> {
         self.recent.retain(|(seq, _)| *seq > flushed);
         self.recent.iter().map(|(_, message)| *message)
     }
 
-    /// How much the tables have to know at least.
+    /// The place up to which the tables must have all entries before they are read.
     pub(super) fn forgotten_to(&self) -> Seq {
         self.forgotten_to
     }

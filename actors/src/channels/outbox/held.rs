@@ -1,4 +1,4 @@
-//! One channel's outbox: what its tickets put in, and how much of it is in memory.
+//! One channel's outbox: the messages that tickets have put in, and how many of them are in memory.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,10 +8,10 @@ use hotline_persistence::journal::Seq;
 
 use super::outgoing::Outgoing;
 
-/// Messages read from the tables at a time. By so many of the largest, some 32 MiB, memory may be exceeded.
+/// Messages read from the tables at once. Memory may exceed its limit by this many, some 32 MiB of the largest.
 const READ_MAX: usize = 500;
 
-/// What waits for one channel's provider.
+/// The messages that wait for one channel's provider.
 pub(crate) struct Outbox {
     state: Mutex<State>,
     count_max: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Outbox {
     signs: Signs,
 }
 
-/// What the sender shows of its work.
+/// The sender's published progress.
 #[derive(Default)]
 struct Signs {
     calls: AtomicUsize,
@@ -32,39 +32,40 @@ struct Signs {
 pub(super) struct OutboxState {
     /// Messages in memory.
     pub(super) count: usize,
-    /// Those of them the sender has not taken yet.
+    /// Of those, messages that the sender has not taken yet.
     pub(super) arrived: usize,
-    /// Those of them the provider is being given.
+    /// Of those, messages in calls to the provider.
     pub(super) calls: usize,
-    /// Those it has, and the disk is to know of.
+    /// Of those, messages whose outcome is decided but not yet durable.
     pub(super) unnoted: usize,
-    /// The tables hold more.
+    /// Whether the tables hold more.
     pub(super) is_behind: bool,
-    /// Nothing is given to the provider: the channel is not connected, or its token is refused.
+    /// Whether sending is held: the channel is not connected, or its token was refused.
     pub(super) is_held: bool,
 }
 
-/// What is to be read from the tables.
+/// A reading of the tables that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// How many messages at most.
+    /// The maximum number of messages.
     pub(super) count: usize,
-    /// Once the tables know everything up to here.
+    /// The place up to which the tables must have all entries first.
     pub(super) seq: Seq,
 }
 
 #[derive(Default)]
 struct State {
-    /// Put in, and not yet with the sender.
+    /// Messages that the sender has not taken yet.
     arrived: VecDeque<Outgoing>,
-    /// The sender knows that something has come, and has not looked yet.
+    /// The sender has been notified and has not looked yet.
     is_told: bool,
     /// Messages in memory, here and with the sender, and their bytes.
     count: usize,
     bytes: usize,
-    /// The tables hold some that memory does not. Those that come now are behind them, and stay there as well.
+    /// Whether the tables hold messages that are not in memory. New ones come after them, and so stay in the tables as
+    /// well.
     is_behind: bool,
-    /// The newest of them.
+    /// The place in the log of the newest message left to the tables.
     left_to: Seq,
     is_reading: bool,
 }
@@ -81,7 +82,7 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a message, or leaves it to the tables. True: the sender does not know yet that something has come.
+    /// Stores a message, or leaves it to the tables. True: the caller must notify the sender.
     pub(super) fn put(&self, outgoing: Outgoing) -> bool {
         let mut state = self.lock();
         let is_full = state.count >= self.count_max || state.bytes >= self.bytes_max;
@@ -96,21 +97,21 @@ impl Outbox {
         !std::mem::replace(&mut state.is_told, true)
     }
 
-    /// What was put in since.
+    /// Takes the messages put in since the last call.
     pub(super) fn take(&self) -> VecDeque<Outgoing> {
         let mut state = self.lock();
         state.is_told = false;
         std::mem::take(&mut state.arrived)
     }
 
-    /// The sender is done with a message.
+    /// The sender has finished a message.
     pub(super) fn finished(&self, outgoing: &Outgoing) {
         let mut state = self.lock();
         state.count = state.count.saturating_sub(1);
         state.bytes = state.bytes.saturating_sub(outgoing.bytes);
     }
 
-    /// What is to be read from the tables now, if anything is: once memory is half empty.
+    /// The reading to begin now, if one is due: once memory is half empty.
     pub(super) fn begin_reading(&self) -> Option<Reading> {
         let mut state = self.lock();
         let has_room = state.count <= self.count_max / 2 && state.bytes <= self.bytes_max / 2;
@@ -122,7 +123,8 @@ impl Outbox {
         Some(Reading { count: (self.count_max - state.count).min(READ_MAX), seq: state.left_to })
     }
 
-    /// So many were found of as many as were asked for, and these of them are kept; none: the tables could not be read.
+    /// Ends a reading that requested `asked` messages, found `found`, and retained `kept`; none: the tables could not
+    /// be read.
     pub(super) fn end_reading(&self, found: Option<usize>, kept: &[Outgoing], asked: usize) {
         let mut state = self.lock();
         state.is_reading = false;
@@ -131,13 +133,13 @@ impl Outbox {
         state.bytes += kept.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
     }
 
-    /// Nothing is in memory any more; the tables have it all, once they know what is in the log up to `seq`.
+    /// Clears memory; the tables have everything once they have the log's entries up to `seq`.
     pub(super) fn begin_anew(&self, seq: Seq) {
         *self.lock() = State { is_behind: true, left_to: seq, ..State::default() };
         self.show(0, 0, false);
     }
 
-    /// The sender shows how far it is.
+    /// Publishes the sender's progress.
     pub(super) fn show(&self, calls: usize, unnoted: usize, is_held: bool) {
         self.signs.calls.store(calls, Ordering::Relaxed);
         self.signs.unnoted.store(unnoted, Ordering::Relaxed);
@@ -191,7 +193,7 @@ mod tests {
         taken.iter().skip(2).for_each(|done| outbox.finished(done));
         assert_eq!(count(outbox.begin_reading()), Some(2), "7 and 8 are still there");
         outbox.end_reading(Some(1), &[outgoing(7, 1)], 2);
-        // Less than was asked for, and nothing came meanwhile: memory has them all.
+        // Fewer than requested, and none came meanwhile: memory has all messages.
         put(&outbox, outgoing(9, 1));
         assert_eq!(ids(outbox.take()), [9]);
     }

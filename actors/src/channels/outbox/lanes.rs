@@ -1,5 +1,5 @@
-//! The order of a channel's messages: one lane for each recipient, and in each lane one message at a time. So messages
-//! of a ticket arrive in their order, and whatever keeps one recipient's waiting keeps nobody else's.
+//! The order of a channel's messages: one lane for each recipient, and one message at a time in each lane. So the
+//! messages of a ticket arrive in order, and a delay of one recipient does not affect the others.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -9,33 +9,32 @@ use tokio::time::Instant;
 
 use super::outgoing::Outgoing;
 
-/// Every lane of one channel that has messages.
+/// The lanes of one channel that have messages.
 #[derive(Default)]
 pub(super) struct Lanes {
     lanes: HashMap<ContactId, Lane>,
-    /// Lanes whose first message may go, by that message: what was accepted first goes first.
+    /// Lanes whose first message may be sent now, by that message's id: the message accepted first is sent first.
     ready: BTreeSet<(MessageId, ContactId)>,
-    /// Lanes that wait, by until when. A lane stands here at most once.
+    /// Lanes that wait, by the end of their wait. A lane is here at most once.
     waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
 }
 
 #[derive(Default)]
 struct Lane {
     messages: VecDeque<Outgoing>,
-    /// Failures in a row of the first one.
+    /// Consecutive failures of the first message.
     failures: u32,
 }
 
 impl Lanes {
-    /// Adds a message behind the others of its recipient. True: it is the first, and the caller schedules the
-    /// lane.
+    /// Adds a message after the others of its recipient. True: it is the first, and the caller must schedule the lane.
     pub(super) fn add(&mut self, outgoing: Outgoing) -> bool {
         let lane = self.lanes.entry(outgoing.contact()).or_default();
         lane.messages.push_back(outgoing);
         lane.messages.len() == 1
     }
 
-    /// The lane's first message may go from `at` on.
+    /// Schedules the lane's first message to be sent from `at` on.
     pub(super) fn schedule(&mut self, contact: ContactId, at: Instant, now: Instant) {
         if at <= now {
             self.make_ready(contact);
@@ -50,8 +49,8 @@ impl Lanes {
         }
     }
 
-    /// The next message that may go. It stays the first of its lane, and the lane goes nowhere until it is scheduled
-    /// again, or its first message is done.
+    /// The next message to send. It stays the first of its lane, and the lane is not used until it is scheduled again
+    /// or its first message is done.
     pub(super) fn next(&mut self, now: Instant) -> Option<Outgoing> {
         while let Some(Reverse((at, contact))) = self.waiting.peek().copied()
             && at <= now
@@ -63,17 +62,17 @@ impl Lanes {
         self.lanes.get(&contact)?.messages.front().cloned()
     }
 
-    /// Whether some message may go now.
+    /// Whether a message may be sent now.
     pub(super) fn has_next(&self, now: Instant) -> bool {
         !self.ready.is_empty() || self.waiting.peek().is_some_and(|Reverse((at, _))| *at <= now)
     }
 
-    /// When the first of those that wait may go.
+    /// When the first waiting lane may send.
     pub(super) fn next_at(&self) -> Option<Instant> {
         self.waiting.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Notes a failure of the lane's first message; answers how many there are in a row.
+    /// Notes a failure of the lane's first message; returns the number of consecutive failures.
     pub(super) fn failed(&mut self, contact: ContactId) -> u32 {
         self.lanes.get_mut(&contact).map_or(1, |lane| {
             lane.failures = lane.failures.saturating_add(1);
@@ -81,7 +80,7 @@ impl Lanes {
         })
     }
 
-    /// The lane's first message is done. True: there is another, and the caller schedules the lane.
+    /// Removes the lane's first message. True: there is another, and the caller must schedule the lane.
     pub(super) fn done(&mut self, contact: ContactId) -> bool {
         let Some(lane) = self.lanes.get_mut(&contact) else { return false };
         lane.messages.pop_front();
@@ -93,7 +92,7 @@ impl Lanes {
         true
     }
 
-    /// Every message, in no order.
+    /// The ids of all messages, in no order.
     pub(super) fn ids(&self) -> Vec<MessageId> {
         self.lanes.values().flat_map(|lane| &lane.messages).map(Outgoing::id).collect()
     }
@@ -124,7 +123,7 @@ mod tests {
         assert_eq!(id(lanes.next(now)), Some(1));
         assert_eq!(id(lanes.next(now)), Some(3));
         assert_eq!(id(lanes.next(now)), None, "2 waits for 1");
-        // 1 is tried again, and 2 still waits for it.
+        // 1 is retried, and 2 still waits for it.
         assert_eq!((lanes.failed(ANA), lanes.failed(ANA)), (1, 2));
         let later = now + Duration::from_secs(1);
         lanes.schedule(ANA, later, now);
@@ -145,7 +144,7 @@ mod tests {
             lanes.schedule(contact, now, now);
         }
         assert_eq!((id(lanes.next(now)), id(lanes.next(now))), (Some(1), Some(2)));
-        // Turned away, in whichever order.
+        // Both are refused, in either order.
         lanes.schedule(BEN, now, now);
         lanes.schedule(ANA, now, now);
         assert_eq!((id(lanes.next(now)), id(lanes.next(now))), (Some(1), Some(2)));

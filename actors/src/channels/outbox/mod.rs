@@ -1,17 +1,17 @@
-//! The outboxes: what was accepted for a channel's provider, until the provider has it.
+//! The outboxes: messages accepted for a channel's provider, until the provider has them.
 //!
-//! A message enters its channel's outbox in the moment its ticket's actor appends it to the log, so of one ticket in
-//! order, and is sent once it is durable. The channel's actor, [`ChannelSender`], paces the sends, repeats what can be
-//! repeated, and has the log record how each ended. Only when that is durable is the message out of the outbox. So none
-//! that was accepted is lost, and one is sent twice only when the process ends between the provider's taking it and
-//! that entry. What follows a send is done by the ticket's actor, in the same entry; most messages have nothing that
-//! follows, and what became of them goes into the log many at a time ([`receipts`]).
+//! A message enters its channel's outbox when its ticket's actor appends it to the log, so the messages of a ticket
+//! enter in order. It is sent once it is durable. The channel's actor, [`ChannelSender`], paces the sends, retries
+//! failures, and records each outcome in the log. A message leaves the outbox only when its outcome is durable. So no
+//! accepted message is lost, and one is sent twice only if the process ends between the provider's acceptance and that
+//! entry. A follow-up action is decided by the ticket's actor, in the same entry. Most messages have none; their
+//! outcomes are recorded in batches ([`receipts`]).
 //!
-//! The senders and the calls they make have an arbiter of their own: neither requests nor the persister wait for
-//! providers, and providers for neither of them. Nothing on it queries the database, whose connections belong to the
-//! runtime that opened them.
+//! The senders and their calls run on an arbiter of their own: neither requests nor the persister wait for providers,
+//! nor providers for them. Code on this arbiter never queries the database, because connections belong to the runtime
+//! that opened them.
 //!
-//! Memory is bounded: what does not fit is read back from the tables, which hold every message that waits.
+//! Memory is bounded: messages that do not fit are read back from the tables, which hold every queued message.
 
 mod attempt;
 mod backoff;
@@ -53,16 +53,16 @@ use crate::base::Base;
 use crate::registry::Population;
 use crate::tickets::Ticket;
 
-/// How long a stop waits for the answers of attempts that are under way. A message whose answer does not come is sent
-/// again by the next start.
+/// How long a stop waits for the answers of attempts under way. A message without an answer is sent again at the next
+/// start.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long a company's channels may take to come to rest. A provider that takes longer keeps the company here.
+/// How long pausing a company's channels may take. If a provider takes longer, the company is not dropped.
 const REST_TIME_MAX: Duration = Duration::from_secs(10);
 
 type Channel = (CompanyId, ChannelId);
 
-/// Every outbox and its sender. Nothing is in them until sending begins.
+/// All outboxes and their senders. They are empty until sending begins.
 pub(crate) struct Outboxes {
     base: Arc<Base>,
     inboxes: Arc<Inboxes>,
@@ -71,7 +71,7 @@ pub(crate) struct Outboxes {
     dispatch: OnceLock<Arc<Dispatch>>,
 }
 
-/// One channel's outbox, and the actor that empties it.
+/// One channel's outbox, and the actor that sends its messages.
 #[derive(Clone)]
 struct Sender {
     outbox: Arc<Outbox>,
@@ -79,12 +79,12 @@ struct Sender {
 }
 
 impl Outboxes {
-    /// Before sending begins.
+    /// Creates the outboxes, before sending begins.
     pub(crate) fn new(base: Arc<Base>, inboxes: Arc<Inboxes>, in_transit: Arc<InTransit>) -> Self {
         Self { base, inboxes, in_transit, channels: DashMap::new(), dispatch: OnceLock::new() }
     }
 
-    /// What of these changes is to be sent, if anything is sent here.
+    /// The messages to send among these changes; none if this process does not send.
     pub(crate) fn outgoing(&self, changes: &[Change], ticket: &Ticket) -> Vec<Outgoing> {
         if self.dispatch.get().is_none() { Vec::new() } else { Outgoing::of(changes, ticket) }
     }
@@ -105,7 +105,7 @@ impl Outboxes {
         }
     }
 
-    /// Begins to hand messages over, those first that an earlier run has left. Once.
+    /// Starts to hand messages over, first those left by an earlier run. Once.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -116,7 +116,7 @@ impl Outboxes {
     ) -> Result<(), Refusal> {
         let dispatch =
             Arc::new(Dispatch::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
-        // Looked for first: what is put in meanwhile would hide what lies before it.
+        // Queried first: messages put in meanwhile would hide the earlier ones.
         let store = &self.base.store;
         let left = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
         if self.dispatch.set(dispatch.clone()).is_err() {
@@ -126,8 +126,8 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Begins to hand over what others have left in these channels, of companies none of which is served yet. Senders that
-    /// rest, since their companies were to move and stay, go on.
+    /// Starts to hand over what other processes have left in these channels, before their companies are served. Senders
+    /// of these companies that still rest after a cancelled move resume.
     pub(crate) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
         let Some(dispatch) = self.dispatch.get() else { return };
         for sender in self.channels.iter().filter(|sender| of(sender.key().0)) {
@@ -142,8 +142,7 @@ impl Outboxes {
         }
     }
 
-    /// Begins no further attempt for a company, and waits for those that are under way, until the log has recorded how they
-    /// ended.
+    /// Starts no further attempt for a company, and waits until the log has recorded the outcome of those under way.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::go_on`] undoes it.
@@ -161,7 +160,7 @@ impl Outboxes {
             .map_err(|_| Refusal::Unavailable("a provider does not answer".to_owned()))
     }
 
-    /// Drops the outboxes of a company that rests. The tables have what waits in them.
+    /// Drops the outboxes of a company whose sending is paused. The tables have their messages.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, inboxes: _, in_transit: _, channels, dispatch } = self;
         channels.retain(|(of, _), sender| {
@@ -176,11 +175,10 @@ impl Outboxes {
         }
     }
 
-    /// Hands a company's messages over again: those that memory has, and of the channels it has forgotten those that wait
-    /// in the tables.
+    /// Resumes sending for a company: messages in memory, and for channels that were dropped those in the tables.
     pub(crate) fn go_on(&self, company: CompanyId) {
         let Some(dispatch) = self.dispatch.get() else { return };
-        // One that went to another process is the other's.
+        // A company that has moved to another process is sent for there.
         if !self.base.store.ownership().is_placed_here(company) {
             return;
         }
@@ -192,13 +190,13 @@ impl Outboxes {
         }
     }
 
-    /// What is on its way to providers, and what they have said so far; nothing before sending begins.
+    /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.
     pub(crate) fn figures(&self) -> SendingFigures {
         let Some(dispatch) = self.dispatch.get() else { return SendingFigures::default() };
         SendingFigures::of(&dispatch.attempts, self.channels.iter().map(|sender| sender.outbox.shown()))
     }
 
-    /// The senders, and what was put into their outboxes and they have not taken yet.
+    /// The number of senders, and of messages in their outboxes that they have not taken yet.
     pub(crate) fn population(&self) -> Population {
         Population {
             hot: self.channels.len(),
@@ -206,7 +204,7 @@ impl Outboxes {
         }
     }
 
-    /// Begins no further attempt, waits a while for those that are under way, and ends the senders.
+    /// Starts no further attempt, waits for those under way with a time limit, and ends the senders.
     pub(crate) async fn stop(&self) {
         let Some(dispatch) = self.dispatch.get() else { return };
         dispatch.begin_stopping();

@@ -2,32 +2,33 @@
 
 use std::time::Duration;
 
-/// How messages are handed over to providers. What a channel's own settings say of pace comes first.
+/// How messages are handed over to providers. A channel's own settings of pace take precedence.
 #[derive(Clone, Debug)]
 pub struct SendingOptions {
-    /// Messages a second of one channel, 0: as many as go. Default 80, what a phone number may send.
+    /// Messages per second of one channel, 0: without limit. Default 80, the limit of a phone number.
     pub per_second: u32,
-    /// Time between messages to one recipient, zero: none. Default 6 seconds, what a phone number may send to another.
+    /// Time between messages to one recipient, zero: none. Default 6 seconds, the provider's limit for a pair of
+    /// numbers.
     pub recipient_interval: Duration,
-    /// Messages to one recipient that may go at once after a pause; they use up the time that follows. Default 45, what
-    /// a phone number may send to another within 6 seconds.
+    /// Messages to one recipient that may be sent at once after a pause; they use up the time that follows. Default 45,
+    /// the provider's limit for a pair of numbers within 6 seconds.
     pub recipient_burst: u32,
-    /// Calls of one channel that are under way at once. Default 64: enough for the default pace while the provider
-    /// takes most of a second.
+    /// Concurrent calls of one channel. Default 64: enough for the default pace while the provider takes most of a
+    /// second.
     pub in_flight_max: usize,
-    /// Messages of one channel that the provider has, and that the disk is to know of next. Together with the calls
-    /// under way they are what a kill may double. Default 256: a disk that takes 10 ms for a sync holds up nobody below
-    /// 20,000 messages a second, and at the usual pace there is hardly ever more than one.
+    /// Messages of one channel whose outcome is decided but not yet durable. These and the calls under way are the
+    /// messages that may be sent twice after a kill. Default 256: a disk that takes 10 ms for a sync delays nothing
+    /// below 20,000 messages a second, and at the usual pace there is rarely more than one.
     pub unnoted_max: usize,
-    /// Messages of one channel in memory; the others wait in the tables. Default 2,000.
+    /// Messages of one channel in memory; further ones wait in the tables. Default 2,000.
     pub held_max: usize,
     /// Bytes of their texts. Default 4 MiB.
     pub held_bytes_max: usize,
     /// Longest pause after the first failure of an attempt; it doubles with each. Default a second.
     pub retry_pause_min: Duration,
-    /// Longest pause there is. Default a minute.
+    /// Maximum pause. Default a minute.
     pub retry_pause_max: Duration,
-    /// How old a message may be when an attempt fails for it to be tried again. Default 24 hours.
+    /// Age from which a message is given up when an attempt fails. Default 24 hours.
     pub give_up_after: Duration,
 }
 

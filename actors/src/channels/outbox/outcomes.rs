@@ -1,4 +1,4 @@
-//! What follows when a sender's call, its record or a reading has ended.
+//! How a sender handles the end of a call, a record or a reading.
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ use crate::base::retry::while_unavailable;
 use crate::channels::SendFailure;
 use crate::clock::now;
 
-/// Pause before the tables are queried again after they could not be.
+/// Pause before a failed query of the tables is retried.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 impl ChannelSender {
-    /// Something has ended.
+    /// Handles an event.
     pub(super) fn settle(&mut self, event: Event) {
         match event {
             Event::Attempted { what, version, outcome } => {
@@ -80,7 +80,7 @@ impl ChannelSender {
         }
     }
 
-    /// Records in the log what has become of a message. Until that is durable it stays the first of its lane.
+    /// Records the outcome of a message in the log. Until that is durable the message stays the first of its lane.
     fn record(&mut self, what: Outgoing, decision: Decision) {
         let dispatch = self.dispatch.clone();
         self.work.unnoted += 1;
@@ -93,9 +93,9 @@ impl ChannelSender {
         );
     }
 
-    /// A message that can never be sent fails, and holds up no other.
+    /// Fails a message that can never be sent, so that it blocks no other.
     fn refuse(&mut self, Unreadable { company_id, ticket_id, id }: Unreadable, error: MessageError) {
-        // Not to be read again before the tables know of it.
+        // It must not be read again before the tables have the failure.
         self.work.untold.insert(id);
         let row = DeliveryStatusRow {
             company_id,
@@ -118,7 +118,7 @@ impl ChannelSender {
         }
     }
 
-    /// A message was not taken now.
+    /// Reschedules or gives up a message that the provider did not accept.
     fn put_off(&mut self, what: Outgoing, version: DateTime<Utc>, failure: SendFailure) {
         let (contact, now) = (what.contact(), Instant::now());
         if let SendFailure::TokenRefused { reason } = failure {
@@ -134,7 +134,7 @@ impl ChannelSender {
         }
         let (pause, after) = match failure {
             SendFailure::ChannelPaced { after } => {
-                // What was under way together was slowed together.
+                // Calls that were under way together were refused together, and count as one failure.
                 if self.work.paused_until.is_none_or(|until| until <= now) {
                     self.work.failures = self.work.failures.saturating_add(1);
                     let pause = self.work.retry.patient_pause(self.work.failures).max(after.unwrap_or_default());
@@ -150,18 +150,18 @@ impl ChannelSender {
             SendFailure::Retry { after, .. } => (self.work.retry.pause(self.work.lanes.failed(contact)), after),
             SendFailure::Failed(_) | SendFailure::TokenRefused { .. } => (Duration::ZERO, None),
         };
-        // The last attempt is made before it is given up, however long the pause would be.
+        // A last attempt is made just before the message is given up, however long the pause would be.
         let pause = pause.max(after.unwrap_or_default()).min(left);
         self.work.lanes.schedule(contact, now + pause, now);
     }
 
-    /// How long a message may still be tried.
+    /// How much longer a message may be retried.
     fn time_left(&self, what: &Outgoing) -> Duration {
         let age = (now() - what.message.created_at).to_std().unwrap_or_default();
         self.options().give_up_after.saturating_sub(age)
     }
 
-    /// Nothing is sent with this version of the channel any more, and everybody can see why.
+    /// Stops sending with this version of the channel, and writes the reason into the channel's row.
     fn hold(&mut self, version: DateTime<Utc>, reason: String) {
         let Some(speaker) = self.work.speaks_as.take_if(|speaker| speaker.version == version) else { return };
         self.work.refused = Some(version);
@@ -178,7 +178,7 @@ impl ChannelSender {
                             .await
                             .map_err(|error| Refusal::Unavailable(error.to_string()))
                     };
-                    // Whatever it says, it is tried until the tables have it.
+                    // Every error is retried until the tables have it.
                     let _ = while_unavailable(RETRY_PAUSE, mark).await;
                     base.refresh(channel.0).await;
                 };
@@ -191,10 +191,10 @@ impl ChannelSender {
         );
     }
 
-    /// Reads from the tables what memory has no more, or not yet.
+    /// Reads messages from the tables that are not in memory.
     pub(super) fn begin_reading(&mut self) {
         let Some(reading) = self.outbox.begin_reading() else { return };
-        // Before the tables are looked at: what they learn later they may as well know already.
+        // Read before the query: what the tables receive later may be excluded needlessly, but never wrongly included.
         let flushed = self.dispatch.base.store.log.flushed();
         let mut held = self.work.lanes.ids();
         held.extend(self.work.handed.unknown(flushed));
@@ -217,8 +217,8 @@ impl ChannelSender {
     }
 }
 
-/// The first messages that wait, but for those that are held: whatever is in memory, and what was handed over and the
-/// tables may not know of. They need not be up to date for that, they only have to hold what was left to them.
+/// The first queued messages except those in `held`: the ones in memory, and those handed over that the tables may not
+/// know of. The tables need not be current for this; they must only have what was left to them.
 async fn read(base: &Base, channel: Channel, held: &[MessageId], reading: Reading) -> Result<Vec<Waiting>, Refusal> {
     base.store.log.reached(reading.seq).await?;
     let limit = i64::try_from(reading.count).unwrap_or(i64::MAX);

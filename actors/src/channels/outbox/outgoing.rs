@@ -11,17 +11,17 @@ use crate::tickets::Ticket;
 /// A message that waits for its provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
-    /// It may be sent once this is durable.
+    /// The message's place in the log: it may be sent once this is durable.
     pub(super) seq: Seq,
     pub(super) message: Arc<MessageRow>,
     /// The recipient's number, if they have one.
     pub(super) number: Option<String>,
-    /// What it takes in memory, about.
+    /// Approximate bytes in memory.
     pub(super) bytes: usize,
 }
 
 impl Outgoing {
-    /// What of these changes is to be sent; it has no place in the log yet.
+    /// The messages to send among these changes; their place in the log is not known yet.
     pub(super) fn of(changes: &[Change], ticket: &Ticket) -> Vec<Self> {
         let waits = |row: &MessageRow| row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
         let outgoing = changes.iter().filter_map(|change| match change {
@@ -51,17 +51,17 @@ impl Outgoing {
     }
 }
 
-/// Bytes a message takes in memory, about.
+/// Approximate bytes of a message in memory.
 fn bytes(message: &MessageRow) -> usize {
     const ROW: usize = 512;
-    // An object takes some times its text; most messages have none.
+    // A parsed object takes a multiple of its text; most messages have none.
     let object = |object: &Option<serde_json::Value>| object.as_ref().map_or(0, |object| object.to_string().len());
     ROW + message.body.as_ref().map_or(0, String::len) + object(&message.template) + object(&message.interactive)
 }
 
 impl From<Addressed> for Outgoing {
     fn from(stored: Addressed) -> Self {
-        // What is read from the tables is durable.
+        // Rows in the tables are durable already.
         Self::new(0, stored.message, stored.number)
     }
 }

@@ -1,5 +1,5 @@
-//! How often something may happen: the generic cell rate algorithm, which needs one moment of memory for each thing it
-//! paces. <https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm>
+//! Rate limits by the generic cell rate algorithm, which stores one instant for each limited thing.
+//! <https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm>
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,34 +7,34 @@ use std::time::Duration;
 use hotline_persistence::ContactId;
 use tokio::time::Instant;
 
-/// A pace: one in each interval on average, and so many at once after a pause.
+/// A rate: one event in each interval on average, and a burst after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
-    /// Zero: as often as it goes.
+    /// Zero: without limit.
     pub(super) interval: Duration,
     pub(super) burst: u32,
 }
 
 impl Pace {
-    /// So many a second, 0: as many as go. What the clock has overslept is made up for, up to a twentieth of a second.
+    /// So many per second, 0: without limit. Up to a twentieth of a second is made up for when the timer is late.
     pub(super) fn per_second(count: u32) -> Self {
         let interval = Duration::from_secs(1).checked_div(count).unwrap_or_default();
         Self { interval, burst: (count / 20).max(1) }
     }
 
-    /// When the next one may happen, by when the ones before are used up.
+    /// When the next event is allowed, given the time up to which earlier events have used the rate.
     fn next(&self, used_until: Option<Instant>, now: Instant) -> Instant {
         let borrowed = self.interval.saturating_mul(self.burst.saturating_sub(1));
         used_until.and_then(|until| until.checked_sub(borrowed)).map_or(now, |next| next.max(now))
     }
 
-    /// One happens now: until when it is used up.
+    /// The time up to which the rate is used after an event now.
     fn used(&self, used_until: Option<Instant>, now: Instant) -> Instant {
         used_until.map_or(now, |until| until.max(now)) + self.interval
     }
 }
 
-/// One thing that is paced.
+/// The state of one limited thing.
 #[derive(Debug, Default)]
 pub(super) struct Paced {
     used_until: Option<Instant>,
@@ -50,14 +50,14 @@ impl Paced {
     }
 }
 
-/// Recipients kept before those are looked for whose time has passed.
+/// Minimum number of recipients before expired ones are removed.
 const RECIPIENTS_MIN: usize = 1024;
 
-/// Every recipient of a channel, each at the same pace. Those who have received nothing for long take no memory.
+/// The recipients of a channel, all at the same pace. Those who have received nothing for a while take no memory.
 #[derive(Debug)]
 pub(super) struct Recipients {
     used_until: HashMap<ContactId, Instant>,
-    /// How many there may be before the past ones are forgotten: twice as many as were left the last time.
+    /// How many recipients trigger the next removal: twice as many as were left after the last one.
     room: usize,
 }
 
@@ -91,7 +91,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// When each of so many happens that are all due now, in milliseconds.
+    /// The times of this many events that are all due now, in milliseconds.
     fn schedule(pace: Pace, count: usize) -> Vec<u128> {
         let (begin, mut paced) = (Instant::now(), Paced::default());
         let mut now = begin;
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(schedule(pace, 6), [0, 0, 0, 6000, 12000, 18000]);
         let (now, mut recipient) = (Instant::now(), Paced::default());
         (0..3).for_each(|_| recipient.used(pace, now));
-        // Two intervals later two may go, and no third.
+        // Two intervals later two events are allowed, and no third.
         let later = now + 12 * SECOND;
         (0..2).for_each(|_| {
             assert_eq!(recipient.next(pace, later), later);

@@ -1,9 +1,9 @@
-//! What providers have said of messages, on its way into the log.
+//! Batches of providers' reports for the log.
 //!
-//! How far a message has come is no part of its ticket's state: it only moves forward, whoever tells it and in whichever
-//! order, and its row in the tables keeps the furthest. So where nothing follows a message its ticket's actor has nothing
-//! to decide, and is not asked. What the providers have said at about the same time goes into the log as one entry for
-//! each company: one reservation, one record, and one wake-up, instead of one for each message.
+//! A message's status is not part of its ticket's state: it only moves forward, in any order of reports, and the row in
+//! the tables has the furthest. So a message without follow-up action needs no decision of its ticket's actor. Reports
+//! that arrive at about the same time become one entry of each company in the log: one reservation, one record and one
+//! wake-up, instead of one for each message.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +17,13 @@ use tokio::sync::oneshot;
 use crate::base::Base;
 use crate::channels::Inboxes;
 
-/// Most messages of an entry: some 100 KiB of the log if all of them have failed with long words.
+/// Maximum messages of an entry: some 100 KiB of the log if all of them have failed with long texts.
 const ENTRY_MAX: usize = 200;
 
-/// Pause before a full log is asked once more.
+/// Pause before a full log is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What came since the last entry of each company was begun.
+/// The reports since the last entry of each company was begun.
 pub(super) struct Receipts {
     base: Arc<Base>,
     inboxes: Arc<Inboxes>,
@@ -41,7 +41,7 @@ impl Receipts {
         Self { base, inboxes, gathered: Mutex::default() }
     }
 
-    /// Puts into the log how far a message of a channel has come; answers where, once that is durable. None: the log has
+    /// Records a status of a channel's message in the log. Returns its place once it is durable. None: the log has
     /// stopped, or met a defect.
     pub(super) async fn note(self: &Arc<Self>, channel: ChannelId, row: DeliveryStatusRow) -> Option<Seq> {
         let company = row.company_id;
@@ -59,7 +59,7 @@ impl Receipts {
     }
 
     async fn enter(self: Arc<Self>, company: CompanyId) {
-        // Tasks that are ready run first and add their receipts.
+        // Yields, so that tasks that are ready add their reports to this batch.
         tokio::task::yield_now().await;
         let gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
         let mut left = gathered.unwrap_or_default();
@@ -99,7 +99,7 @@ impl Receipts {
         match outcome {
             Ok(seq) => {
                 for noted in waiting {
-                    // A sender that met a defect meanwhile does not wait any more.
+                    // The sender no longer waits if it met a defect meanwhile.
                     let _ = noted.send(seq);
                 }
             }

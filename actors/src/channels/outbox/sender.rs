@@ -1,8 +1,8 @@
-//! The actor of a channel's provider: which message goes next, and when.
+//! The actor of a channel's outbox: it decides which message is sent next, and when.
 //!
-//! Ticket actors put messages into the outbox themselves, which bounds what waits however busy this actor is; it is told
-//! once ([`Arrived`]) and takes all that has come. Everything else it waits for (calls, receipts, readings, the pace)
-//! is one future of its own, [`Rounds`].
+//! Ticket actors put messages into the outbox themselves, so the outbox is bounded however busy this actor is. It is
+//! notified once ([`Arrived`]) and takes all messages that have arrived. Everything else it waits for (calls, receipts,
+//! readings, the pace) is polled by one future, [`Rounds`].
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,37 +34,37 @@ use super::outgoing::Outgoing;
 use super::pace::{Pace, Paced, Recipients};
 use crate::channels::Account;
 
-/// What a provider asks a number to do that sends too much to another: wait 4^n seconds.
+/// The backoff that the provider requires of a number that sends too much to another one: 4^n seconds.
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/overview#pair-rate-limits>
 const RECIPIENT_FACTOR: u32 = 4;
 
-/// Pause before a sender that met a defect begins anew.
+/// Pause before a sender restarts after a defect.
 const DEFECT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Something was put into the outbox.
+/// A message was put into the outbox.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Arrived;
 
-/// Begin no further attempt, and end once none is under way.
+/// Start no further attempt, and end once none is under way.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Stop;
 
-/// Begin no further attempt until [`GoOn`].
+/// Start no further attempt until [`GoOn`].
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Rest {
-    /// Told once nothing is under way.
+    /// Notified once nothing is under way.
     pub(super) rested: oneshot::Sender<()>,
 }
 
-/// Begin attempts again.
+/// Resume sending.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct GoOn;
 
-/// End, now that nothing is under way: memory drops the company.
+/// End, with nothing under way: the company is dropped from memory.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct End;
@@ -76,16 +76,16 @@ pub struct ChannelSender {
     pub(super) outbox: Arc<Outbox>,
     pub(super) work: Work,
     directory: watch::Receiver<()>,
-    /// When something is due that nothing else tells of.
+    /// Timer of the next due attempt.
     alarm: Option<Pin<Box<Sleep>>>,
-    /// After a defect nothing is begun before.
+    /// After a defect the sender is idle until then.
     rests_until: Option<Instant>,
-    /// While this is set no attempt begins. The inner sender is notified once nothing is under way.
+    /// While this is set no attempt starts. The inner sender is notified once nothing is under way.
     rests: Option<Option<oneshot::Sender<()>>>,
     _working: watch::Receiver<()>,
 }
 
-/// What a sender knows and has begun. The tables know enough of it to begin anew.
+/// The working state of a sender. It can be rebuilt from the tables.
 pub(super) struct Work {
     pub(super) lanes: Lanes,
     pub(super) paces: Paces,
@@ -93,27 +93,27 @@ pub(super) struct Work {
     pub(super) recipients: Recipients,
     pub(super) retry: Backoff,
     pub(super) recipient_retry: Backoff,
-    /// The provider takes nothing of the channel before.
+    /// The channel is rate limited by its provider until then.
     pub(super) paused_until: Option<Instant>,
-    /// Times in a row that the provider has slowed the channel.
+    /// Consecutive rate limits of the channel by its provider.
     pub(super) failures: u32,
-    /// None: the channel is not connected, and everything waits.
+    /// None: the channel is not connected, and its messages wait.
     pub(super) speaks_as: Option<Speaker>,
     /// The version of the channel whose token was refused.
     pub(super) refused: Option<DateTime<Utc>>,
     pub(super) under_way: FuturesUnordered<BoxFuture<'static, Event>>,
-    /// How many of those are attempts.
+    /// The number of attempts among them.
     pub(super) calls: usize,
-    /// How many record one that has ended.
+    /// The number of outcomes being recorded among them.
     pub(super) unnoted: usize,
-    /// Whether one of them waits for the directory to change.
+    /// Whether one of them waits for a change of the directory.
     pub(super) watches_directory: bool,
     pub(super) handed: Handed,
-    /// Sent or failed, and the log cannot record it.
+    /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
     pub(super) untold: HashSet<MessageId>,
 }
 
-/// As whom the channel speaks, by a version of its row.
+/// The account that the channel sends with, and the version of the channel's row.
 pub(super) struct Speaker {
     pub(super) version: DateTime<Utc>,
     pub(super) account: Arc<Account>,
@@ -169,14 +169,14 @@ impl Actor for ChannelSender {
     }
 }
 
-/// What has arrived is taken by the round that follows every message.
+/// No code needed: the round after each message takes what has arrived.
 impl Handler<Arrived> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, _: Arrived, _: &mut Self::Context) {}
 }
 
-/// So is the end seen.
+/// No code needed: the round after each message sees that the service stops.
 impl Handler<Stop> for ChannelSender {
     type Result = ();
 
@@ -207,7 +207,7 @@ impl Handler<End> for ChannelSender {
     }
 }
 
-/// Rounds of the sender for as long as it lives: one after each message, and whenever something is done or due.
+/// Runs the sender's rounds until it ends: one after each message, and one whenever something has ended or is due.
 struct Rounds;
 
 impl ActorFuture<ChannelSender> for Rounds {
@@ -227,7 +227,7 @@ impl ActorFuture<ChannelSender> for Rounds {
             }
             Err(_) => {
                 sender.begin_anew();
-                // Seen at once: the alarm of the pause is set in the next round.
+                // Polled again at once, because the next round sets the timer of the pause.
                 task.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -236,7 +236,7 @@ impl ActorFuture<ChannelSender> for Rounds {
 }
 
 impl ChannelSender {
-    /// Starts the actor that empties a channel's outbox.
+    /// Starts the actor of a channel's outbox.
     pub(super) fn start_with(dispatch: &Arc<Dispatch>, outbox: Arc<Outbox>, channel: Channel) -> Addr<Self> {
         let sender = Self {
             dispatch: dispatch.clone(),
@@ -256,7 +256,7 @@ impl ChannelSender {
         &self.dispatch.base.options.sending
     }
 
-    /// A defect. Nothing is lost with what was in memory: the tables hold what waits.
+    /// Restarts after a defect. The state in memory is dropped without loss: the tables hold every queued message.
     fn begin_anew(&mut self) {
         let (company, channel) = self.channel;
         tracing::error!(channel.id = %channel, company.id = %company, "a channel's sender met a defect");
@@ -265,8 +265,8 @@ impl ChannelSender {
         self.rests_until = Some(Instant::now() + DEFECT_PAUSE);
     }
 
-    /// Begins what may begin and settles what has ended, until there is nothing more to do now. Ready: the service
-    /// stops, and nothing is under way.
+    /// Starts what may start and handles what has ended, until there is nothing to do now. Ready: the service stops,
+    /// and nothing is under way.
     fn rounds(&mut self, task: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_stopping = self.dispatch.is_stopping();
@@ -275,7 +275,7 @@ impl ChannelSender {
                     return Poll::Ready(());
                 }
                 if let Some(rested) = self.rests.as_mut().and_then(Option::take) {
-                    // Who waited for it may have given up.
+                    // The requester may have timed out.
                     let _ = rested.send(());
                 }
             }
@@ -287,13 +287,13 @@ impl ChannelSender {
         }
     }
 
-    /// Begins what may begin; answers when more may, if that is known.
+    /// Starts what may start; returns when more may start, if that is known.
     fn round(&mut self, rests: bool) -> Option<Instant> {
         let now = Instant::now();
         if self.rests_until.is_some_and(|until| until > now) {
             return self.rests_until;
         }
-        // Seen before the channel is looked up: what changes after that is seen as a change.
+        // Marked before the channel is looked up, so that a later change is noticed.
         self.directory.mark_unchanged();
         for outgoing in self.outbox.take() {
             self.add(outgoing);
@@ -309,7 +309,7 @@ impl ChannelSender {
         due
     }
 
-    /// Settles everything that has ended: the way around is longer than the settling.
+    /// Handles all events that are ready in one go, because a round costs more than an event.
     fn settle_ended(&mut self, task: &mut Context<'_>) -> bool {
         let mut has_settled = false;
         while let Poll::Ready(Some(event)) = self.work.under_way.poll_next_unpin(task) {
@@ -319,7 +319,7 @@ impl ChannelSender {
         has_settled
     }
 
-    /// Whether what is due is due by now; else this future is woken then.
+    /// Whether `due` has been reached; otherwise sets the timer that wakes this future.
     fn rings(&mut self, due: Option<Instant>, task: &mut Context<'_>) -> bool {
         let Some(at) = due else {
             self.alarm = None;
@@ -336,12 +336,12 @@ impl ChannelSender {
         rings
     }
 
-    /// While the channel may send nothing, a change of the directory is a reason to look again.
+    /// While the channel may send nothing, waits for a change of the directory.
     fn watch_directory(&mut self) {
         if !std::mem::replace(&mut self.work.watches_directory, true) {
             let mut directory = self.directory.clone();
             let changed = async move {
-                // Closed with the service.
+                // Fails only when the service ends.
                 let _ = directory.changed().await;
                 Event::DirectoryChanged
             };
@@ -356,14 +356,14 @@ impl ChannelSender {
         }
     }
 
-    /// The first message of the lane may go as soon as its recipient's pace allows.
+    /// Schedules the first message of the lane for when its recipient's pace allows it.
     pub(super) fn schedule_by_pace(&mut self, contact: ContactId) {
         let now = Instant::now();
         let at = self.work.recipients.next(self.work.paces.recipient, contact, now);
         self.work.lanes.schedule(contact, at, now);
     }
 
-    /// The channel as it is now.
+    /// Loads the channel's current settings from the directory.
     fn look_up(&mut self) {
         let organization = self.dispatch.base.directory.company(self.channel.0);
         let row = organization.as_ref().and_then(|company| company.channels.get(&self.channel.1));
@@ -380,7 +380,7 @@ impl ChannelSender {
             Account::of(row).map(|account| Speaker { version: row.updated_at, account: Arc::new(account) });
     }
 
-    /// Begins as many attempts as may be; answers when more may, if that is known.
+    /// Starts as many attempts as allowed; returns when more may start, if that is known.
     fn begin_attempts(&mut self) -> Option<Instant> {
         let now = Instant::now();
         if self.work.paused_until.is_some_and(|until| until > now) {

@@ -1,4 +1,4 @@
-//! Contacts change and go while conversations with them are hot.
+//! Changes and deletions of contacts while their conversations are hot.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +13,11 @@ use crate::contacts::DeletionGuard;
 use crate::tickets::{ContactIs, TicketGone};
 use crate::{Conflict, Refusal};
 
-/// Pause before contacts are read anew after the database went away.
+/// Pause before contacts are read again after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Contacts that are about to be changed in the tables. Once they are, or once it is unclear whether they are,
-/// conversations are notified.
+/// Contacts that are about to change in the tables. Their conversations are notified when the change is done, or when
+/// its outcome is unclear.
 pub struct ContactChanges {
     contacts: Arc<Contacts>,
     company: CompanyId,
@@ -34,13 +34,13 @@ impl ContactChanges {
         std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells the conversations: what is asked next shows the contacts as they are now.
+    /// Notifies the conversations: later reads show the contacts as they are now.
     pub async fn settle(self) {
         let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if self.contacts.settle(self.company, &ids, false).await.is_ok() {
             self.take();
         }
-        // Else dropping it goes on, behind the answer: the change stands.
+        // On failure the drop continues after the answer: the change is committed.
     }
 }
 
@@ -54,7 +54,7 @@ impl Drop for ContactChanges {
     }
 }
 
-/// What contacts have become that somebody keeps.
+/// The current state of changed contacts that are in memory.
 #[derive(Default)]
 struct Become {
     changed: Vec<Arc<ContactRef>>,
@@ -62,12 +62,12 @@ struct Become {
 }
 
 impl Contacts {
-    /// To be called before contacts are changed, and settled afterwards.
+    /// Must be called before contacts are changed, and settled afterwards.
     pub fn changes(self: &Arc<Self>, company: CompanyId) -> ContactChanges {
         ContactChanges { contacts: self.clone(), company, ids: Mutex::default() }
     }
 
-    /// Reads contacts anew, and tells what they are now to all that keep them.
+    /// Reads contacts again, and updates everything in memory that holds a copy of them.
     async fn settle(&self, company: CompanyId, ids: &[ContactId], unclear: bool) -> Result<(), Refusal> {
         let _turn = self.known.changing(company).await;
         let read = self.read_anew(company, ids, unclear).await;
@@ -80,16 +80,16 @@ impl Contacts {
         }
         ids.iter().for_each(|id| self.known.invalidate((company, *id)));
         let Become { changed, gone } = read?;
-        // An opening that was told of a contact before has ended then, and its ticket is found; one that comes after
-        // looks again.
+        // An opening that read a contact before has ended by now, and its ticket is registered. A later opening reads
+        // the contact again.
         self.base.arbiters.pass().await;
         self.tell_changed(company, changed);
         self.tell_gone(company, gone).await;
         Ok(())
     }
 
-    /// Those that somebody keeps, as the tables have them; with `unclear` all of them. Those nobody keeps need not be
-    /// read, but an opening may just have looked at them.
+    /// Reads those contacts that are in memory; with `unclear` all of them. The others need no read, except that an
+    /// opening may just have looked at them.
     async fn read_anew(&self, company: CompanyId, ids: &[ContactId], unclear: bool) -> Result<Become, Refusal> {
         let is_kept = |id: ContactId| self.known.get(company, id).is_some() || self.known.hot.has((company, id));
         let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| unclear || is_kept(*id)).collect();
@@ -106,7 +106,7 @@ impl Contacts {
         for contact in changed {
             for ticket in self.known.hot.of((company, contact.id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
-                    // The next command of the ticket is behind this message in its mailbox.
+                    // The ticket's next command comes after this message in its mailbox.
                     hot.life.shared.invalidate();
                     hot.addr.do_send(ContactIs(contact.clone()));
                 }
@@ -118,24 +118,24 @@ impl Contacts {
         for id in gone {
             for ticket in self.known.hot.of((company, id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
-                    // It may have ended by itself.
+                    // The actor may have ended already.
                     let _ = hot.addr.send(TicketGone).await;
                 }
             }
         }
     }
 
-    /// The same, as soon as the database answers.
+    /// The same, retried until the database answers.
     async fn settle_in_time(&self, company: CompanyId, ids: &[ContactId]) {
         let settle = || async {
-            // Whatever stands in the way, the conversations must learn of it in the end.
+            // Every refusal is retried, because the conversations must learn of the change in the end.
             self.settle(company, ids, true).await.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
         };
         let _ = while_unavailable(RETRY_PAUSE, settle).await;
     }
 
-    /// Deletes a contact with everything that is theirs. An opening at the same moment comes before, and keeps the
-    /// contact, or finds it gone. `forget` receives the sessions they had.
+    /// Deletes a contact with all its data. A concurrent opening either comes first, and then the deletion is refused,
+    /// or finds the contact gone. `forget` receives the contact's sessions.
     pub(in crate::engine) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,
@@ -143,7 +143,7 @@ impl Contacts {
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
-        // What has begun ends, also when its caller goes away.
+        // The deletion runs to its end even if the caller is gone.
         let presence = self.base.store.ownership().follow(company);
         let removing = self.base.background.spawn(async move {
             let _presence = presence;
@@ -158,17 +158,17 @@ impl Contacts {
         id: ContactId,
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
-        // One that stays anyway is not marked: nobody needs to wait.
+        // Checked before the mark: a contact that cannot be deleted must not make others wait.
         refuse(contacts::tie(self.base.reads().tables(company).await?, company, id).await?)?;
 
         let mark = self.known.leaving.mark((company, id)).await?;
-        // What was decided before is in the tables by then, and nothing is decided any more.
+        // Earlier decisions are in the tables after this, and the mark prevents new ones.
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
         let sessions = contacts::sessions(db, company, id).await?;
         let removed = contacts::remove(db, company, id).await;
         let contacts = self.clone();
-        // Its sessions are read anew by who asks for them.
+        // Its sessions are read again on the next request.
         let gone = async move |mark: DeletionGuard| {
             contacts.settle_in_time(company, &[id]).await;
             forget(&sessions);
@@ -182,7 +182,7 @@ impl Contacts {
             Ok(tie) => refuse(tie),
             Err(Error::NotFound(_)) => Err(Refusal::NotFound),
             Err(error) => {
-                // It may have happened. Until that is known the mark stays.
+                // The deletion may have been committed. The mark stays until that is known.
                 self.base.spawn_for(company, async move { gone(mark).await });
                 Err(error.into())
             }

@@ -1,4 +1,4 @@
-//! Contacts: found or created, with what their conversations need to know of them.
+//! Contacts: found or created, and what their conversations need to know of them.
 
 mod changes;
 
@@ -21,14 +21,14 @@ use crate::contacts::KnownContacts;
 use crate::tickets::{Author, Heard, Open, Send, TicketScope, waiting_in};
 use crate::variables::{ContactValues, names};
 
-/// How long an opening waits for what its contact has for variables: a database that is away keeps no contact waiting.
+/// How long an opening waits for the contact's values of variables: a database outage must not delay a contact.
 const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Every contact.
+/// Access to all contacts.
 pub struct Contacts {
     base: Arc<Base>,
     known: Arc<KnownContacts>,
-    /// Those who keep contacts.
+    /// The tickets, which hold copies of contacts.
     tickets: Arc<TicketScope>,
 }
 
@@ -37,12 +37,12 @@ impl Contacts {
         Self { base, known, tickets }
     }
 
-    /// What is known of them without a look into the tables.
+    /// The cached contacts, which need no read of the tables.
     pub(super) fn known(&self) -> &KnownContacts {
         &self.known
     }
 
-    /// Drops what is known of a company's contacts.
+    /// Drops the cached contacts of a company.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, known, tickets: _ } = self;
         known.forget_company(company);
@@ -51,7 +51,7 @@ impl Contacts {
     /// A contact, or none.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    /// [`Refusal::Unavailable`] when it is not cached and the database is away.
     pub async fn get(&self, company: CompanyId, id: ContactId) -> Result<Option<Arc<ContactRef>>, Refusal> {
         if let Some(contact) = self.known.get(company, id) {
             return Ok(Some(contact));
@@ -61,7 +61,7 @@ impl Contacts {
         Ok(found.map(|contact| self.remember(company, contact)))
     }
 
-    /// Has contacts at hand that will soon be written to; answers those that were not before.
+    /// Caches contacts that will soon be written to. Returns those that were not cached before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -74,7 +74,7 @@ impl Contacts {
         Ok(unknown)
     }
 
-    /// A contact that was had at hand needs not be any more.
+    /// Drops a contact that was cached by [`Contacts::have_at_hand`].
     pub(crate) fn let_go(&self, company: CompanyId, id: ContactId) {
         self.known.forget(company, id);
     }
@@ -82,7 +82,7 @@ impl Contacts {
     /// The contact with a number: found, or created.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    /// [`Refusal::Unavailable`] when it is not cached and the database is away.
     pub async fn find_or_create(&self, company: CompanyId, new: Numbered<'_>) -> Result<Arc<ContactRef>, Refusal> {
         if let Some(contact) = self.known.with_number(company, new.number) {
             return Ok(contact);
@@ -96,7 +96,7 @@ impl Contacts {
     /// Whether there is a contact with this number.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    /// [`Refusal::Unavailable`] when it is not cached and the database is away.
     pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
         if self.known.with_number(company, number).is_some() {
             return Ok(true);
@@ -112,7 +112,7 @@ impl Contacts {
         contact
     }
 
-    /// Writes what is said of a contact where nothing was known.
+    /// Fills empty fields of a contact with the visitor's details.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -132,7 +132,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// What a contact has for variables. A deleted contact has none; the send itself is refused later.
+    /// The contact's values of variables. A deleted contact has none; the send itself is refused later.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -146,21 +146,21 @@ impl Contacts {
         Ok(ContactValues { email: contact.email, custom: custom.collect() })
     }
 
-    /// What a contact who opens a ticket is greeted with, if its queue greets.
+    /// The greeting for a contact who opens a ticket, if the queue has one.
     pub(super) async fn greeting(&self, organization: &Organization, open: &Open) -> Option<Send> {
         let channel = organization.channels.get(&open.channel).filter(|_| open.author == Author::CONTACT)?;
         let queue = organization.queues.get(&open.queue.or(waiting_in(organization, channel))?)?;
         let text = queue.row.greeting.as_deref().filter(|text| !text.trim().is_empty())?;
         let mut greeting = Send::text(text, Author::AUTOMATION);
         if names(text).any(ContactValues::are_asked_for) {
-            // While the database is away the greeting goes without what it holds.
+            // Without the database the greeting is sent with these variables empty.
             let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;
             greeting.known.values = values.ok().and_then(Result::ok).unwrap_or_default();
         }
         Some(greeting)
     }
 
-    /// When a contact last wrote on a channel: known, once it was looked up.
+    /// When a contact last wrote on a channel; the result is cached.
     pub(super) async fn look_up_heard(
         &self,
         company: CompanyId,
@@ -171,7 +171,7 @@ impl Contacts {
         Ok(found.first().copied().unwrap_or_default())
     }
 
-    /// The same of several contacts, in their order, with one reading of the tables.
+    /// The same for several contacts, in their order, with one query.
     pub(super) async fn look_up_all_heard(
         &self,
         company: CompanyId,
@@ -189,8 +189,8 @@ impl Contacts {
         Ok(contacts.iter().map(learn).collect())
     }
 
-    /// Whether a channel without phone reaches a contact: on a webchat a session of theirs, elsewhere a message from
-    /// them.
+    /// Whether a channel without phone numbers reaches a contact: on a webchat if they have had a session, elsewhere if
+    /// they have written.
     pub(super) async fn look_up_reachable(
         &self,
         company: CompanyId,
@@ -210,7 +210,7 @@ impl Contacts {
     }
 }
 
-/// The options of a list as people write them.
+/// The options of a multiselect field, joined for a text.
 fn enumerated(list: String) -> String {
     serde_json::from_str::<Vec<String>>(&list).map_or(list, |options| options.join(", "))
 }

@@ -1,5 +1,5 @@
-//! What comes in: what contacts write, and what channels' providers say of messages ([`statuses`]). Each is received once,
-//! and durable when it is answered.
+//! Inbound traffic: messages of contacts, and statuses that channels' providers report ([`statuses`]). Each is received
+//! exactly once, and is durable when it is acknowledged.
 
 mod statuses;
 
@@ -22,39 +22,39 @@ use crate::conversations::Slot;
 use crate::seen::Membership;
 use crate::tickets::{AttachedChanges, Author, Execute, Heard, Open, Receive};
 
-/// What a provider says a contact has written.
+/// A message of a contact, as a provider reports it.
 #[derive(Clone, Debug)]
 pub struct InboundMessage {
-    /// What the provider calls the message.
+    /// The provider's id of the message.
     pub message_id: String,
-    /// When it was written, as far as the provider says.
+    /// When it was written, if the provider says so.
     pub written_at: Option<DateTime<Utc>>,
-    /// Who wrote it.
+    /// Its sender.
     pub from: Sender,
-    /// What they wrote, or what stands with the file.
+    /// The text, or the caption of the file.
     pub body: Option<String>,
-    /// The file that came with it.
+    /// The attached file.
     pub media: Option<Value>,
-    /// What the provider calls the message they reply to.
+    /// The provider's id of the message that this one replies to.
     pub quotes: Option<String>,
     /// The advertisement or link that brought them.
     pub referral: Referral,
 }
 
-/// Whom a provider names.
+/// A sender, as a provider names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    /// Their number, with other spellings of it; none where the provider does not tell it.
+    /// Their number, with its other spellings; none if the provider does not give it.
     pub number: Option<Number>,
     /// The provider's own id for them.
     pub address: Option<String>,
     /// Their name, as they gave it to the provider.
     pub name: Option<String>,
-    /// What they are called where there is no name.
+    /// The contact's name if they have given none.
     pub fallback_name: String,
     /// Their name on the social channel.
     pub social_username: Option<String>,
-    /// By which kind of channel they come.
+    /// The type of channel they come from.
     pub origin: &'static str,
 }
 
@@ -63,13 +63,13 @@ pub struct Sender {
 pub struct Number {
     /// Digits.
     pub digits: String,
-    /// The same number as it may be written elsewhere.
+    /// Other spellings of the same number.
     pub others: Vec<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
 }
 
-/// What comes in.
+/// Inbound traffic.
 pub struct Inbound {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
@@ -85,7 +85,7 @@ impl Inbound {
         inboxes: Arc<Inboxes>,
     ) -> Arc<Self> {
         let inbound = Arc::new(Self { base, contacts, tickets, inboxes });
-        // Weak: the inboxes are this one's own.
+        // Weak, because the inboxes are owned by this struct.
         let settles = Arc::downgrade(&inbound);
         inbound.inboxes.set_gives_pending(move |(company, channel), id| {
             if let Some(inbound) = settles.upgrade() {
@@ -95,16 +95,16 @@ impl Inbound {
         inbound
     }
 
-    /// Drops what is known of what a company's channels have received.
+    /// Drops the inboxes of a company's channels.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, contacts: _, tickets: _, inboxes } = self;
         inboxes.forget_company(company);
     }
 
-    /// Receives what a contact has written: in the open ticket, else in a new one. None when it was taken before.
+    /// Receives a contact's message in the open ticket, else in a new one. None when it was received before.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    /// [`Refusal::Unavailable`] when it cannot be received now: the provider should retry.
     pub async fn receive_inbound(
         self: &Arc<Self>,
         company: CompanyId,
@@ -143,7 +143,7 @@ impl Inbound {
             Some(quotes) => self.passed(company, channel, &quotes).await,
             None => Ok(None),
         };
-        // A quote is no reason to refuse what is said: without the database an old one is left out.
+        // An unknown quote does not refuse the message: without the database an old quoted message is left out.
         let quoted = quoted.unwrap_or_else(|refusal| {
             tracing::debug!(%refusal, "a quoted message is not found now");
             None
@@ -162,7 +162,7 @@ impl Inbound {
             let contact = self.contact_from(company, channel, &from).await?;
             self.attempt(company, channel, contact.id, &what).await
         };
-        // Its contact may be deleted since it was looked for.
+        // The contact may have been deleted since it was found.
         let is_conflict = |refusal: &Refusal| {
             changed_hands(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
         };
@@ -173,7 +173,7 @@ impl Inbound {
         received
     }
 
-    /// Receives what a contact wrote: in the open ticket, else in a new one.
+    /// Receives a contact's message in the open ticket, else in a new one.
     ///
     /// # Errors
     /// Why it could not be received.
@@ -210,7 +210,7 @@ impl Inbound {
         Ok(message)
     }
 
-    /// The contact a provider names: found, or created.
+    /// The contact of a sender: found, or created.
     async fn contact_from(
         self: &Arc<Self>,
         company: CompanyId,
@@ -235,7 +235,7 @@ impl Inbound {
         if let (Some(_), Some(address)) = (&from.number, &from.address)
             && kept.with_address(company, channel, address).is_none()
         {
-            // Should the provider not tell the number the next time.
+            // Noted in case the provider omits the number next time.
             self.note_address(company, channel, address.clone(), contact.clone());
         }
         if let Some(name) = &from.name
@@ -280,7 +280,7 @@ impl Inbound {
         Ok(contact)
     }
 
-    /// Notes an address behind the answer: it is of use only once the number is not told any more.
+    /// Records an address after the answer: it is needed only once the provider stops giving the number.
     fn note_address(
         self: &Arc<Self>,
         company: CompanyId,
@@ -298,7 +298,7 @@ impl Inbound {
         });
     }
 
-    /// Calls a contact by the name they go by, who was called by their number, behind the answer.
+    /// Renames a contact whose name was their number, after the answer.
     fn name(self: &Arc<Self>, company: CompanyId, contact: ContactId, name: String) {
         let inbound = self.clone();
         self.base.spawn_for(company, async move {
@@ -311,11 +311,11 @@ impl Inbound {
         });
     }
 
-    /// A contact came by an advertisement or a link, without writing. One who never wrote is nobody yet: what brought
-    /// them comes again with what they write.
+    /// Records the referral of a contact who came by an advertisement or link without writing a message. Someone who
+    /// never wrote has no contact yet; their referral comes again with their first message.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
     pub async fn record_referral(
         &self,
         company: CompanyId,
@@ -343,7 +343,7 @@ impl Inbound {
     }
 }
 
-/// What brought the contact, in one entry with what they wrote.
+/// The contact's referral, in one entry with their message.
 fn brought_by(referral: Referral) -> AttachedChanges<MessageRow> {
     Arc::new(move |message: &MessageRow| {
         vec![Change::Referral(Box::new(ReferralRow {

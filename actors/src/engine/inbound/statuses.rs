@@ -1,4 +1,4 @@
-//! How far messages have come, as their providers tell.
+//! Statuses of messages, as their providers report them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,22 +15,23 @@ use crate::channels::{EARLY_MAX, Early, Inbox, SEEN_MAX};
 use crate::clock::now;
 use crate::tickets::UpdateDeliveryStatus;
 
-/// How long a status waits for its message: a provider's answer takes seconds, a restart in between minutes.
+/// How long a status waits for its message: a provider's answer takes seconds, or minutes across a restart.
 const EARLY_KEPT: chrono::TimeDelta = chrono::TimeDelta::days(2);
 
-/// How often those that waited long enough are forgotten, and how many at once.
+/// Interval between sweeps of expired early statuses, and the maximum number deleted at once.
 const EARLY_SWEEP_EVERY: Duration = Duration::from_secs(600);
 const EARLY_SWEPT_MAX: i64 = 10_000;
 
-/// Pause before early statuses are looked at again after the database went away.
+/// Pause before early statuses are retried after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Messages a provider's watermark moves at once, and how often: more were never on their way to one contact.
+/// Messages that one watermark of a provider updates at once, and the maximum number of rounds. One contact never has
+/// more messages in transit.
 const PASSED_MAX: i64 = 200;
 const PASSED_ROUNDS_MAX: usize = 10;
 
 impl Inbound {
-    /// A channel's inbox; read once, kept for the life of the process.
+    /// A channel's inbox; loaded once, and cached until the company is dropped from memory.
     pub(super) async fn inbox(self: &Arc<Self>, company: CompanyId, channel: ChannelId) -> Result<Arc<Inbox>, Refusal> {
         let cell = self.inboxes.cell((company, channel));
         let load = || async {
@@ -45,7 +46,7 @@ impl Inbound {
         cell.get_or_try_init(load).await.cloned()
     }
 
-    /// The message a provider knows by an id, or none.
+    /// The message with this provider id, or none.
     pub(super) async fn passed(
         &self,
         company: CompanyId,
@@ -63,11 +64,11 @@ impl Inbound {
         Ok(found)
     }
 
-    /// A provider tells how far a message has come. It may do so before the outbox has noted what the provider calls
-    /// the message; it is kept then, until the message is found.
+    /// Records a status that a provider reports for a message. It may arrive before the outbox has noted the provider's
+    /// id of the message; it is then stored until the message is known.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
     pub async fn record_status(
         self: &Arc<Self>,
         company: CompanyId,
@@ -90,7 +91,7 @@ impl Inbound {
         };
         pending_receipts::keep(self.base.db(company), &early).await?;
         inbox.early.note(provider_message_id, now());
-        // Noted since we looked: who noted it did not yet see that something is kept.
+        // The id may have been noted since the check above, by a caller that did not yet see the stored status.
         if self.passed(company, channel, provider_message_id).await?.is_some() {
             self.settle_pending(company, channel, vec![provider_message_id.to_owned()]);
         }
@@ -106,16 +107,16 @@ impl Inbound {
     ) -> Result<(), Refusal> {
         let progress = UpdateDeliveryStatus { message: message.id, milestone, at, provider_message_id: None };
         match self.tickets.ask(company, message.ticket_id, progress).await {
-            // Deleted with its contact: there is nothing to tell of any more.
+            // The message was deleted with its contact: there is nothing to update.
             Err(Refusal::NotFound) => Ok(()),
             outcome => outcome,
         }
     }
 
-    /// A provider tells that everything it was given for a contact up to a time has come this far.
+    /// Records a status for all messages to a contact up to a point in time, as a provider's watermark reports it.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
     pub async fn record_statuses_until(
         &self,
         company: CompanyId,
@@ -149,7 +150,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Gives messages what was told of them before they were known, as soon as the database answers.
+    /// Applies stored early statuses to their messages, retried until the database answers.
     pub(super) fn settle_pending(self: &Arc<Self>, company: CompanyId, channel: ChannelId, ids: Vec<String>) {
         let inbound = self.clone();
         self.base.spawn_for(company, async move {
@@ -167,7 +168,7 @@ impl Inbound {
         if !inbox.early.may_hold(id) {
             return Ok(());
         }
-        // It waits on: the message is none of ours, or not noted yet.
+        // The status stays stored: the message is not one of this service, or not noted yet.
         let Some(message) = self.passed(company, channel, id).await? else { return Ok(()) };
         let db = self.base.db(company);
         for early in pending_receipts::of_message(db, company, channel, id).await? {
@@ -178,8 +179,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Finds the messages of what was told early before a restart, and forgets what belongs to none, for as long as
-    /// the process lives.
+    /// Applies early statuses from before a restart, and deletes expired ones, for the life of the process.
     pub async fn keep_pending(self: &Arc<Self>) {
         let mut clock = tokio::time::interval(EARLY_SWEEP_EVERY);
         loop {
@@ -188,7 +188,7 @@ impl Inbound {
         }
     }
 
-    /// Finds them now: more companies are served than before.
+    /// Does the same at once, after this process has begun to serve more companies.
     pub async fn find_pending(self: &Arc<Self>) {
         if let Err(refusal) = self.sweep_pending().await {
             tracing::debug!(%refusal, "early statuses are swept later");

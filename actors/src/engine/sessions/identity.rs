@@ -1,4 +1,5 @@
-//! Who a visitor is: what the company vouches for, in person or by a signature, and which session they go on in.
+//! Verified visitors: the company vouches for them, in person or by a signature. Decides in which session they
+//! continue.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key::KeyHash;
@@ -14,30 +15,30 @@ use crate::clock::now;
 use crate::keyed_locks::{KeyedGuard, KeyedLocks};
 use crate::webchat::{Admit, End, Leave, NewSession, Verify};
 
-/// Where the sessions of a contact take turns when it turns out who somebody is: that no session of somebody unknown
-/// begins with a contact that becomes verified, and that who signs in twice at once goes on in one session.
+/// Locks of contacts whose identity is being established. They ensure that no session of an unknown visitor begins with
+/// a contact that becomes verified, and that two simultaneous sign-ins of one visitor end in one session.
 pub(super) type VisitorTurns = KeyedLocks<(CompanyId, ContactId)>;
 
-/// A turn at a contact's sessions; dropping it ends it.
+/// Holds the lock of a contact's sessions until dropped.
 pub struct VisitorTurn(#[allow(dead_code)] KeyedGuard<(CompanyId, ContactId)>);
 
 /// A visitor with a signed identity.
 #[derive(Clone, Debug)]
 pub struct Identified {
-    /// What their website calls them.
+    /// Their id in the company's website.
     pub external_id: String,
-    /// What else it says of them.
+    /// Further details from the website.
     pub visitor: Visitor,
 }
 
 impl Sessions {
-    /// Waits for the turn at a contact's sessions. Never take a second one while holding it.
+    /// Locks a contact's sessions. Never take a second lock while holding one.
     pub async fn visitor_turn(&self, company: CompanyId, contact: ContactId) -> VisitorTurn {
         VisitorTurn(self.turns.lock((company, contact)).await)
     }
 
-    /// The company vouches for who a contact is. Whoever was in a session of it without that is out of it: they are
-    /// somebody else, for all that is known.
+    /// The company vouches for a contact's identity. Unverified sessions of the contact end, because their visitors may
+    /// be someone else.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -69,7 +70,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The contact of a signed identity, with what it says filled in.
+    /// The contact of a signed identity, with its details filled in.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away; [`Refusal::NotFound`] when it was deleted meanwhile.
@@ -77,9 +78,9 @@ impl Sessions {
         Ok(self.contact_of(company, who, None).await?.0)
     }
 
-    /// The same of who has a session already. A contact that was made for this session becomes the one of the
-    /// identity, if nobody has it yet: then with the turn at its sessions, so that nobody looks for the verified one
-    /// before this one is.
+    /// The same for a visitor who already has a session. The contact of an anonymous session becomes the identity's
+    /// contact if the identity has none yet. The lock of its sessions is then returned too, so that nobody looks for
+    /// the verified session before this one is verified.
     async fn contact_of(
         &self,
         company: CompanyId,
@@ -111,9 +112,9 @@ impl Sessions {
         Ok((signed_in, turn))
     }
 
-    /// Somebody shows a signed identity in the middle of a session. Either the session goes on, verified; or a session
-    /// of the verified contact does, the one that is active or a new one, opened by the token with this hash. A retry
-    /// comes to the same end. Answers the session, and whether it is opened by that token.
+    /// A visitor shows a signed identity during a session. Either the session itself becomes verified, or the visitor
+    /// continues in a session of the verified contact: the active one or a new one, opened by the token with this hash.
+    /// A retry has the same result. Returns the session, and whether that token opens it.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be made durable; [`Refusal::NotFound`] when the contact was deleted
@@ -128,7 +129,7 @@ impl Sessions {
         let (contact, turn) = self.contact_of(company, who, Some(session)).await?;
         if contact.id == session.contact_id {
             match self.ask(company, &session.id, Verify).await {
-                // It has ended: the next one begins.
+                // The session has ended: another one is used.
                 Err(Refusal::Conflict(_)) => {}
                 outcome => return outcome.map(|row| (row, false)),
             }
@@ -153,7 +154,7 @@ impl Sessions {
         Ok((there, true))
     }
 
-    /// Lets a token into the contact's active session in the webchat, if there is one.
+    /// Adds a token to the contact's active session in the webchat, if there is one.
     async fn admit(
         &self,
         session: &SessionRow,
@@ -165,7 +166,7 @@ impl Sessions {
         for (channel, id) in webchat_sessions::active(db, company, contact, true).await? {
             if channel == session.channel_id {
                 match self.ask(company, &id, Admit { token }).await {
-                    // It has just ended.
+                    // The session has just ended.
                     Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
                     outcome => return outcome.map(Some),
                 }
@@ -203,8 +204,8 @@ impl Sessions {
         self.begin(NewSession { row, attached: None }).await
     }
 
-    /// From when on the next session of a contact in a webchat shows what was said: since the last one ended, or from
-    /// the first message on that came there too late. None: since it begins.
+    /// The time from which a contact's next session in a webchat shows messages: the end of the last session, or the
+    /// first message that was not delivered there in time. None: from the start of the new session.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -217,7 +218,8 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
-        // What the last session was to show of the time before it, and what was said after its visitor had gone.
+        // The time before the last session that it was to show, and the time between its visitor's departure and its
+        // end.
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),

@@ -1,4 +1,4 @@
-//! Visitor sessions: begun, asked, and found by what their visitors show.
+//! Visitor sessions: begun, queried, and found by their visitors' tokens.
 
 mod identity;
 
@@ -25,7 +25,7 @@ use crate::webchat::{
     CLIENT_IDS_MAX, Conversation, Doing, NewSession, Push, SessionScope, ShowSession, Told, VisitorSession,
 };
 
-/// Every visitor session.
+/// Access to all visitor sessions.
 pub struct Sessions {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
@@ -41,7 +41,7 @@ impl Sessions {
     /// Begins a visitor session.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when the contact is gone, [`Refusal::Unavailable`] when it cannot be made durable.
+    /// [`Refusal::NotFound`] when the contact does not exist, [`Refusal::Unavailable`] when it cannot be made durable.
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
         let attempt = || self.attempt_beginning(&row, attached.as_ref());
@@ -66,7 +66,7 @@ impl Sessions {
         })
     }
 
-    /// Appends the beginning of a session and starts its actor, before anyone can learn of it.
+    /// Appends the beginning of a session and registers its actor, before anyone can learn of the session.
     fn append(&self, row: &SessionRow, attached: Option<&AttachedChanges<SessionRow>>) -> Result<Durable, Refusal> {
         let place = self.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
@@ -116,7 +116,7 @@ impl Sessions {
         Ok(VisitorSession::start_with(&self.scope, row, &used))
     }
 
-    /// Forgets sessions of a contact that is deleted, or may be: who asks for one reads it anew.
+    /// Drops the actors of sessions whose contact is or may be deleted: the next request reads the session again.
     pub(super) fn forget(&self, company: CompanyId, sessions: &[SessionId]) {
         for session in sessions {
             let key = (company, session.clone());
@@ -151,26 +151,25 @@ impl Sessions {
         }
     }
 
-    /// An agent types to a visitor, or has stopped. Nobody keeps it.
+    /// Shows a visitor that an agent types, or has stopped. This is not stored.
     pub fn agent_types(&self, conversation: Conversation, agent: Option<&str>, typing: bool) {
         let agent: Option<Arc<str>> = agent.map(Arc::from);
         self.scope.watchers.send(conversation, || Told { session: None, push: Push::Typing { agent, typing } });
     }
 
-    /// What the visitor of a conversation is doing.
+    /// The current activity of a conversation's visitor.
     pub fn visitor_doing(&self, conversation: Conversation) -> Doing {
         self.scope.watchers.doing(conversation)
     }
 
-    /// Sessions that have sockets.
+    /// The number of sessions that have sockets.
     pub fn watching(&self) -> usize {
         self.scope.watchers.len()
     }
 
-    /// Ends the actors of a company's sessions; their sockets are asked to come again.
+    /// Ends the actors of a company's sessions; their sockets are asked to reconnect.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
-        // Locks exist while somebody signs in. Who watches is listed for as long as the actor lives, and so are
-        // the tokens.
+        // Locks exist only during a sign-in. Watchers and tokens are registered for as long as their actor lives.
         let Self { base: _, contacts: _, scope, turns: _ } = self;
         let SessionScope { base: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;
         dismissed(hot, |(of, _)| *of == company).await

@@ -1,11 +1,11 @@
-//! What a company has scheduled, as far as it is held in memory: which message may leave next. Knows no clock and does no
-//! I/O: whoever asks says what time it is.
+//! A company's scheduled messages in memory: decides which message may be sent next. It reads no clock and does no I/O;
+//! callers pass the time.
 //!
-//! - All that is pending up to a point ([`Agenda::until`]) is held. What lies beyond is in the tables, and is loaded
-//!   as time goes on. What does not fit is given up from the far end.
-//! - Of one conversation one leaves at a time, the oldest first; the others stand behind it.
-//! - While a read of the tables is under way nothing that was decided is dropped, and what is held counts more than
-//!   what was read: a read may be older than a decision.
+//! - All messages pending up to a point ([`Agenda::until`]) are in memory. Later ones are in the tables, and are loaded
+//!   as time passes. When memory is full, those due last are evicted.
+//! - Of each conversation one message is sent at a time, the oldest first; the others wait behind it.
+//! - While a read of the tables is under way, nothing that was decided is dropped, and memory takes precedence over the
+//!   result, because a read may be older than a decision.
 
 #[cfg(test)]
 mod tests;
@@ -18,43 +18,44 @@ use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::tables::schedules::{Due, ScheduleRow, ScheduleStatus};
 use hotline_persistence::{ChannelId, ContactId, ScheduleId};
 
-/// How far ahead everything is held at least: as long as an outage of the database should be survived.
+/// How far ahead messages are always in memory: the length of a database outage to survive.
 pub(super) const AHEAD_MIN: TimeDelta = TimeDelta::hours(1);
 
-/// How far ahead it is loaded: so a load is due every half hour.
+/// How far ahead messages are loaded: so a load is due every half hour.
 pub(super) const AHEAD_MAX: TimeDelta = TimeDelta::minutes(90);
 
-/// Scheduled messages a company holds: more than any provider takes within minutes. With short texts 10 MiB.
+/// Maximum scheduled messages of a company in memory: more than any provider accepts within minutes. With short texts
+/// 10 MiB.
 const HELD_MAX: usize = 20_000;
 
-/// Bytes of their texts: of the longest there are, 512.
+/// Maximum bytes of their texts: 512 of the longest.
 const HELD_BYTES_MAX: usize = 32 << 20;
 
-/// What a row takes beside its text, about.
+/// Approximate bytes of a row besides its text.
 const ROW_BYTES: usize = 400;
 
-/// After how long a message that has not left is late: what the contract allows.
+/// When an unsent message counts as late: the limit of the API contract.
 const LATE_AFTER: TimeDelta = TimeDelta::seconds(5);
 
 /// A contact on a channel.
 type Lane = (ChannelId, ContactId);
 
-/// What is held.
+/// The scheduled messages in memory.
 pub(super) struct Agenda {
     held: HashMap<ScheduleId, Held>,
-    /// What may leave as soon as it is due.
+    /// Messages that may be sent once they are due.
     ready: BTreeSet<Due>,
-    /// What could not leave for an outage, by when it is tried again.
+    /// Messages that could not be sent because of an outage, by the time of their retry.
     resting: BTreeSet<(Instant, ScheduleId)>,
-    /// The conversations in which one is leaving or rests, or others stand behind.
+    /// Conversations in which a message is being sent or waits for its retry, or others wait behind it.
     lanes: HashMap<Lane, Behind>,
     until: Due,
-    /// Whether anything may be pending beyond.
+    /// Whether messages may be pending beyond `until`.
     has_beyond: bool,
     bytes: usize,
-    /// Reads of the tables that are under way.
+    /// The number of reads under way.
     reads: usize,
-    /// What was decided meanwhile.
+    /// Messages decided during these reads.
     decided: Vec<ScheduleId>,
 }
 
@@ -66,39 +67,39 @@ struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready,
-    /// Another one of its conversation goes first.
+    /// An earlier message of the conversation goes first.
     Behind,
     Leaving,
     Resting(Instant),
-    /// Sent, canceled or failed, and kept until nobody can have read it as it was before.
+    /// Sent, canceled or failed; retained until no read under way can return the earlier state.
     Over,
 }
 
 #[derive(Default)]
 struct Behind {
-    /// Whether one is leaving or rests.
+    /// Whether a message is being sent or waits for its retry.
     is_taken: bool,
     others: BTreeSet<Due>,
 }
 
-/// How much waits, at one moment.
+/// Counts of waiting messages, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// Pending ones that are held.
+    /// Pending messages in memory.
     pub(super) held: usize,
-    /// Those whose time has come.
+    /// Messages that are due.
     pub(super) due: usize,
-    /// Those whose time came too long ago.
+    /// Messages that are late.
     pub(super) late: usize,
 }
 
-/// What is known of a scheduled message.
+/// The state of a scheduled message.
 pub(super) enum Look {
-    /// It is this, and nobody is about to change it.
+    /// In memory, and not being sent.
     Settled(Arc<ScheduleRow>),
-    /// It is on its way out.
+    /// Being sent.
     Leaving,
-    /// The tables know.
+    /// Not in memory; look in the tables.
     Unknown,
 }
 
@@ -109,7 +110,7 @@ impl Default for Agenda {
             ready: BTreeSet::new(),
             resting: BTreeSet::new(),
             lanes: HashMap::new(),
-            // No time is earlier that anybody can give, and PostgreSQL has one for it.
+            // The earliest time a caller can give, which PostgreSQL can represent.
             until: (DateTime::UNIX_EPOCH, ScheduleId::new(0)),
             has_beyond: true,
             bytes: 0,
@@ -128,7 +129,7 @@ impl Agenda {
         }
     }
 
-    /// Up to where all that is pending is held.
+    /// The point up to which all pending messages are in memory.
     pub(super) fn until(&self) -> Due {
         self.until
     }
@@ -138,7 +139,7 @@ impl Agenda {
         self.held.is_empty() && !self.has_beyond && self.reads == 0
     }
 
-    /// Whether more should be loaded by now.
+    /// Whether more should be loaded now.
     pub(super) fn wants_more(&self, now: DateTime<Utc>) -> bool {
         let has_room = self.held.len() < HELD_MAX / 2 && self.bytes < HELD_BYTES_MAX / 2;
         self.has_beyond && has_room && self.until.0 < now + AHEAD_MIN
@@ -149,7 +150,7 @@ impl Agenda {
         self.reads += 1;
     }
 
-    /// A read of the tables has ended, and what it found was taken.
+    /// A read of the tables has ended, and its result was added.
     pub(super) fn end_read(&mut self) {
         self.reads = self.reads.saturating_sub(1);
         if self.reads > 0 {
@@ -165,16 +166,16 @@ impl Agenda {
         }
     }
 
-    /// What a read of one row found, unless more is known of it.
+    /// Adds the result of reading one row, unless memory has a newer state.
     pub(super) fn found(&mut self, row: ScheduleRow) {
         if !self.held.contains_key(&row.id) {
             self.put(Arc::new(row));
         }
     }
 
-    /// What a read of all that is pending after `after` found: everything up to `until`, beyond which there may be more.
+    /// Adds the result of reading everything pending after `after` and up to `until`, beyond which there may be more.
     pub(super) fn loaded(&mut self, after: Due, rows: Vec<ScheduleRow>, until: Due, has_beyond: bool) {
-        // Something was given up meanwhile, which this read has not seen.
+        // Messages were evicted meanwhile, which this read does not include.
         if self.until != after {
             return;
         }
@@ -185,7 +186,7 @@ impl Agenda {
         self.make_room();
     }
 
-    /// A message is now this, and nothing else is decided of it.
+    /// Sets the new state of a message.
     pub(super) fn decided(&mut self, row: Arc<ScheduleRow>) {
         self.take_out(row.id);
         let is_pending = row.status == ScheduleStatus::Pending;
@@ -201,12 +202,12 @@ impl Agenda {
         self.make_room();
     }
 
-    /// What is gone.
+    /// Removes a deleted message.
     pub(super) fn gone(&mut self, id: ScheduleId) {
         self.take_out(id);
     }
 
-    /// The next message that leaves: the oldest that is due, if none of its conversation is on its way.
+    /// Takes the next message to send: the oldest that is due, if no other of its conversation is being sent.
     pub(super) fn leave(&mut self, now: DateTime<Utc>, clock: Instant) -> Option<Arc<ScheduleRow>> {
         while let Some((_, id)) = self.resting.first().copied().filter(|(at, _)| *at <= clock) {
             self.resting.pop_first();
@@ -230,7 +231,7 @@ impl Agenda {
         None
     }
 
-    /// A message that was leaving could not; it is tried again then.
+    /// Schedules the retry of a message that could not be sent.
     pub(super) fn rest(&mut self, id: ScheduleId, until: Instant) {
         if let Some(held) = self.held.get_mut(&id).filter(|held| held.state == State::Leaving) {
             held.state = State::Resting(until);
@@ -238,18 +239,18 @@ impl Agenda {
         }
     }
 
-    /// When the next one is due, and when the next one has rested.
+    /// The times of the next due message and of the next retry.
     pub(super) fn next(&self) -> (Option<DateTime<Utc>>, Option<Instant>) {
         (self.ready.first().map(|(at, _)| *at), self.resting.first().map(|(at, _)| *at))
     }
 
-    /// What is due before a time, the first `max` of it.
+    /// The first `max` messages that are due before a time.
     pub(super) fn before(&self, time: DateTime<Utc>, max: usize) -> Vec<Arc<ScheduleRow>> {
         let soon = self.ready.iter().take_while(|(at, _)| *at <= time).take(max);
         soon.filter_map(|(_, id)| self.held.get(id)).map(|held| held.row.clone()).collect()
     }
 
-    /// How much waits.
+    /// Counts the waiting messages.
     pub(super) fn waiting(&self, now: DateTime<Utc>) -> Waiting {
         let mut waiting = Waiting::default();
         for held in self.held.values().filter(|held| held.state != State::Over) {
@@ -291,7 +292,7 @@ impl Agenda {
         if behind.is_taken {
             return;
         }
-        // The next one of the conversation.
+        // The next message of the conversation becomes ready.
         if let Some(next) = behind.others.pop_first()
             && let Some(held) = self.held.get_mut(&next.1)
         {
@@ -303,7 +304,7 @@ impl Agenda {
         }
     }
 
-    /// Gives up what is due last while there is too much.
+    /// Evicts the messages that are due last, while there are too many.
     fn make_room(&mut self) {
         while (self.held.len() > HELD_MAX || self.bytes > HELD_BYTES_MAX) && self.ready.len() > 1 {
             let Some((at, id)) = self.ready.last().copied() else { return };

@@ -31,7 +31,7 @@ fn over(row: ScheduleRow) -> Arc<ScheduleRow> {
     Arc::new(ScheduleRow { status: ScheduleStatus::Canceled, ..row })
 }
 
-/// Everything is held, and nothing lies beyond.
+/// Everything is in memory, and nothing is pending beyond.
 fn whole(rows: Vec<ScheduleRow>) -> Agenda {
     let mut agenda = Agenda::default();
     agenda.begin_read();
@@ -40,7 +40,7 @@ fn whole(rows: Vec<ScheduleRow>) -> Agenda {
     agenda
 }
 
-/// What leaves at a time, each settled before the next.
+/// The messages that are sent at a time, each settled before the next.
 fn left(agenda: &mut Agenda, second: i64) -> Vec<i64> {
     let mut left = Vec::new();
     while let Some(row) = agenda.leave(at(second), Instant::now()) {
@@ -55,7 +55,7 @@ fn what_is_due_leaves_once_the_oldest_first_whatever_the_clock_does() {
     let mut agenda = whole(vec![row(3, 10, 3), row(1, 20, 1), row(2, 10, 2), row(4, 30, 4)]);
     assert_eq!(left(&mut agenda, 9), [0; 0]);
     assert_eq!(left(&mut agenda, 10), [2, 3]);
-    // Set back by an hour, and on by a week.
+    // The clock is set back by an hour, and forward by a week.
     assert_eq!(left(&mut agenda, -3590), [0; 0]);
     assert_eq!(left(&mut agenda, 700_000), [1, 4]);
     assert_eq!(left(&mut agenda, 700_000), [0; 0]);
@@ -71,7 +71,7 @@ fn of_a_conversation_one_leaves_at_a_time_and_others_do_not_wait_for_it() {
     assert_eq!(agenda.leave(now, clock).expect("another conversation").id.0, 4);
     assert!(agenda.leave(now, clock).is_none());
     assert!(matches!(agenda.look(first.id), Look::Leaving));
-    // It rests; those behind it stay there, and one of them is canceled.
+    // It waits for its retry; those behind it stay there, and one of them is canceled.
     let rested = clock + Duration::from_secs(1);
     agenda.rest(first.id, rested);
     assert!(matches!(agenda.look(first.id), Look::Settled(_)));
@@ -81,7 +81,7 @@ fn of_a_conversation_one_leaves_at_a_time_and_others_do_not_wait_for_it() {
     assert_eq!(agenda.leave(now, rested).expect("it has rested").id.0, 1);
     agenda.decided(over(row(1, 1, 7)));
     assert_eq!(agenda.leave(now, rested).expect("the next").id.0, 3);
-    // One that rests and is canceled holds nobody up.
+    // A message that waits for its retry and is canceled blocks nothing.
     agenda.rest(ScheduleId::new(3), rested);
     agenda.decided(Arc::new(row(5, 5, 7)));
     agenda.decided(over(row(3, 3, 7)));
@@ -95,7 +95,7 @@ fn what_was_decided_counts_more_than_a_read_that_began_before() {
     let mut agenda = Agenda::default();
     agenda.begin_read();
     let after = agenda.until();
-    // Canceled, changed and made while the read is under way; it has seen none of it.
+    // Canceled, changed and created while the read is under way, which has seen none of it.
     agenda.decided(over(row(1, 1, 1)));
     agenda.decided(Arc::new(row(2, 5, 2)));
     agenda.decided(Arc::new(row(3, 3, 3)));
@@ -116,7 +116,7 @@ fn what_is_far_ahead_is_loaded_as_time_goes_on() {
     agenda.loaded(agenda.until(), vec![row(1, 10, 1)], (at(5400), ScheduleId::new(i64::MAX)), true);
     agenda.end_read();
     assert!(!agenda.wants_more(at(1800)) && agenda.wants_more(at(1801)));
-    // Made beyond, it is not held; within, it is.
+    // A message created beyond `until` is not in memory; one created before it is.
     agenda.decided(Arc::new(row(2, 6000, 2)));
     agenda.decided(Arc::new(row(3, 5000, 3)));
     assert!(matches!(agenda.look(ScheduleId::new(2)), Look::Unknown));
@@ -130,7 +130,7 @@ fn what_does_not_fit_is_given_up_from_the_far_end_and_found_again() {
     let mut agenda = whole((1..=count).map(|id| row(id, id, id)).collect());
     assert_eq!((agenda.held.len(), agenda.until().1.0), (HELD_MAX, count - 10));
     assert!(agenda.has_beyond && !agenda.wants_more(at(count)), "there is no room");
-    // A nearer one takes the place of a farther one; a read that began before does not count.
+    // A nearer message replaces a farther one; a read that began before is ignored.
     let before = agenda.until();
     agenda.begin_read();
     agenda.decided(Arc::new(row(count + 1, 0, count + 1)));

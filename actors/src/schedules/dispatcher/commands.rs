@@ -1,4 +1,4 @@
-//! What callers decide of scheduled messages: one is made, changed, called off.
+//! Commands of callers: create, change and cancel a scheduled message.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl ScheduleDispatcher {
     fn answer<R: Send + 'static>(&self, answer: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
         match outcome {
             Ok((reply, durable)) => answer.give_once(durable, reply),
-            // Nobody hears of what was decided before it is durable.
+            // The state it refers to must be durable before the caller sees it.
             Err(refusal) if refusal.tells_of_the_ticket() => {
                 answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Err(refusal));
             }
@@ -80,7 +80,7 @@ impl ScheduleDispatcher {
     }
 }
 
-/// Only what is pending can be changed.
+/// Refuses changes of a message that is not pending.
 fn check_pending(row: &ScheduleRow) -> Result<(), Refusal> {
     let state = match row.status {
         ScheduleStatus::Pending => return Ok(()),

@@ -1,4 +1,4 @@
-//! A scheduled message leaves: what is sent, and what it means that it was not.
+//! Sends a scheduled message, and interprets its failure.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::Refusal;
 use crate::engine::{Recipient, Target};
 use crate::tickets::{AfterSend, AttachedChanges, Author, Execute, Send};
 
-/// What became of a message that was to leave.
+/// The outcome of sending a message.
 pub(super) struct Left {
     pub(super) row: Arc<ScheduleRow>,
     pub(super) outcome: Result<MessageRow, Refusal>,
-    /// Whether it may stand in the log that it was sent, whatever the outcome says.
+    /// Whether the log may have recorded that it was sent, whatever the outcome says.
     pub(super) is_recorded: bool,
 }
 
-/// Sends a message whose time has come. That it was sent is in the message's own entry of the log.
+/// Sends a message that is due. Its new status is in the sent message's own entry of the log.
 pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> Left {
     let recorded = Arc::new(AtomicBool::new(false));
     let attached: AttachedChanges<MessageRow> = {
@@ -43,7 +43,7 @@ pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> L
     Left { row, outcome, is_recorded: recorded.load(Ordering::Acquire) }
 }
 
-/// Has what a message will need to know looked up before it is due, so that an outage does not keep it.
+/// Loads ahead what a message will need to know when it is due, so that an outage does not delay it.
 pub(super) async fn look_ahead(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(), Refusal> {
     let (target, command) = prepare(scope, row).await?;
     scope.sending.look_ahead(&target, &command).await
@@ -59,7 +59,7 @@ async fn prepare(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(Target, Se
     Ok((target, Send { after, ..Send::text(row.body.clone(), author) }))
 }
 
-/// Why it failed.
+/// The error of a failed message.
 pub(super) fn failure(refusal: &Refusal, row: &ScheduleRow, organization: Option<&Organization>) -> MessageError {
     let has_channel = organization.is_some_and(|known| known.channels.contains_key(&row.channel_id));
     refusal.as_failure(if has_channel { "the queue is gone" } else { "the channel is gone" })

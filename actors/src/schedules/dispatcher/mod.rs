@@ -1,9 +1,9 @@
-//! The actor of a company's scheduled messages: the one place that decides of each of them whether it leaves now or is
-//! changed or canceled. So nobody is answered that a message is canceled which leaves all the same.
+//! The actor of a company's scheduled messages. It serializes sending, changing and canceling each of them, so that no
+//! message is sent after its cancellation was acknowledged.
 //!
-//! A message leaves by its conversation, as every other one; that it has left is in the same entry of the log. While it
-//! is on its way out whoever would change it waits. The actor looks at the clock at least once a second: a clock that
-//! is set, or a machine that slept, is seen as soon as that.
+//! A message is sent through its conversation like any other, and its new status is in the same entry of the log. While
+//! it is being sent, changes wait. The actor reads the clock at least once a second, so that a clock change or a
+//! suspended machine is noticed within that time.
 
 mod commands;
 mod leaving;
@@ -31,26 +31,26 @@ use crate::engine::Sending;
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
 use crate::tickets::Dismiss;
 
-/// Longest between two looks at the clock.
+/// Maximum time between two looks at the clock.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Messages of a company that leave at once: enough to share the journal's syncs, and that some who wait for the
-/// database hold up no others.
+/// Messages of a company that are sent concurrently: enough to share the journal's syncs, and enough that some that
+/// wait for the database do not block the others.
 const LEAVING_MAX: usize = 256;
 
-/// Pause before what an outage kept is tried again: half of what a message may be late.
+/// Pause before a retry after an outage: half of the time by which a message may be late.
 pub(super) const OUTAGE_PAUSE: Duration = Duration::from_millis(2500);
 
-/// Messages it is looked up for: their conversations stay in memory.
+/// Maximum messages for which data is loaded ahead: their conversations stay in memory.
 pub(super) const LOOK_AHEAD_MAX: usize = 2000;
 
-/// How often the figures are counted.
+/// Interval between updates of the figures.
 const COUNT_EVERY: Duration = Duration::from_millis(500);
 
-/// How long a company without anything scheduled keeps its actor.
+/// How long the actor of a company without scheduled messages stays.
 const IDLE_AFTER_S: u64 = 60;
 
-/// What the companies' dispatchers share, and which of them are there.
+/// State shared by the companies' dispatchers, and the registry of them.
 pub(crate) struct ScheduleScope {
     pub(crate) base: Arc<Base>,
     pub(crate) sending: Arc<Sending>,
@@ -59,27 +59,27 @@ pub(crate) struct ScheduleScope {
     pub(crate) failed: AtomicU64,
 }
 
-/// What waits in a company, about now.
+/// Approximate figures of a company.
 #[derive(Debug, Default)]
 pub struct ScheduleFigures {
-    /// Pending ones in memory.
+    /// Pending messages in memory.
     pub held: AtomicUsize,
-    /// Those whose time has come.
+    /// Messages that are due.
     pub due: AtomicUsize,
-    /// Those whose time came more than five seconds ago.
+    /// Messages that have been due for more than five seconds.
     pub late: AtomicUsize,
 }
 
-/// A company's scheduled messages.
+/// The actor of a company's scheduled messages.
 pub struct ScheduleDispatcher {
     pub(super) scope: Arc<ScheduleScope>,
     pub(super) company: CompanyId,
     pub(super) agenda: Agenda,
-    /// Those that are on their way out: known apart from the agenda, which may begin anew.
+    /// Messages being sent; tracked apart from the agenda, which may be restarted.
     pub(super) leaving: HashSet<ScheduleId>,
-    /// Who waits for one that is on its way out, or is being read.
+    /// Tasks that wait for a message that is being sent or read.
     pub(super) waiting: HashMap<ScheduleId, Vec<Task>>,
-    /// Grows when the agenda begins anew: what was read for the one before is of no use.
+    /// Incremented when the agenda restarts: results of earlier reads are then ignored.
     pub(super) generation: u64,
     pub(super) is_loading: bool,
     pub(super) loads_after: Option<Instant>,
@@ -90,7 +90,7 @@ pub struct ScheduleDispatcher {
     pub(super) retired: bool,
 }
 
-/// What will be looked up ahead.
+/// The loading ahead of what messages will need to know.
 #[derive(Default)]
 pub(super) struct Ahead {
     pub(super) is_under_way: bool,
@@ -98,7 +98,7 @@ pub(super) struct Ahead {
     pub(super) all_at: Option<Instant>,
 }
 
-/// What somebody wants of one scheduled message, once it is known and not on its way out.
+/// A task on one scheduled message, run once its state is known and it is not being sent.
 pub(super) type Task = Box<dyn FnOnce(&mut ScheduleDispatcher, Result<Arc<ScheduleRow>, Refusal>) + Send>;
 
 impl Actor for ScheduleDispatcher {
@@ -137,7 +137,7 @@ impl ScheduleScope {
     }
 }
 
-/// However it ends: nothing waits here any more.
+/// Clears the figures, however the actor ends.
 impl Drop for ScheduleDispatcher {
     fn drop(&mut self) {
         self.count(Waiting::default());
@@ -145,8 +145,8 @@ impl Drop for ScheduleDispatcher {
 }
 
 impl ScheduleDispatcher {
-    /// Does something, and then what follows of it. A panic is a defect: what was in memory is thrown away, and read
-    /// again from the tables.
+    /// Runs `work`, and then a round. A panic is a defect: the state in memory is dropped and read again from the
+    /// tables.
     pub(super) fn guarded(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
         let done = catch_unwind(AssertUnwindSafe(|| {
             work(self, cx);
@@ -170,17 +170,17 @@ impl ScheduleDispatcher {
         self.looking = Ahead::default();
     }
 
-    /// Whether something that was read is of use still.
+    /// Whether the result of a read is still usable.
     pub(super) fn is_current(&self, generation: u64) -> bool {
         generation == self.generation && !self.retired
     }
 
-    /// Lets what is due leave, has more loaded, and says when to look again.
+    /// Sends what is due, loads more, and sets the timer of the next round.
     fn round(&mut self, cx: &mut Mailbox<Self>) {
         if self.retired || self.scope.base.is_stopping() {
             return;
         }
-        // It may come back.
+        // The company may come back.
         if !self.scope.base.owns(self.company) {
             return self.ring_in(TICK, cx);
         }
@@ -189,7 +189,7 @@ impl ScheduleDispatcher {
             && let Some(presence) = self.enter()
             && let Some(row) = self.agenda.leave(now, clock)
         {
-            // Of a start before a defect one may be on its way still: what became of it comes first.
+            // A message may still be under way from before a defect; its outcome must arrive first.
             if self.leaving.insert(row.id) {
                 let (scope, home) = (self.scope.clone(), cx.address());
                 actix::spawn(async move {
@@ -216,12 +216,12 @@ impl ScheduleDispatcher {
         self.ring_in(soonest.min(TICK), cx);
     }
 
-    /// Begins work of the company, if it is served now.
+    /// Enters the company's door, if it is open now.
     pub(super) fn enter(&self) -> Option<Presence> {
         self.scope.base.store.ownership().try_enter(self.company)
     }
 
-    /// Another round after this time, and no other one before by itself.
+    /// Sets the timer of the next round, and replaces an earlier one.
     fn ring_in(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
         if let Some(alarm) = self.alarm.take() {
             cx.cancel_future(alarm);
@@ -230,7 +230,7 @@ impl ScheduleDispatcher {
         self.alarm = Some(cx.run_later(time, ring));
     }
 
-    /// Leaves the registry; whoever still comes is sent to the successor.
+    /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
         self.retired = true;
         self.scope.hot.remove(&self.company, &self.life);
@@ -250,7 +250,7 @@ impl ScheduleDispatcher {
         shown.late.store(waiting.late, Ordering::Relaxed);
     }
 
-    /// Makes a message what it now is, in an entry of its own.
+    /// Records the new state of a message, in an entry of its own.
     pub(super) fn append(
         &mut self,
         row: Arc<ScheduleRow>,
@@ -269,7 +269,7 @@ impl ScheduleDispatcher {
         Ok(durable)
     }
 
-    /// Does something with a message once it is known and not on its way out.
+    /// Runs a task on a message once its state is known and it is not being sent.
     pub(super) fn with(&mut self, id: ScheduleId, cx: &mut Mailbox<Self>, task: Task) {
         if self.retired {
             return task(self, Err(Refusal::Gone));
@@ -282,7 +282,7 @@ impl ScheduleDispatcher {
     }
 }
 
-/// Sends nothing more, and answers nobody: the company is dropped from memory.
+/// Stops sending, without answers to waiting callers: the company is dropped from memory.
 impl Handler<Dismiss> for ScheduleDispatcher {
     type Result = ();
 
@@ -293,7 +293,7 @@ impl Handler<Dismiss> for ScheduleDispatcher {
         if let Some(alarm) = self.alarm.take() {
             cx.cancel_future(alarm);
         }
-        // Whoever waited may have given up.
+        // The caller may have timed out.
         let _ = gone.send(());
     }
 }

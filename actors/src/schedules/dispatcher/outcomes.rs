@@ -1,4 +1,4 @@
-//! What became of a message that was to leave.
+//! Outcomes of sending scheduled messages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,12 +15,12 @@ use crate::Refusal;
 use crate::base::retry::while_unavailable;
 use crate::clock::now;
 
-/// A message that was to leave has, or has not.
+/// The sending of a message has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct HasLeft(pub(super) Left);
 
-/// What the tables say of one of which nobody knows whether it has left.
+/// The result of reading a message of unknown outcome from the tables.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Checked {
@@ -30,7 +30,7 @@ struct Checked {
 }
 
 impl ScheduleDispatcher {
-    /// What became of a message that was to leave.
+    /// Handles the outcome of sending a message.
     fn settle(&mut self, left: Left, cx: &mut Mailbox<Self>) {
         let Left { row, outcome, is_recorded } = left;
         if self.retired {
@@ -51,8 +51,7 @@ impl ScheduleDispatcher {
         }
     }
 
-    /// Asks the tables of a message of which nobody knows whether it has left: they have it once they hold all that was
-    /// decided before.
+    /// Looks up a message of unknown outcome in the tables, once these have all earlier decisions.
     fn check(&mut self, row: Arc<ScheduleRow>, refusal: Refusal, cx: &mut Mailbox<Self>) {
         let (scope, company, home) = (self.scope.clone(), self.company, cx.address());
         actix::spawn(async move {
@@ -80,20 +79,20 @@ impl ScheduleDispatcher {
         self.is_back(&row, cx);
     }
 
-    /// A message is not on its way out any more, and was this when it ended: whoever waited for it goes on.
+    /// The sending of a message has ended with this state: waiting tasks are run.
     fn is_back(&mut self, row: &Arc<ScheduleRow>, cx: &mut Mailbox<Self>) {
         self.leaving.remove(&row.id);
         for task in self.waiting.remove(&row.id).unwrap_or_default() {
             match self.agenda.look(row.id) {
                 Look::Settled(row) => task(self, Ok(row)),
-                // What is over stays as it is, whatever anybody wants of it.
+                // A message that is no longer pending does not change, so the tasks need no further read.
                 Look::Unknown if row.status != ScheduleStatus::Pending => task(self, Ok(row.clone())),
                 _ => self.with(row.id, cx, task),
             }
         }
     }
 
-    /// It could not be sent: it has failed, or for an outage is tried again.
+    /// Handles a refused send: the message has failed, or is retried after an outage.
     fn has_not_left(&mut self, row: &ScheduleRow, refusal: &Refusal) {
         if !refusal.is_passing() {
             let organization = self.scope.base.organization(self.company).ok();

@@ -1,4 +1,4 @@
-//! What the tables are asked: one message, what is pending next, and what messages will need to know when they leave.
+//! Reads of the tables: one message, the next pending ones, and the data that messages will need when they are sent.
 
 use std::mem;
 
@@ -15,17 +15,16 @@ use super::leaving;
 use super::{LOOK_AHEAD_MAX, OUTAGE_PAUSE, ScheduleDispatcher, ScheduleScope, Task};
 use crate::Refusal;
 
-/// Rows of a load. A text may have 64 KiB.
+/// Maximum rows of a load. A text may have 64 KiB.
 const LOAD_ROWS: i64 = 200;
 
-/// How often what messages will need to know is looked up ahead: conversations nobody uses are forgotten sooner than
-/// their messages are due.
+/// Interval between rounds of loading ahead: unused conversations are evicted before their messages are due.
 const LOOK_AHEAD_EVERY: Duration = Duration::from_secs(120);
 
-/// Messages it is looked up for at once: a small part of the company's share of the database.
+/// Concurrent look-ups ahead: a small part of the company's share of the database.
 const LOOK_AHEAD_AT_ONCE: usize = 4;
 
-/// What the tables say of one message.
+/// The result of reading one message.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Fetched {
@@ -34,7 +33,7 @@ struct Fetched {
     found: Result<Option<ScheduleRow>, Refusal>,
 }
 
-/// What is pending next.
+/// The result of reading the next pending messages.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Loaded {
@@ -49,7 +48,7 @@ struct Pending {
     has_beyond: bool,
 }
 
-/// Everything that could be looked up ahead was.
+/// The loading ahead has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct LookedAhead;
@@ -70,7 +69,7 @@ impl ScheduleDispatcher {
         });
     }
 
-    /// What the tables say of one message, and whoever waits for it goes on.
+    /// Handles the result of reading one message, and runs the tasks that wait for it.
     fn fetched(&mut self, id: ScheduleId, found: Result<Option<ScheduleRow>, Refusal>, cx: &mut Mailbox<Self>) {
         let missing = match found {
             Ok(Some(row)) => {
@@ -129,7 +128,7 @@ impl ScheduleDispatcher {
         self.agenda.end_read();
     }
 
-    /// Now and then for all that is due soon, and at once for what is new.
+    /// Loads ahead: periodically for all messages that are due soon, and at once for new ones.
     pub(super) fn look_ahead(&mut self, now: DateTime<Utc>, clock: Instant, cx: &mut Mailbox<Self>) {
         if self.looking.is_under_way {
             return;
@@ -151,7 +150,7 @@ impl ScheduleDispatcher {
                 async move {
                     match leaving::look_ahead(scope, &row).await {
                         Err(refusal) if refusal.is_passing() => Err(refusal),
-                        // What else there is to say of it is said when it leaves.
+                        // Other refusals are handled when the message is sent.
                         _ => Ok(()),
                     }
                 }
@@ -164,7 +163,7 @@ impl ScheduleDispatcher {
     }
 }
 
-/// One message, as the tables have it once they hold all that was decided before.
+/// One message from the tables, once these have all earlier decisions.
 pub(super) async fn row_of(
     scope: &ScheduleScope,
     company: CompanyId,
@@ -173,7 +172,7 @@ pub(super) async fn row_of(
     Ok(schedules::find(scope.base.reads().tables(company).await?, company, id).await?)
 }
 
-/// What is pending after a point, up to a time.
+/// The messages pending after a point and up to a time.
 async fn pending(
     scope: &ScheduleScope,
     company: CompanyId,

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// Adds what only the company sees.
+/// Adds a note, which only the company sees.
 #[derive(Clone, Debug)]
 pub struct AddNote {
     /// The note.
@@ -24,7 +24,7 @@ impl Command for AddNote {
         }
         let mut note = cx.message(ticket, Direction::Internal, &self.author, &self.body)?;
         note.kind = MessageType::Note;
-        // A note goes nowhere: it is where it belongs as soon as it is written.
+        // A note is not sent to anyone, so it has its final status at once.
         note.status = MessageStatus::Sent;
         note.sent_at = Some(cx.now);
         cx.touch(ticket);

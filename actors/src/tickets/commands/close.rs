@@ -7,12 +7,12 @@ use super::{check_wrapup_type, named_wrapup_type};
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// Closes an open ticket, with what came of it.
+/// Closes an open ticket, with its wrap-up.
 #[derive(Clone, Debug)]
 pub struct Close {
-    /// What came of it. Required when the queue says so.
+    /// The wrap-up type. Required when the queue says so.
     pub wrapup_type: Option<WrapupTypeId>,
-    /// In the agent's words.
+    /// The wrap-up note, in the agent's words.
     pub wrapup_note: Option<String>,
     /// Who closes it.
     pub author: Author,
@@ -40,7 +40,7 @@ impl Command for Close {
 }
 
 impl Close {
-    /// Closes a ticket that nobody has talked in, whatever its queue wants to know of conversations.
+    /// Closes a ticket in which no conversation took place, even if its queue requires a wrap-up.
     pub(super) fn unheard(author: Author, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         Self { wrapup_type: None, wrapup_note: None, author }.carry_out(ticket, cx)
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// The company has read what the contact wrote.
+/// The company has read the contact's messages.
 #[derive(Clone, Debug)]
 pub struct MarkRead {
     /// Who read it.
@@ -33,7 +33,7 @@ impl Command for MarkRead {
 /// The visitor has received the company's messages up to here.
 #[derive(Clone, Debug)]
 pub struct MarkDelivered {
-    /// The last one.
+    /// The last one delivered.
     pub up_to: MessageId,
 }
 
@@ -41,7 +41,7 @@ impl Command for MarkDelivered {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        // What is said later has not arrived, whatever the caller says.
+        // Capped at the last message: a later one cannot have been delivered, whatever the caller claims.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
         if ticket.reached.delivered.max(ticket.reached.seen) < Some(up_to) {
@@ -55,7 +55,7 @@ impl Command for MarkDelivered {
 /// The visitor has read the company's messages up to here.
 #[derive(Clone, Debug)]
 pub struct MarkSeen {
-    /// The last one.
+    /// The last one read.
     pub up_to: MessageId,
 }
 
@@ -63,7 +63,7 @@ impl Command for MarkSeen {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        // What is said later has not been read, whatever a browser says.
+        // Capped at the last message: a later one cannot have been read, whatever a browser claims.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
         if ticket.reached.seen < Some(up_to) {

@@ -1,4 +1,4 @@
-//! One file per command of the contract's ticket table.
+//! The commands of tickets, one file each.
 
 mod add_note;
 mod close;
@@ -37,13 +37,13 @@ use serde_json::{Value, json};
 
 use crate::Refusal;
 
-/// How an event names a queue: with the name it had then.
+/// A queue as an event records it: with its current name.
 fn named_queue(organization: &Organization, id: Option<QueueId>) -> Value {
     id.and_then(|id| organization.queues.get(&id))
         .map_or(Value::Null, |queue| json!({"id": queue.row.id, "name": queue.row.name}))
 }
 
-/// How an event names a user.
+/// A user as an event records it.
 fn named_user(organization: &Organization, id: Option<UserId>) -> Value {
     match id {
         Some(id) => json!({"id": id, "name": organization.user_name(id)}),
@@ -51,7 +51,7 @@ fn named_user(organization: &Organization, id: Option<UserId>) -> Value {
     }
 }
 
-/// How an event names a wrap-up type.
+/// A wrap-up type as an event records it.
 fn named_wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Value {
     match id {
         Some(id) => json!({"id": id, "name": organization.wrapup_types.get(&id).map(|kind| &kind.name)}),
@@ -59,13 +59,13 @@ fn named_wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> V
     }
 }
 
-/// The queue exists and takes tickets.
+/// Checks that the queue exists and is active.
 fn check_queue(organization: &Organization, id: QueueId) -> Result<(), Refusal> {
     let queue = organization.queues.get(&id).ok_or(Refusal::NotFound)?;
     if queue.row.active { Ok(()) } else { Err(Refusal::invalid("queueId", "must be an active queue")) }
 }
 
-/// The user exists, works, and belongs to the queue, if there is one.
+/// Checks that the user exists, is active, and belongs to the queue, if there is one.
 fn check_user(organization: &Organization, id: UserId, queue: Option<QueueId>) -> Result<(), Refusal> {
     let user = organization.users.get(&id).ok_or(Refusal::NotFound)?;
     if !user.active {
@@ -78,13 +78,13 @@ fn belongs(organization: &Organization, user: UserId, queue: Option<QueueId>) ->
     queue.and_then(|id| organization.queues.get(&id)).is_none_or(|queue| queue.users.contains(&user))
 }
 
-/// The wrap-up type exists, is active, and is linked to the ticket's queue, if there is one.
+/// Checks that the wrap-up type exists, is active, and is linked to the ticket's queue, if there is one.
 fn check_wrapup_type(organization: &Organization, id: WrapupTypeId, queue: Option<QueueId>) -> Result<(), Refusal> {
     let kind = organization.wrapup_types.get(&id).ok_or(Refusal::NotFound)?;
     if !kind.active {
         return Err(Refusal::invalid("wrapupTypeId", "must be an active wrap-up type"));
     }
-    // A queue that was deleted since is none.
+    // A queue that has been deleted since does not count.
     let queue = queue.filter(|queue| organization.queues.contains_key(queue));
     if queue.is_none_or(|queue| kind.queues.contains(&queue)) {
         Ok(())

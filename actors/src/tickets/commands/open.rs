@@ -14,7 +14,7 @@ use crate::Refusal;
 use crate::tickets::state::{Heard, Reached};
 use crate::tickets::{Author, Context, Ticket, Written};
 
-/// The queue that a channel's new tickets wait in; one that is not active takes none.
+/// The queue for a channel's new tickets, if it is active.
 pub(crate) fn waiting_in(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {
     channel.queue_id.filter(|queue| organization.queues.get(queue).is_some_and(|queue| queue.row.active))
 }
@@ -24,15 +24,15 @@ pub(crate) fn waiting_in(organization: &Organization, channel: &ChannelRow) -> O
 pub struct Open {
     /// The tenant.
     pub company: CompanyId,
-    /// Where the conversation is.
+    /// The channel of the conversation.
     pub channel: ChannelId,
-    /// With whom.
+    /// The contact.
     pub contact: Arc<ContactRef>,
-    /// Whether the contact is known to have talked on this channel.
+    /// Whether the contact is known to have written on this channel.
     pub reachable: bool,
-    /// Where it waits; the channel's queue when none is named.
+    /// The queue it waits in; the channel's queue when unset.
     pub queue: Option<QueueId>,
-    /// Who takes care of it.
+    /// The agent it is assigned to.
     pub user: Option<UserId>,
     /// Who opens it.
     pub author: Author,
@@ -42,7 +42,7 @@ impl Open {
     /// The new ticket.
     ///
     /// # Errors
-    /// When the channel, queue or user do not exist, or may not have the ticket.
+    /// When the channel, queue or user does not exist, or may not have the ticket.
     pub fn decide(self, id: TicketId, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
         let channel = cx.organization.channels.get(&self.channel).ok_or(Refusal::NotFound)?;
         if let Some(queue) = self.queue {

@@ -6,19 +6,19 @@ use super::{Close, Transfer};
 use crate::Refusal;
 use crate::tickets::{Command, Context, Follows, Ticket};
 
-/// A message to the contact has come further: the outbox has handed it over, or the provider tells of it.
+/// The status of an outbound message has advanced: the outbox has handed it over, or the provider reported a status.
 ///
-/// Statuses only move forward, so this may come twice and in any order. What follows the send is done with the first
-/// one that says the provider has the message.
+/// Statuses only move forward, so this may arrive twice and in any order. The first status that says the provider has
+/// the message executes its follow-up action.
 #[derive(Clone, Debug)]
 pub struct UpdateDeliveryStatus {
     /// Which message of this ticket.
     pub message: MessageId,
-    /// How far.
+    /// The new status.
     pub milestone: DeliveryStatus,
-    /// Since when.
+    /// The time of the status.
     pub at: DateTime<Utc>,
-    /// What the provider calls the message, where that is known.
+    /// The provider's id of the message, if known.
     pub provider_message_id: Option<String>,
 }
 
@@ -44,8 +44,8 @@ impl Command for UpdateDeliveryStatus {
 }
 
 impl Follows {
-    /// Transfers, then closes. It was checked when the message was accepted; what has become impossible since, because
-    /// the queue is gone or somebody has closed the ticket, is left out.
+    /// Transfers, then closes. Both were checked when the message was accepted. What has become impossible since,
+    /// because the queue was deleted or somebody has closed the ticket, is skipped.
     fn carry_out(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let Self { after, author } = self;
         if after.queue_id.is_some() {
@@ -60,7 +60,7 @@ impl Follows {
     }
 }
 
-/// A refused command has changed nothing; one that could not be carried out now is carried out later.
+/// Ignores refusals, which change nothing. Temporary failures are returned, so that the command is retried.
 fn if_possible(outcome: Result<Ticket, Refusal>) -> Result<(), Refusal> {
     match outcome {
         Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_))) => Err(refusal),

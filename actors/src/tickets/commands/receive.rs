@@ -12,30 +12,30 @@ use crate::tickets::{Author, Command, Context, Ticket};
 
 /// The contact has written.
 ///
-/// A text that is one of the company's stop words opts its contact out of campaigns. That is recorded here, in one entry
-/// with the message: whichever door it came by, whoever took the message knows of it, a kill or a replay does it neither
-/// twice nor not at all, and the words are those of the directory in memory. Were it read from the messages in the tables,
-/// each would be looked at once more, and who was opted in since would be opted out again.
+/// A text that equals one of the company's stop words opts its contact out of campaigns. The opt-out is recorded here,
+/// in one entry with the message: so every channel is covered, a kill or a replay applies it exactly once, and the
+/// words come from the directory in memory. A scan of the message table would read each message once more, and would
+/// opt out again a contact who has opted in since.
 #[derive(Clone, Debug, Default)]
 pub struct Receive {
-    /// What they wrote, or what stands with the file.
+    /// The text, or the caption of the file.
     pub body: Option<String>,
-    /// The file they sent: what it is, or what is wanted of the provider.
+    /// The file they sent: its description, or what must be fetched from the provider.
     pub media: Option<Value>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
     /// The visitor's session, on a webchat.
     pub session: Option<SessionId>,
-    /// The id the visitor's side gave the message.
+    /// The id that the visitor's client gave the message.
     pub client_id: Option<String>,
-    /// What the channel's provider calls the message.
+    /// The provider's id of the message.
     pub provider_message_id: Option<String>,
-    /// When they wrote it, as the provider says: shown as `sentAt`. A call may come late.
+    /// When they wrote it, by the provider's clock; shown as `sentAt`. A call of the provider may arrive late.
     pub written_at: Option<DateTime<Utc>>,
 }
 
 impl Receive {
-    /// A text, and nothing else is known of it.
+    /// A text message without any other field.
     pub fn text(body: impl Into<String>) -> Self {
         Self { body: Some(body.into()), ..Self::default() }
     }
@@ -57,7 +57,7 @@ impl Command for Receive {
         message.session_id = self.session;
         message.client_id = self.client_id;
         message.provider_message_id = self.provider_message_id;
-        // Nobody has written anything later than now, whatever the provider's clock says.
+        // Capped at now: the provider's clock may be ahead.
         message.sent_at = self.written_at.map(|at| at.min(cx.now));
         ticket.row.unread_count += 1;
         ticket.row.waiting_since.get_or_insert(cx.now);

@@ -4,14 +4,15 @@ use super::Transfer;
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// Takes an open ticket from a user who leaves, or who leaves its queue. A ticket that is not theirs any more is left alone.
+/// Unassigns an open ticket from a user who leaves the company or the ticket's queue. If the ticket is no longer
+/// theirs, nothing changes.
 #[derive(Clone, Debug)]
 pub struct Release {
     /// Who leaves.
     pub user: UserId,
     /// The queue they leave; none: the company.
     pub queue: Option<QueueId>,
-    /// Who says so.
+    /// The author of the change.
     pub author: Author,
 }
 

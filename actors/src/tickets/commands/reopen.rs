@@ -6,7 +6,7 @@ use super::{Transfer, named_wrapup_type};
 use crate::tickets::{Author, Command, Context, Ticket};
 use crate::{Conflict, Refusal};
 
-/// Opens a closed ticket again.
+/// Reopens a closed ticket.
 #[derive(Clone, Debug)]
 pub struct Reopen {
     /// Who reopens it.
@@ -41,7 +41,7 @@ impl Command for Reopen {
         ticket.row.reopen_count += 1;
         cx.touch(ticket);
         cx.event(ticket, EventType::Reopened, &self.author, Some(from), Some(json!({"status": "open"})))?;
-        // Nobody is given a ticket anew who has left meanwhile, or does not work any more.
+        // A user who has left or is inactive does not get the ticket back.
         let works = |user| cx.organization.users.get(&user).is_some_and(|user| user.active);
         if ticket.row.user_id.is_some_and(|user| !works(user)) {
             Transfer { queue: None, user: Some(None), author: self.author }.decide(ticket, cx)?;

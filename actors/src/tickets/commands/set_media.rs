@@ -5,12 +5,12 @@ use serde_json::Value;
 use crate::Refusal;
 use crate::tickets::{Command, Context, Ticket};
 
-/// The file of a message the contact sent was fetched from the provider, or can never be.
+/// The file of an inbound message was fetched from the provider, or never will be.
 #[derive(Clone, Debug)]
 pub struct SetMedia {
     /// Which message of this ticket.
     pub message: MessageId,
-    /// The file as it is stored, or why there is none.
+    /// The stored file, or the reason why there is none.
     pub media: Result<Value, MessageError>,
 }
 
@@ -22,7 +22,7 @@ impl Command for SetMedia {
             Ok(media) => (Some(media), None),
             Err(error) => (None, serde_json::to_value(error).ok()),
         };
-        // A closed ticket takes it as well: the file belongs to what was said before.
+        // Also on a closed ticket: the file belongs to an earlier message.
         cx.record(Change::Media(Box::new(MediaRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,

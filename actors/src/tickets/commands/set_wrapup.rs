@@ -6,14 +6,14 @@ use super::{check_wrapup_type, named_wrapup_type};
 use crate::tickets::{Author, Command, Context, Ticket};
 use crate::{Conflict, Refusal};
 
-/// Says, after the fact, what came of a closed ticket.
+/// Sets the wrap-up of a ticket that is already closed.
 #[derive(Clone, Debug)]
 pub struct SetWrapup {
-    /// What came of it.
+    /// The wrap-up type.
     pub wrapup_type: WrapupTypeId,
-    /// In the agent's words; none leaves the note, `Some(None)` clears it.
+    /// The wrap-up note: `None` leaves it unchanged, `Some(None)` clears it.
     pub wrapup_note: Option<Option<String>>,
-    /// Who says so.
+    /// The author of the change.
     pub author: Author,
 }
 

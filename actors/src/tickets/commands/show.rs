@@ -1,7 +1,7 @@
 use crate::Refusal;
 use crate::tickets::{Command, Context, Ticket};
 
-/// The ticket as it is.
+/// Reads the ticket.
 #[derive(Clone, Debug)]
 pub struct Show;
 

@@ -1,4 +1,4 @@
-//! A session and who its visitor turns out to be.
+//! Changes of a session when its visitor's identity is established.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::clock::now;
 use crate::registry::Envelope;
 use crate::tickets::{AddNote, AttachedChanges, Author, Execute};
 
-/// Tokens a session keeps beside its first: browsers and devices a visitor is signed in on at once. Who signs in on one
-/// more takes the place of the one that did so first, which then signs in again.
+/// Maximum tokens of a session besides its first: browsers and devices a visitor is signed in on at once. One more
+/// evicts the oldest of them, and that browser must sign in again.
 const TOKENS_MAX: usize = 16;
 
-/// Somebody vouches for who the visitor is.
+/// Marks the visitor as verified.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct Verify;
 
-/// Another browser of the visitor goes on in this session, with a token of its own.
+/// Adds another browser of the visitor to this session, with a token of its own.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct Admit {
@@ -31,11 +31,11 @@ pub struct Admit {
     pub token: KeyHash,
 }
 
-/// The visitor goes on in another session: this one ends, and its ticket says so.
+/// The visitor continues in another session: ends this one, with a note in its ticket.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct Leave {
-    /// What the ticket's note says.
+    /// The text of the note.
     pub note: String,
 }
 
@@ -74,7 +74,7 @@ impl Handler<Envelope<Admit>> for VisitorSession {
 }
 
 impl VisitorSession {
-    /// Changes the row of a session that goes on.
+    /// Changes the row of an active session.
     fn changed(&mut self, change: impl FnOnce(&mut SessionRow)) -> Result<SessionRow, Refusal> {
         if self.retired {
             return Err(Refusal::Gone);
@@ -114,8 +114,8 @@ impl Handler<Envelope<Leave>> for VisitorSession {
     }
 }
 
-/// Writes the note into the session's ticket, and ends the session in the same entry: it is written once. Answers the
-/// ended row; none when there is no open ticket to note it in, or nothing to end.
+/// Writes the note into the session's ticket and ends the session in the same entry, so that the note is written once.
+/// Returns the ended row; none when there is no open ticket for the note, or the session has ended already.
 async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
     let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
     let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), ..row };

@@ -1,4 +1,4 @@
-//! The actor of one visitor's session: what the visitor says passes here one at a time, in order.
+//! The actor of one visitor's session: it serializes the visitor's messages.
 
 pub mod identity;
 pub mod sockets;
@@ -29,18 +29,18 @@ use crate::seen::{Membership, SeenSet};
 use crate::tickets::{AttachedChanges, Dismiss, Execute, Receive, Retire};
 use crate::{Conflict, Refusal};
 
-/// Messages a session keeps to answer a re-send with; older ones are read from the table.
+/// Messages a session caches to answer retries; older ones are read from the table.
 const RESENDS_MAX: usize = 32;
 
-/// Ids of the visitor's own messages a session can tell from new ones without asking the database: more than anybody
-/// says. Beyond, every id is looked up.
+/// Ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more than
+/// any visitor sends. Beyond that, every id is looked up.
 pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
-/// How exact `lastSeenAt` is while a visitor only reads: polling must not fill the journal. A third of the idle time,
-/// where that is less: who is there must not be taken for gone.
+/// Resolution of `lastSeenAt` while a visitor only reads: polling must not fill the journal. It is a third of the idle
+/// time if that is less, so that a present visitor is not taken for gone.
 const SEEN_STEP: Duration = Duration::from_secs(30);
 
-/// What the actors of sessions share, and which of them are hot.
+/// State shared by the sessions' actors, and the registry of hot sessions.
 pub(crate) struct SessionScope {
     pub(crate) base: Arc<Base>,
     pub(crate) inbound: Arc<Inbound>,
@@ -64,7 +64,7 @@ pub struct VisitorSession {
     pub(super) sockets: Sockets,
     pub(super) life: Arc<ActorStatus>,
     pub(super) retired: bool,
-    /// Dropped with the actor, after everything else of it, for who waits for its end.
+    /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
     gone: Option<oneshot::Sender<()>>,
 }
 
@@ -81,18 +81,18 @@ pub(crate) type VisitorTokens = DashMap<KeyHash, (CompanyId, SessionId)>;
 
 impl Drop for VisitorSession {
     fn drop(&mut self) {
-        // Its successor, if there is one already, is found in the tables instead.
+        // If a successor exists already, its tokens are found in the tables instead.
         for hash in self.row.tokens() {
             self.scope.tokens.remove(&hash);
         }
     }
 }
 
-/// What the visitor has said under ids of their own: a re-send answers the first.
+/// The visitor's messages with ids of their own: a retry is answered with the first message.
 struct SentByClient {
-    /// Hashes of the ids used.
+    /// Hashes of the used ids.
     used: SeenSet<u64, ()>,
-    /// The newest messages, for re-sends right after a break.
+    /// The newest messages, for retries right after a lost connection.
     newest: VecDeque<MessageRow>,
 }
 
@@ -149,53 +149,53 @@ fn hash(id: &str) -> u64 {
     hasher.finish()
 }
 
-/// A session about to begin.
+/// A session to begin.
 #[derive(Clone)]
 pub struct NewSession {
     /// Its first row.
     pub row: SessionRow,
-    /// What becomes durable with it.
+    /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<SessionRow>>,
 }
 
-/// The visitor says something.
+/// The visitor sends a message.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<MessageRow, Refusal>")]
 pub struct Say {
-    /// What they say, or what stands with the file.
+    /// The text, or the caption of the file.
     pub body: Option<String>,
-    /// The file they send. A re-send answers the first message, and with it the first file.
+    /// The file they send. A retry is answered with the first message, and so with the first file.
     pub file: Option<StoredMedia>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
-    /// The id their side gave the message.
+    /// The id that the visitor's client gave the message.
     pub client_id: Option<String>,
-    /// What becomes durable with it.
+    /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<MessageRow>>,
 }
 
-/// The visitor ends the session, or leaves it idle.
+/// Ends the session: by its visitor, or because it is idle.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct End {
-    /// Only if nobody has been seen since then.
+    /// Ends it only if the visitor was not seen since then.
     pub idle_since: Option<DateTime<Utc>>,
-    /// What becomes durable with it.
+    /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<SessionRow>>,
 }
 
-/// The visitor is there.
+/// The visitor is present.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub struct Seen;
 
-/// The session as it is.
+/// Reads the session.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct ShowSession;
 
 impl VisitorSession {
-    /// Starts the actor of a session that is in the tables, or will be.
+    /// Starts the actor of a session whose row is in the tables, or will be.
     pub(crate) fn start_with(
         scope: &Arc<SessionScope>,
         row: SessionRow,
@@ -233,16 +233,16 @@ impl VisitorSession {
         }
     }
 
-    /// Notes when the visitor was there, while they may still come back.
+    /// Records when the visitor was present, while the session is active.
     pub(super) fn note_seen(&mut self, at: DateTime<Utc>) -> Result<(), Refusal> {
         if self.row.status != SessionStatus::Active || self.retired || at <= self.row.last_seen_at {
             return Ok(());
         }
-        // Nobody waits for it: a lost `lastSeenAt` is as old as the one before.
+        // No caller waits for it: if it is lost, `lastSeenAt` is merely older.
         self.append(SessionRow { last_seen_at: at, ..self.row.clone() }, None)
     }
 
-    /// Makes `row` the session's, in an entry of its own.
+    /// Sets the session's row, in an entry of its own.
     pub(super) fn append(
         &mut self,
         row: SessionRow,
@@ -269,7 +269,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
         let known = self.sent.look_up(say.client_id.as_deref());
         let checked = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
         let said = async move {
-            // A re-send is answered even after the session has ended: the first was taken.
+            // A retry is answered even after the session has ended, because its first message was received.
             let look_up = match known {
                 Known::First(message) => return Ok((*message, None)),
                 Known::Perhaps => true,
@@ -291,7 +291,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
     }
 }
 
-/// Hands what the visitor said to the conversation; the session's row becomes durable with it.
+/// Delivers the visitor's message to the conversation; the session's row becomes durable in the same entry.
 async fn said(
     scope: Arc<SessionScope>,
     row: SessionRow,
@@ -409,14 +409,14 @@ impl Handler<Retire> for VisitorSession {
     }
 }
 
-/// What it is doing ends first: an actor that waits takes no other message.
+/// A running task ends first, because an actor in an atomic response takes no other message.
 impl Handler<Dismiss> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, Dismiss { gone }: Dismiss, _: &mut Self::Context) {
         self.gone = Some(gone);
         if !self.sockets.are_none() {
-            // Who is there must not be taken for gone before the browser comes back.
+            // A present visitor must not count as gone before the browser reconnects.
             if let Err(refusal) = self.note_seen(self.sockets.heard_after(now())) {
                 tracing::debug!(%refusal, "a visitor's presence is not noted now");
             }

@@ -1,4 +1,4 @@
-//! The sockets of a session: how they attach, what is pushed to them, and how slow ones are cut off.
+//! The sockets of a session: how they attach, what is pushed to them, and how slow ones are disconnected.
 
 use std::sync::Arc;
 
@@ -13,21 +13,22 @@ use crate::clock::now;
 use crate::registry::Envelope;
 use crate::webchat::watch::{Push, Told, TypingUntil, Watch};
 
-/// Sockets of one session: more tabs than anybody reads, and few enough that one token cannot hold many connections.
+/// Maximum sockets of one session: more tabs than anybody reads, and few enough that one token cannot open many
+/// connections.
 pub const SOCKETS_MAX: usize = 10;
 
-/// Pushes that wait for one socket. A browser that is that far behind is better off catching up from the tables,
-/// where they cost no memory.
+/// Maximum pushes that wait for one socket. A browser that is further behind should catch up from the tables, which
+/// needs no memory here.
 pub const PUSHES_MAX: usize = 64;
 
 /// The sockets of a session, and the watch that feeds them.
 #[derive(Default)]
 pub(in crate::webchat) struct Sockets {
     open: Vec<Socket>,
-    /// Held while there are any.
+    /// Retained while there are any sockets.
     watch: Option<Watch>,
     last_id: u64,
-    /// When any of them last gave a sign of life.
+    /// When any of them last showed a sign of life.
     heard_at: Option<DateTime<Utc>>,
 }
 
@@ -37,28 +38,28 @@ struct Socket {
     cut: watch::Sender<Option<CutReason>>,
 }
 
-/// Why a session cuts a socket off.
+/// Why a session disconnects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutReason {
     /// It has not kept up.
     TooSlow,
-    /// The session goes on elsewhere, or here in a moment.
+    /// The session continues in another process, or here in a moment.
     Moved,
 }
 
-/// A socket comes. Answers none when the session has as many as it may have.
+/// Attaches a socket. The reply is none when the session has the maximum number of sockets.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<Option<Attached>, Refusal>")]
 pub struct Attach {
-    /// The queue of its pushes; with room for [`PUSHES_MAX`].
+    /// The queue of its pushes, with room for [`PUSHES_MAX`].
     pub pushes: mpsc::Sender<Push>,
-    /// Receives the reason when the socket is cut off; nothing is pushed afterwards.
+    /// Receives the reason when the socket is disconnected; nothing is pushed afterwards.
     pub cut: watch::Sender<Option<CutReason>>,
 }
 
-/// A socket of a session; dropping it takes it away.
+/// A socket of a session; dropping it detaches it.
 pub struct Attached {
-    /// The session as it was, without its tokens, page, campaign and claims.
+    /// The session's row, without its tokens, page, campaign and claims.
     pub row: SessionRow,
     id: u64,
     session: Addr<VisitorSession>,
@@ -71,7 +72,7 @@ impl Attached {
         self.typing.set(typing);
     }
 
-    /// The visitor's side gave a sign of life.
+    /// The visitor's client showed a sign of life.
     pub fn heard(&self) {
         self.session.do_send(Heard);
     }
@@ -93,17 +94,17 @@ struct Detach(u64);
 struct Heard;
 
 impl Sockets {
-    /// Whether nobody is connected.
+    /// Whether no socket is connected.
     pub(super) fn are_none(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// When the visitor was heard last, if later than `known`.
+    /// When the visitor last showed a sign of life, if later than `known`.
     pub(super) fn heard_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
         self.heard_at.map_or(known, |heard| heard.max(known))
     }
 
-    /// Cuts off all of them.
+    /// Disconnects all sockets.
     pub(super) fn cut_all(&mut self, reason: CutReason) {
         for socket in self.open.drain(..) {
             socket.cut.send_replace(Some(reason));
@@ -111,7 +112,7 @@ impl Sockets {
         self.watch = None;
     }
 
-    /// Tells all of them; cuts off those that have no room.
+    /// Pushes to all sockets; disconnects those whose queue is full.
     fn tell(&mut self, push: &Push) {
         self.open.retain(|socket| match socket.pushes.try_send(push.clone()) {
             Ok(()) => true,
@@ -130,7 +131,7 @@ impl Handler<Envelope<Attach>> for VisitorSession {
     fn handle(&mut self, attach: Envelope<Attach>, cx: &mut ActorContext<Self>) {
         let Some((attach, answer)) = attach.taken() else { return };
         let attached = self.attach(attach, cx);
-        // What it is refused for must be durable as well.
+        // The state a refusal refers to must be durable as well.
         answer.give_after(&self.scope.base.store.log, self.life.last_seq(), attached);
     }
 }
@@ -153,7 +154,7 @@ impl VisitorSession {
         let id = self.sockets.last_id;
         self.sockets.open.push(Socket { id, pushes: attach.pushes, cut: attach.cut });
         self.sockets.heard_at = Some(now());
-        // A socket lasts long, and needs to know neither how the visitor came nor what opens the session.
+        // A socket lives long, and needs neither the visitor's origin nor the session's tokens.
         let row = SessionRow {
             page: None,
             utm: None,
@@ -165,7 +166,7 @@ impl VisitorSession {
         Ok(Some(Attached { row, id, session: cx.address(), typing }))
     }
 
-    /// The last socket has gone: from here on the visitor is idle.
+    /// The last socket was detached: from here on the visitor is idle.
     fn note_leaving(&mut self) {
         if !self.sockets.are_none() || self.sockets.watch.take().is_none() {
             return;

@@ -31,7 +31,7 @@ async fn a_second_start_finds_the_rows_of_the_first() {
     execute(&cluster, "create table kept (n int); insert into kept values (7)").await;
     cluster.stop().await.unwrap();
 
-    // The lock went with the stop, not with the value.
+    // Stopping, not dropping, has released the lock.
     let again = Cluster::start(folder.options()).await.unwrap();
     assert_eq!(scalar(&again, "select n from kept").await.unwrap(), 7);
     again.stop().await.unwrap();

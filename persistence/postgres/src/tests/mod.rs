@@ -1,4 +1,4 @@
-//! Each test runs a real PostgreSQL in a folder of its own.
+//! Each test runs a real PostgreSQL in its own folder.
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
@@ -18,10 +18,10 @@ use tempfile::TempDir;
 
 use super::{Cluster, ClusterOptions};
 
-/// A condition that is not met by then never will be.
+/// Timeout after which a condition counts as never met.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Pause between two looks at a condition.
+/// Poll interval for a condition.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// A data folder that PostgreSQL's user can reach and that leaves no postmaster behind, even when a test fails.
@@ -55,12 +55,12 @@ impl Drop for Folder {
     }
 }
 
-/// As a service runs it, but without waiting for the disk.
+/// Options like the service's, but without fsync.
 fn options(data_dir: PathBuf) -> ClusterOptions {
     ClusterOptions { fsync: false, ..ClusterOptions::new(data_dir) }
 }
 
-/// Kills whatever runs on the cluster, and waits until it is gone.
+/// Kills the postmaster of the cluster, and waits until it has exited.
 fn end_postmaster(data_dir: &Path) {
     let cluster = data_dir.join("postgres");
     let Ok(Some(pid)) = super::pid_file::running(&cluster) else {
@@ -90,7 +90,7 @@ async fn execute(cluster: &Cluster, sql: &'static str) {
     connection.close().await.unwrap();
 }
 
-/// Waits until the condition holds; fails the test when it never does.
+/// Waits until the condition holds; fails the test on timeout.
 async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {

@@ -1,4 +1,4 @@
-//! Folders that are far, closed or taken.
+//! Data folders that are elsewhere, inaccessible or occupied.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -104,7 +104,7 @@ async fn a_restored_cluster_is_handed_over_as_root() {
     again.stop().await.unwrap();
 }
 
-/// Removes a cluster that was put elsewhere, whose folder no temporary folder removes.
+/// Removes a cluster that was stored elsewhere, which no temporary folder cleans up.
 struct Elsewhere {
     data_dir: PathBuf,
     cluster: PathBuf,
@@ -114,7 +114,7 @@ impl Drop for Elsewhere {
     fn drop(&mut self) {
         end_postmaster(&self.data_dir);
         let _ = std::fs::remove_dir_all(&self.cluster);
-        // Only when nothing else is in it.
+        // Only if it is empty.
         let _ = std::fs::remove_dir(self.cluster.parent().unwrap());
     }
 }
@@ -137,7 +137,7 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere_as_root() {
     assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
     cluster.stop().await.unwrap();
 
-    // Killed between the link and the name: the next start finishes it.
+    // Killed between the creation of the link and the rename: the next start completes it.
     let unfinished = PathBuf::from(format!("{}.new", place.display()));
     std::fs::rename(place, &unfinished).unwrap();
     let again = Cluster::start(options(data_dir.clone())).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is found after something was killed.
+//! Recovery after a process was killed.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     let folder = Folder::new();
     let first = Cluster::start(folder.options()).await.unwrap();
     execute(&first, "create table kept (n int); insert into kept values (7)").await;
-    // A backend that computes does not notice at once that its postmaster is gone.
+    // A backend that is computing does not notice at once that its postmaster has exited.
     let mut busy = connect(&first).await.unwrap();
     let busy = tokio::spawn(async move {
         sqlx::query("select count(*) from generate_series(1, 20000000)").execute(&mut busy).await.is_ok()
@@ -91,7 +91,7 @@ async fn a_pid_file_naming_an_unrelated_process_is_removed() {
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
     let pid_file = cluster.cluster_dir().join("postmaster.pid");
-    // Of PostgreSQL's own user, or PostgreSQL would ignore it by itself.
+    // Run as PostgreSQL's own user; PostgreSQL would ignore any other user's process by itself.
     let unrelated =
         OsUser::choose(None).unwrap().command(Path::new("/bin/sleep")).arg("600").kill_on_drop(true).spawn().unwrap();
     let pid = unrelated.id().unwrap();
@@ -108,7 +108,7 @@ async fn a_postmaster_that_listens_elsewhere_is_refused_and_left_alone() {
     let folder = Folder::new();
     let mut options = folder.options();
     options.settings.push(("port".to_owned(), "5433".to_owned()));
-    // Given up while it waits for an answer on the usual socket: as good as started by hand.
+    // Abort it while it waits on the usual socket: this is like a postmaster started by hand.
     let start = tokio::spawn(Cluster::start(options));
     let ready = folder.data_dir().join("postgres/postmaster.pid");
     eventually("it runs", async || std::fs::read_to_string(&ready).is_ok_and(|text| text.contains("ready"))).await;

@@ -1,4 +1,4 @@
-//! The other process of `tests/sharing.rs`: `cluster_process share FOLDER` uses the cluster that processes share,
+//! The other process of `tests/sharing.rs`: `cluster_process share FOLDER` uses the shared cluster,
 //! `cluster_process serve FOLDER` runs one until it is killed.
 
 use std::error::Error;
@@ -27,7 +27,7 @@ async fn share(folder: PathBuf) -> Result<(), Box<dyn Error>> {
     if answer == 1 { Ok(()) } else { Err(format!("1 is {answer}").into()) }
 }
 
-/// Says in the file `up` that it runs, and whose id the postmaster has.
+/// Writes the postmaster's id to the file `up`, to signal that the cluster is running.
 async fn serve(folder: PathBuf) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster::start(ClusterOptions { fsync: false, ..ClusterOptions::new(folder) }).await?;
     let up = cluster.data_dir().join("up");

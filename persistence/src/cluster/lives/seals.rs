@@ -10,26 +10,26 @@ use crate::error::with_timeout;
 use crate::pool::session_name;
 use crate::{Error, Result};
 
-/// How long a seal waits for a transaction of the life that is ended, before it ends the life's sessions.
+/// How long a seal waits for a transaction of the dead life before it terminates that life's sessions.
 const SEAL_LOCK_TIME_MAX: &str = "300ms";
 
-/// How often a seal is tried: once to see who holds the lock, and again for sessions that came meanwhile.
+/// Attempts to seal: the first finds out who holds the lock, later ones deal with sessions that were opened meanwhile.
 const SEAL_TRIES: usize = 5;
 
 /// A life that was ended by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct SealRow {
-    /// Which one.
+    /// The ended life.
     pub life: LifeId,
-    /// Who looks after what it has left.
+    /// The life that inherits from it.
     pub heir: LifeId,
-    /// When.
+    /// When it was ended.
     pub sealed_at: DateTime<Utc>,
-    /// Whether its slots are others' by now.
+    /// Whether its slots were already given away.
     pub done: bool,
 }
 
-/// Lives that were ended and whose slots are not others' yet, and those of the last minute.
+/// Sealed lives whose slots are not yet given away, and those of the last minute.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -37,17 +37,17 @@ pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
     with_timeout(sqlx::query_as("select life, heir, sealed_at, done from seals order by life").fetch_all(db)).await
 }
 
-/// Ends another life, if nobody has yet; answers whether this did. What a stopped process holds does not keep it alive: its
-/// sessions are ended.
+/// Ends another life unless somebody already has; returns whether this call did. Locks of a stopped process do not keep
+/// it alive: its sessions are terminated.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when the life that asks is over itself; when the database cannot answer, or the sessions come back
-/// again and again.
+/// [`Error::NotOwner`] when the calling life is over itself; other errors when the database cannot answer, or the
+/// sessions keep reconnecting.
 pub async fn seal(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
     for _ in 0..SEAL_TRIES {
         match with_timeout(try_seal(db, heir, dead)).await {
             Ok(is_sealed) => {
-                // Whatever it still does is refused; this is for what its sessions hold.
+                // Its writes are refused from now on; this releases the locks its sessions hold.
                 end_sessions(db, dead).await?;
                 return Ok(is_sealed);
             }
@@ -73,7 +73,7 @@ async fn try_seal(db: &PgPool, heir: LifeId, dead: LifeId) -> sqlx::Result<bool>
     for statement in [
         "update seals set heir = $1 where heir = $2 and not done",
         "delete from beats where life = $2 and $1 <> $2",
-        // What it was to get, it does not get.
+        // Slots it was about to receive stay where they are.
         "update slots set next = null where next = $2 and $1 <> $2",
     ] {
         sqlx::query(statement).bind(heir).bind(dead).execute(&mut *transaction).await?;
@@ -86,22 +86,22 @@ async fn try_seal(db: &PgPool, heir: LifeId, dead: LifeId) -> sqlx::Result<bool>
     Ok(sealed.rows_affected() == 1)
 }
 
-/// Ends the sessions of a life.
+/// Terminates the sessions of a life.
 async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
     let end = "select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = $1 and datname = current_database() and pid <> pg_backend_pid()";
     with_timeout(sqlx::query(end).bind(session_name(life)).execute(db)).await.map(drop)
 }
 
-/// Takes over what lives look after that are gone themselves and have not said who is to: nobody ends those any more. Answers
-/// how many that were. Whoever does gives their slots away with [`inherit`], after the same time as if it had ended them.
+/// Takes over the unfinished seals whose heir is gone without naming another: nobody would finish them. Returns how many
+/// they were. The new heir calls [`inherit`] after the same wait as if it had sealed these lives itself.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when the life that asks is over itself; when the database cannot answer.
 pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
     with_timeout(async {
         let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
-        // One at a time has each: who comes second finds an heir that is there.
+        // Of two that try at once, the second finds a live heir.
         let adopted =
             "update seals set heir = $1 where not done and not exists (select from lives where life = seals.heir)";
         let adopted = sqlx::query(adopted).bind(life).execute(&mut *transaction).await?;
@@ -111,8 +111,8 @@ pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
     .await
 }
 
-/// Gives the slots of a life that was ended to others, and says that this is done. To be called once the time is over in
-/// which the life may still have answered. False: somebody else looks after them by now.
+/// Releases the slots of a sealed life and marks the seal as done. Call it once the lease of that life can no longer
+/// hold. Returns false when another heir has taken over.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.
@@ -124,7 +124,7 @@ pub async fn inherit(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
         if done.rows_affected() == 0 {
             return Ok(false);
         }
-        // Nobody's: whoever plans gives them away at once.
+        // Unassigned: the next planner assigns them at once.
         sqlx::query("update slots set life = null, next = null where life = $1")
             .bind(dead)
             .execute(&mut *transaction)

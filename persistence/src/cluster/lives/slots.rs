@@ -1,4 +1,4 @@
-//! Who serves which slots: how they are given, handed over and kept.
+//! Which life serves which slots: assignment, handover and cancelled moves.
 
 use sqlx::{FromRow, PgPool};
 
@@ -8,18 +8,18 @@ use crate::begin::begin;
 use crate::cluster::{LifeId, Slot};
 use crate::error::with_timeout;
 
-/// Moves and assignments are decided by one at a time: "hotlinep" in ASCII.
+/// Advisory lock of the planner, so that only one plans at a time: "hotlinep" in ASCII.
 const PLANNER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65_70;
 
-/// Who serves a slot, as the table has it.
+/// The assignment of a slot, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct SlotRow {
-    /// Which one.
+    /// The slot.
     #[sqlx(try_from = "i16")]
     pub slot: Slot,
-    /// Who serves it.
+    /// The life that serves it.
     pub life: Option<LifeId>,
-    /// Who is to.
+    /// The life it is to move to.
     pub next: Option<LifeId>,
 }
 
@@ -31,11 +31,12 @@ pub async fn slots(db: &PgPool) -> Result<Vec<SlotRow>> {
     with_timeout(sqlx::query_as("select slot, life, next from slots order by slot").fetch_all(db)).await
 }
 
-/// Hands slots over to those that are to have them, after this life has closed them. Answers which: those that are to get
-/// some and are over get none.
+/// Hands closed slots over to the lives they are to move to. Returns the slots that moved: those whose new life is
+/// already over stay.
 ///
 /// # Errors
-/// [`crate::Error::NotOwner`] when this life is over; when the database cannot answer: then nobody knows whether they are others'.
+/// [`crate::Error::NotOwner`] when this life is over; other errors when the database cannot answer: then it is unknown
+/// whether the slots moved.
 pub async fn hand_over(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<Vec<Slot>> {
     let numbers: Vec<i16> = slots.iter().map(|slot| slot.column()).collect();
     with_timeout(async {
@@ -56,7 +57,7 @@ pub async fn hand_over(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<Vec<
     .map(|moved| moved.into_iter().filter_map(Slot::from_column).collect())
 }
 
-/// Calls a move off: the slots stay with this life.
+/// Cancels a move: the slots stay with this life.
 ///
 /// # Errors
 /// As of [`hand_over`].
@@ -74,8 +75,8 @@ pub async fn keep(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<()> {
     .await
 }
 
-/// Plans, if nobody else does at this moment: `plan` answers which slots nobody has are given to whom, and which are to
-/// move to whom. Answers how many that were.
+/// Plans the placement unless another process is planning. `plan` returns which slots go to which life: unassigned ones
+/// directly, others as a move. Returns how many slots were planned.
 ///
 /// # Errors
 /// [`crate::Error::NotOwner`] when this life is over; when the database cannot answer.
@@ -90,12 +91,12 @@ pub async fn plan(
         if !sqlx::query_scalar(lock).bind(PLANNER_LOCK).fetch_one(&mut *transaction).await? {
             return Ok(0);
         }
-        // Those that are there stay until it is written who has what.
+        // The lock keeps these lives until the plan is written.
         let lives = sqlx::AssertSqlSafe(format!("{LIVES} for key share of l"));
         let lives: Vec<LifeRow> = sqlx::query_as(lives).fetch_all(&mut *transaction).await?;
         let slots: Vec<SlotRow> =
             sqlx::query_as("select slot, life, next from slots order by slot").fetch_all(&mut *transaction).await?;
-        // A row is there for a minute, so that whoever plans knows of it; what is recent the database's clock says.
+        // A seal's row stays for a minute, so that planners see it; the database's clock decides what is recent.
         let seals = "select life, heir, sealed_at, done from seals
             where not done or sealed_at > now() - interval '30 seconds'";
         let seals: Vec<SealRow> = sqlx::query_as(seals).fetch_all(&mut *transaction).await?;

@@ -1,4 +1,4 @@
-//! What a torn write leaves is cut; everything else is refused, named, and left as it is.
+//! A torn write is truncated; all other damage is refused, reported with its place, and left unchanged.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
 fn a_flipped_byte_before_the_last_group_is_refused_and_nothing_is_changed() {
     let dir = written(20);
     let mut files = snapshot(dir.path());
-    // Spare files are no part of the log.
+    // Spare files are not part of the log.
     files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
     restore(dir.path(), &files);
     let all = segments(dir.path());

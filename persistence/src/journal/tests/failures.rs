@@ -1,5 +1,5 @@
-//! What a failing disk and a killed process leave. Failpoints act on the whole process, so each test runs itself again
-//! in a process of its own.
+//! Behaviour on disk errors and killed processes. Failpoints are process-wide, so each test reruns itself in its own
+//! process.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use super::*;
 
 const DIR: &str = "HOTLINE_JOURNAL_TEST_DIR";
 
-/// Runs the test of this name in a process of its own; says whether that one ended well.
+/// Runs the named test in its own process; returns whether it succeeded.
 fn in_own_process(name: &str, dir: &Path) -> bool {
     let status = Command::new(std::env::current_exe().unwrap())
         .args([&format!("{}::{name}", module_path!().split_once("::").unwrap().1), "--exact", "--quiet"])
@@ -65,7 +65,7 @@ fn a_full_disk_holds_what_is_queued_until_there_is_room() {
     };
     let (journal, released) = start(&dir, &SMALL, 0);
     fail::cfg("journal_create_segment", "return").unwrap();
-    // Larger than a segment, so that no spare serves.
+    // Larger than a segment, so that no spare fits.
     append(&journal, &[7; 2000]);
     let mut refused = journal.reserve().map(drop);
     while refused.is_ok() {
@@ -82,7 +82,7 @@ fn a_full_disk_holds_what_is_queued_until_there_is_room() {
     assert!(matches!(journal.close(), Err(JournalError::Unwritten { records: 1 })));
 }
 
-/// What the system lends and may have no more of.
+/// System resources that may be exhausted.
 const SHORTAGES: [&str; 3] = ["files", "all files", "memory"];
 
 #[test]
@@ -93,7 +93,7 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
         return;
     };
     let (journal, released) = start(&dir, &SMALL, 0);
-    // Uses up the file that was held open.
+    // Uses up the reserve file.
     fail::cfg("journal_create_reserve", "return").unwrap();
     fail::cfg("journal_create_segment", "return(files)").unwrap();
     let mut last = append_synced(&journal, &released, &[7; 2000]);
@@ -129,7 +129,7 @@ fn without_open_files_the_next_segment_is_made_of_the_file_that_is_held_open() {
     let (journal, released) = start(&dir, &SMALL, 0);
     fail::cfg("journal_create_segment", "return(files)").unwrap();
     for seq in 1..=20 {
-        // Each takes a segment of its own, and no spare serves.
+        // Each takes its own segment, and no spare fits.
         assert_eq!(append_synced(&journal, &released, &[seq; 2000]), u64::from(seq));
         wait_until_accepted(&journal);
         while !dir.join("reserve").exists() {
@@ -202,7 +202,7 @@ fn a_segment_that_cannot_be_taken_away_keeps_the_later_ones() {
         fail::remove(point);
     }
     assert_eq!(contents(&open(&dir, SMALL).unwrap(), 1), expected(1, 60));
-    // Tried again with the next chore, and then the later ones follow.
+    // Retried at the next chore; the later segments follow.
     fail::cfg("journal_before_recycle", "1*return->off").unwrap();
     fail::cfg("journal_before_remove", "1*return->off").unwrap();
     let (journal, _released) = start(&dir, &SMALL, 60);
@@ -210,7 +210,7 @@ fn a_segment_that_cannot_be_taken_away_keeps_the_later_ones() {
     assert_eq!(segments(&dir).len(), 1);
 }
 
-/// How far behind the last synced record the database is, in records: several segments of them.
+/// How many records the database lags behind the last synced one: several segments.
 const BEHIND: u64 = 50;
 
 /// Kills the process at the point and hit that the file `kill` names.
@@ -247,7 +247,7 @@ fn append_until_killed(dir: &Path) {
     }
 }
 
-/// Whole or not at all, since the process may be killed meanwhile.
+/// Atomic, since the process may be killed meanwhile.
 fn note(dir: &Path, name: &str, seq: Seq) {
     let new = dir.join(format!("{name}.new"));
     fs::write(&new, seq.to_string()).unwrap();

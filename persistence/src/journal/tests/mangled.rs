@@ -1,5 +1,5 @@
-//! Segments as no writer leaves them. Whatever the bytes are: nothing panics, nothing grows beyond the files, and what
-//! is read is a prefix of what was written, or the file and the place that are wrong are named.
+//! Segments with arbitrary corruption. For any bytes: nothing panics, memory does not grow beyond the files, and the
+//! result is either a prefix of what was written or an error that names the file and the offset.
 //!
 //! `PROPTEST_CASES` is the number of cases of each test.
 
@@ -14,20 +14,20 @@ use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, Id, V
 use super::damage::{restore, snapshot};
 use super::*;
 
-/// Cases of a test, unless the environment says otherwise: some seconds.
+/// Default number of cases per test: takes some seconds.
 const CASES: u32 = 256;
 
-/// Records of the journal that is mangled.
+/// Records in the journal that is corrupted.
 const WRITTEN: Seq = 20;
 
-/// Memory may grow by this much while files of some kilobytes are read: the process's own noise.
+/// Allowed memory growth while files of some kilobytes are read: noise of the process itself.
 const GROWTH_BYTES_MAX: u64 = 256 << 20;
 
 const GROUP_MAGIC: [u8; 4] = [0xB7, 0x48, 0x4C, 0xE9];
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// What happens to a segment.
+/// A corruption of a segment.
 #[derive(Clone, Debug)]
 enum Mangle {
     Flip(Index, u8),
@@ -36,21 +36,21 @@ enum Mangle {
     Take(Index, usize),
     Truncate(Index),
     Zero(Index, usize),
-    /// The start of a group that promises anything.
+    /// A group frame with arbitrary fields.
     Promise {
         at: Index,
         length: u32,
         count: u32,
         first: Seq,
     },
-    /// Whole groups, rightly sealed for a segment, in a place that may not be theirs.
+    /// Complete groups, correctly sealed for some segment, at a place that may not be theirs.
     Group {
         at: Index,
         segment: Seq,
         first: Seq,
         records: u64,
     },
-    /// A whole header that says anything.
+    /// A complete header with arbitrary fields.
     Header {
         is_version_1: bool,
         frame_bytes_max: u32,
@@ -160,13 +160,13 @@ fn put(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
     bytes[at..at + new.len()].copy_from_slice(new);
 }
 
-/// A journal's files, without those that are no part of the log.
+/// A journal's files, except those that are not part of the log.
 fn journal() -> (TempDir, Files, Id) {
     let dir = written(WRITTEN);
     loaded(dir)
 }
 
-/// The same made of files that were used before.
+/// The same, made of recycled files.
 fn recycled_journal() -> (TempDir, Files, Id) {
     let dir = recycled::written_again(WRITTEN);
     loaded(dir)
@@ -184,28 +184,29 @@ fn runner() -> TestRunner {
     TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() })
 }
 
-/// Most memory the process has had, where the system says so.
+/// Peak memory of the process, where the system reports it.
 fn memory_bytes_max() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Fails when memory has grown by much more than the files could account for.
+/// Fails if memory grew by much more than the files can explain.
 fn assert_small(before: Option<u64>) {
     if let (Some(before), Some(after)) = (before, memory_bytes_max()) {
         assert!(after - before < GROWTH_BYTES_MAX, "memory grew from {before} to {after} bytes");
     }
 }
 
-/// The damage names one of these files and a place in it; of a file without a whole header, where its groups should be.
+/// The damage names one of these files and an offset in it; for a file without a complete header, the offset where its
+/// groups would start.
 fn assert_named(error: &JournalError, files: &Files) {
     let JournalError::Damaged { file, offset, .. } = error else { panic!("{error}") };
     let bytes = files.get(file).unwrap_or_else(|| panic!("{error}"));
     assert!(*offset <= bytes.len().max(HEADER_BYTES) as u64, "{error}");
 }
 
-/// What is recovered is a prefix of what was written; damage is named, and nothing is changed then.
+/// The recovered records are a prefix of what was written; on damage the error names the place and nothing is changed.
 fn check_recovery(dir: &Path, files: &Files) {
     restore(dir, files);
     match open(dir, SMALL) {
@@ -282,7 +283,7 @@ fn read_mangled((dir, files, id): (TempDir, Files, Id)) {
     let before = memory_bytes_max();
     runner()
         .run(&(vec((any::<Index>(), mangle()), 1..4), 0..=WRITTEN + 1), |(mangles, from)| {
-            // Recovery saw these files whole: the damage came later.
+            // Recovery saw these files intact: the damage happened later.
             let mut files = files.clone();
             for (segment, mangle) in &mangles {
                 mangle.apply(files.get_mut(segment.get(&segments)).unwrap(), &id, &others);

@@ -1,5 +1,4 @@
-//! Segments in files that were segments before: what the earlier use left is never read, never passes for damage, and
-//! never hides it.
+//! Segments in recycled files: stale bytes are never read as records, never reported as damage, and never hide damage.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -10,11 +9,11 @@ use super::damage::{assert_damaged, restore, snapshot};
 use super::*;
 
 const SEGMENT: usize = 512;
-/// What a disk writes whole; a real one has no smaller ones than a segment of these tests.
+/// The unit a disk writes atomically; real ones are not smaller than a segment of these tests.
 const SECTOR: usize = 64;
 const GROUP_BYTES_MAX: u32 = 1 << 20;
 
-/// What an earlier use left in a file: groups of records before `first`, from wherever the file is looked at.
+/// Stale contents of a file: groups of records before `first`, starting anywhere in the file.
 fn stale(id: &record::Id, first: Seq) -> Vec<u8> {
     let earlier = first.saturating_sub(30);
     let header = Header::new(GROUP_BYTES_MAX, earlier, *id);
@@ -36,7 +35,7 @@ fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
     group.seal(first, header.seed()).to_vec()
 }
 
-/// Where the groups of a segment end.
+/// End offset of a segment's last group.
 fn end_of_groups(bytes: &[u8]) -> usize {
     let header = Header::decode(bytes).unwrap();
     let mut at = header.bytes();
@@ -46,7 +45,7 @@ fn end_of_groups(bytes: &[u8]) -> usize {
     at
 }
 
-/// As [`written`], in files that were used before.
+/// Like [`written`], but in recycled files.
 pub(super) fn written_again(count: Seq) -> TempDir {
     let dir = written(count);
     let id = segment::read_id(dir.path()).unwrap().unwrap();
@@ -65,7 +64,7 @@ fn last_group_bytes(count: Seq) -> usize {
     FRAME_BYTES + RECORD_PREFIX_BYTES + record(count).len()
 }
 
-/// The last segment of [`written_again`], where its last group begins and ends, and what stood there before.
+/// The last segment of [`written_again`], the range of its last group, and the stale bytes that were there before.
 fn last_of(dir: &Path, count: Seq) -> (PathBuf, Vec<u8>, std::ops::Range<usize>, Vec<u8>) {
     let (first, path) = segment::list(dir).unwrap().segments.pop().unwrap();
     let bytes = fs::read(&path).unwrap();
@@ -74,7 +73,7 @@ fn last_of(dir: &Path, count: Seq) -> (PathBuf, Vec<u8>, std::ops::Range<usize>,
     (path, bytes, end - last_group_bytes(count)..end, stale)
 }
 
-/// Names and sizes; what vanishes meanwhile is left out.
+/// Names and sizes; files that disappear meanwhile are left out.
 fn files_in(dir: &Path) -> Vec<(String, u64)> {
     let size = |entry: &fs::DirEntry| entry.metadata().map(|metadata| metadata.len());
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
@@ -141,7 +140,7 @@ fn spares_count_against_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 3 * 512, ..SMALL };
     let (journal, released) = start(dir.path(), &options, 0);
-    // The id and the note of what was confirmed are neither segments nor spares.
+    // The id file and the confirmed note are neither segments nor spares.
     let is_segment = |name: &str| !["id", "confirmed"].contains(&name);
     let on_disk =
         || files_in(dir.path()).iter().filter(|(name, _)| is_segment(name)).map(|(_, bytes)| bytes).sum::<u64>();
@@ -155,7 +154,7 @@ fn spares_count_against_the_limit() {
         wait_until_accepted(&journal);
         wait_until("what is released is given back", || on_disk() <= options.max_bytes);
         if round == 5 {
-            // Takes the room of the spares.
+            // Uses the disk space of the spares.
             let large = append_synced(&journal, &released, &[7; 1100]);
             wait_until("the spares make room", || spares_in(dir.path()) == 0);
             journal.release(large);
@@ -189,7 +188,7 @@ fn a_segment_that_is_read_is_not_used_again() {
     let mut now = Vec::new();
     std::io::Read::read_to_end(&mut &held, &mut now).unwrap();
     assert!(now == here, "a file that was being read was written into");
-    // What was open is read to its end; the next one has lost its name.
+    // An open file is read to its end; the next one was renamed.
     let mut next = 2;
     let end = loop {
         match reader.next().unwrap() {
@@ -223,7 +222,7 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
         fs::write(&last, [&bytes[..cut], &stale[cut..]].concat()).unwrap();
         let recovered = open(dir.path(), SMALL).unwrap();
         assert_eq!(contents(&recovered, 1), expected(1, 19), "cut at {cut}");
-        // The frame tells; without it nothing does.
+        // Only the frame shows that something was torn.
         match recovered.cut() {
             Some(torn) => assert_eq!((&torn.file, torn.offset), (&last, group.start as u64)),
             None => assert!(cut < group.start + FRAME_BYTES, "cut at {cut}"),
@@ -237,7 +236,7 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
     }
 }
 
-/// Before a sync returns the sectors of a group may reach the disk in any order.
+/// Before a sync returns, the disk may write the sectors of a group in any order.
 #[test]
 fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
     let dir = tempfile::tempdir().unwrap();
@@ -252,7 +251,7 @@ fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
     let torn = group(&header, 2, &(2..=9).map(record).collect::<Vec<_>>());
     let end = head.len() + torn.len();
     assert!(end < SEGMENT);
-    // Records of the same length as these, and groups in the same places: the likeliest to pass for them.
+    // Records of the same length at the same offsets: the likeliest to be confused.
     let earlier = Header::new(GROUP_BYTES_MAX, 0, id);
     let alike = group(&earlier, 0, &(2..=9).map(record).collect::<Vec<_>>());
     for stale in [stale(&id, first), [&head[..], &alike, &stale(&id, first)[end..]].concat()] {
@@ -266,7 +265,7 @@ fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
                 bytes[place.clone()].copy_from_slice(&after[place]);
                 assert!(number < 32);
             }
-            // All that matters may be there although some sectors are not: they held the same.
+            // A group may be complete although some sectors are missing: they held the same bytes.
             let last = if bytes[..end] == after[..end] { 9 } else { 1 };
             fs::write(&path, bytes).unwrap();
             let recovered = open(dir.path(), SMALL).unwrap();
@@ -311,7 +310,7 @@ fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
         let mut bytes = files[file].clone();
         let header = Header::decode(&bytes).unwrap();
         let end = end_of_groups(&bytes);
-        // The earlier use ended a little behind this one's groups.
+        // The earlier use ended slightly after this one's groups.
         let stale_end = end + 3;
         let header = Header { stale_end: stale_end as u64, frame_bytes_max: 40, ..header };
         bytes[..HEADER_BYTES].copy_from_slice(&header.encode());
@@ -326,7 +325,7 @@ fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
     }
 }
 
-/// The group that follows proves that the lost one was synced, wherever stale ones stand beside it.
+/// The following group proves that the lost one was synced, whatever stale bytes surround it.
 #[test]
 fn a_lost_group_before_a_later_one_is_damage() {
     let dir = written_again(20);

@@ -1,4 +1,4 @@
-//! What an older release left is read, and what this one writes is what it says it is.
+//! Segments of older releases are readable, and the bytes this release writes match its declared version.
 
 use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES_MIN, Header, Id, RECORD_PREFIX_BYTES, Version};
 use super::damage::{assert_damaged, restore, snapshot};
@@ -6,11 +6,11 @@ use super::*;
 
 const ID: Id = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// Record 1, and records 2 and 3 in a group; the checksums are from another implementation.
+/// Record 1, then records 2 and 3 in one group; the checksums come from another implementation.
 const VERSION_1: &str = "484f544c4a524e4c010000001c0000010100000000000000000102030405060708090a0b0c0d0e0feeb9e78ab7484ce9\
     0e000000131ad8190100000001000000000000000a0000007265636f726420312078b7484ce91f0000008f2ec740020000000200000000000000\
     0b0000007265636f726420322078780c0000007265636f7264203320787878";
-/// The same, in a file whose first 512 bytes were used before.
+/// The same, in a file whose first 512 bytes are stale.
 const VERSION_2: &str = "484f544c4a524e4c020000001c0000010100000000000000000102030405060708090a0b0c0d0e0f0002000000000000\
     5c47cb55b7484ce90e000000bde0d5470100000001000000000000000a0000007265636f726420312078b7484ce91f000000654bf7e902000000\
     02000000000000000b0000007265636f726420322078780c0000007265636f7264203320787878";
@@ -26,7 +26,7 @@ fn group(header: &Header, first: Seq, last: Seq) -> Vec<u8> {
     group.seal(first, header.seed()).to_vec()
 }
 
-/// A journal of version 1 with these segments: first sequence and bytes.
+/// A version 1 journal with these segments: first sequence and bytes.
 fn left_behind(segments: &[(Seq, Vec<u8>)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("id"), format!("{}\n", segment::id_text(&ID))).unwrap();
@@ -38,7 +38,7 @@ fn version_1(first: Seq) -> Header {
     Header { version: Version::V1, ..Header::new(16_777_244, first, ID) }
 }
 
-/// Records 1 to 3, a group each, and zeros behind.
+/// Records 1 to 3, one group each, followed by zeros.
 fn padded() -> Vec<u8> {
     let mut bytes = version_1(1).encode();
     (1..=3).for_each(|seq| bytes.extend(group(&version_1(1), seq, seq)));
@@ -81,7 +81,7 @@ fn segments_of_version_1_are_read_written_behind_and_released() {
     let recovered = open(dir.path(), SMALL).unwrap();
     assert_eq!(contents(&recovered, 1), expected(1, 30));
     drop(recovered);
-    // The first one's file, as large as a segment, is used again.
+    // The first file is as large as a segment, so it is recycled.
     let (journal, released) = start(dir.path(), &SMALL, 6);
     for seq in 31..=60 {
         append_synced(&journal, &released, &record(seq));
@@ -127,7 +127,7 @@ fn a_torn_tail_of_version_1_is_cut_and_damage_is_refused() {
             assert_eq!(recovered.cut().unwrap().offset, last_at as u64);
         }
     }
-    // Nothing but zeros may follow a segment that is not the last.
+    // Only zeros may follow the groups of a segment that is not the last.
     let mut bytes = whole;
     bytes[511] = 1;
     let dir = left_behind(&[(1, bytes), (4, version_1(4).encode())]);

@@ -1,13 +1,13 @@
-//! What the persister has done, for its figures.
+//! Metrics of the persister.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::figures::Histogram;
 
-/// Bounds of the changes of one transaction, up to the largest there is.
+/// Histogram bounds for the changes per transaction, up to the batch limit.
 const FLUSH_CHANGES_BOUNDS: &[u64] = &[1, 3, 10, 30, 100, 300, 1_000, 3_000, super::BATCH_CHANGES_MAX as u64];
 
-/// Bounds of the time one transaction takes, in nanoseconds: 1 ms to 10 s.
+/// Histogram bounds for the duration of a transaction, in nanoseconds: 1 ms to 10 s.
 const FLUSH_NS_BOUNDS: &[u64] = &[
     1_000_000,
     2_500_000,
@@ -24,12 +24,12 @@ const FLUSH_NS_BOUNDS: &[u64] = &[
     10_000_000_000,
 ];
 
-/// What the persister has done since the start.
+/// What the persister has written since startup.
 #[derive(Debug)]
 pub struct Flushes {
-    /// Changes of each transaction that was committed.
+    /// Changes per committed transaction.
     pub changes: Histogram,
-    /// Time of each, in nanoseconds, without the tries before it that failed.
+    /// Duration per committed transaction in nanoseconds, without failed attempts.
     pub duration_ns: Histogram,
     pub(super) failed: AtomicU64,
 }
@@ -40,7 +40,7 @@ impl Flushes {
         Self { changes, duration_ns, failed: AtomicU64::new(0) }
     }
 
-    /// Tries that failed; each is tried again.
+    /// Failed attempts; each is retried.
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What is durable and not yet in PostgreSQL.
+//! The queue of entries that are durable but not yet in PostgreSQL.
 
 mod flushes;
 #[cfg(test)]
@@ -18,67 +18,67 @@ use crate::{Change, Error, Result};
 
 pub use flushes::Flushes;
 
-/// Changes written in one transaction of what has piled up. Larger ones gain nothing.
+/// Maximum changes per transaction when there is a backlog. More would not be faster.
 pub const BATCH_CHANGES_MAX: usize = 10_000;
 
-/// Changes written in one transaction while the persister keeps up: some tens of milliseconds, which a list that is asked for
-/// meanwhile waits before its own turn.
+/// Maximum changes per transaction while the persister keeps up: takes some tens of milliseconds, which is how long a
+/// list requested meanwhile has to wait.
 const SHORT_BATCH_CHANGES_MAX: usize = 2_000;
 
-/// Changes kept in memory for the persister, about 200 MiB of them. With a journal the rest is read back from
-/// disk when its turn comes; without one there is no room for more.
+/// Changes retained in memory, about 200 MiB. With a journal, the rest is read back from disk later; without one,
+/// further entries are refused.
 const CHANGES_MAX: usize = 300_000;
 
-/// How long a list waits for the persister. A batch takes some ten milliseconds; a second means the database
-/// is not well, and a caller is better told so.
+/// How long a list waits for the persister. A batch takes some ten milliseconds, so five seconds mean that the database
+/// has a problem, and an error is better for the caller.
 const BARRIER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// One durable decision on its way to the tables.
+/// One durable decision that is to be written to the tables.
 pub struct Entry {
-    /// Its number in the log.
+    /// Its sequence in the log.
     pub seq: Seq,
-    /// What it changed.
+    /// Its changes.
     pub changes: Vec<Change>,
-    /// Who waits for the commit (durability `database`).
+    /// The waiter for the commit (durability `database`).
     pub(crate) done: Option<Synced>,
 }
 
-/// Is told of every decision the moment it is durable, in the order of the log, by the thread that made it so: it
-/// must not wait, and what it does keeps everybody who is answered next.
+/// Called for every decision as soon as it is durable, in log order, on the thread that made it durable. It must not
+/// block: every later answer waits for it.
 pub type CommitListener = Box<dyn Fn(&[Change]) + Send + Sync>;
 
-/// The queue between the log and the persister, with the marks both sides watch.
+/// The queue between log and persister, with the watermarks both observe.
 pub struct FlushQueue {
     waiting: Mutex<Waiting>,
-    /// Changes kept in memory at most.
+    /// Maximum number of changes in memory.
     room: usize,
-    /// Whether what does not fit can be read back from a journal.
+    /// Whether entries that do not fit can be read back from a journal.
     spills: bool,
     arrived: Notify,
-    /// The highest entry some list waits for.
+    /// The highest entry that a list waits for.
     wanted: AtomicU64,
     synced: watch::Sender<Seq>,
     flushed: watch::Sender<Seq>,
     up: AtomicBool,
     closed: AtomicBool,
-    /// Changes written since the start.
+    /// Changes written since startup.
     written: AtomicU64,
     flushes: Flushes,
     witness: OnceLock<CommitListener>,
-    /// Who waits for events of what is written.
+    /// Listeners for the events of what is written.
     news: OnceLock<Arc<EventNews>>,
 }
 
 #[derive(Default)]
 struct Waiting {
-    /// With the moment each came by.
+    /// With the time each one arrived.
     entries: VecDeque<(Instant, Entry)>,
     changes: usize,
-    /// The newest entry that came by.
+    /// The newest entry that arrived.
     seen: Seq,
-    /// Entries after `read_to` are on disk only.
+    /// Entries after `read_to` are only on disk.
     spilled: bool,
-    /// When the first of them came by.
+    /// When the first of them arrived.
     spilled_since: Option<Instant>,
     read_to: Seq,
     oldest_since: Option<Instant>,
@@ -91,8 +91,8 @@ pub(super) enum Taken {
 }
 
 impl FlushQueue {
-    /// A queue behind a log whose entries up to `flushed` are in the tables. `spills`: there is a journal to
-    /// read back from.
+    /// A queue for a log whose entries up to `flushed` are in the tables. `spills`: whether there is a journal to read
+    /// back from.
     pub fn new(flushed: Seq, spills: bool) -> Self {
         Self::with_room(flushed, spills, CHANGES_MAX)
     }
@@ -117,16 +117,16 @@ impl FlushQueue {
     }
 
     pub(crate) fn set_witness(&self, witness: CommitListener) {
-        // The first one stays; there is one engine for a store.
+        // Only the first is stored; a store has one engine.
         let _ = self.witness.set(witness);
     }
 
-    /// What comes in of a company that somebody listens to is written as soon as it can be.
+    /// Entries of a company with listeners are written as soon as possible.
     pub(crate) fn set_news(&self, news: Arc<EventNews>) {
         let _ = self.news.set(news);
     }
 
-    /// Has an entry written soon if somebody waits for its events.
+    /// Makes an entry urgent if somebody listens for its events.
     fn hurry(&self, entry: &Entry) {
         if let Some(news) = self.news.get().filter(|news| news.listening() > 0)
             && entry.changes.first().is_some_and(|change| news.is_heard(change.company()))
@@ -135,7 +135,7 @@ impl FlushQueue {
         }
     }
 
-    /// Tells of a decision that has become durable.
+    /// Notifies the listener of a decision that became durable.
     pub(crate) fn on_durable(&self, changes: &[Change]) {
         if let Some(witness) = self.witness.get() {
             witness(changes);
@@ -147,7 +147,7 @@ impl FlushQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes synced entries, in order.
+    /// Enqueues synced entries in log order.
     pub(crate) fn push(&self, entries: impl Iterator<Item = Entry>) {
         let now = Instant::now();
         let mut waiting = self.lock();
@@ -160,12 +160,12 @@ impl FlushQueue {
         self.announce(seen);
     }
 
-    /// Numbers and takes one entry of a log without a journal.
+    /// Numbers and enqueues an entry of a log without a journal.
     pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, done: Option<Synced>) -> Seq {
         let mut waiting = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
         if done.is_none() {
-            // Durable at once; under the lock, for the order.
+            // It counts as durable at once; called under the lock to preserve the order.
             self.on_durable(&changes);
         }
         let entry = Entry { seq, changes, done };
@@ -185,7 +185,7 @@ impl FlushQueue {
         self.arrived.notify_one();
     }
 
-    /// Whether a log without a journal may decide more.
+    /// Whether a log without a journal accepts more decisions.
     pub(crate) fn has_room(&self, needs_database: bool) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::Unavailable("the log is closing".to_owned()));
@@ -199,7 +199,8 @@ impl FlushQueue {
         Ok(())
     }
 
-    /// Waits for something to write, and a moment longer for company, unless it should not wait. False: closed and empty.
+    /// Waits for entries, then up to `gather` longer for more, unless they are urgent. Returns false when closed and
+    /// empty.
     pub(super) async fn wait(&self, gather: Duration) -> bool {
         loop {
             let arrived = self.arrived.notified();
@@ -232,8 +233,8 @@ impl FlushQueue {
             || waiting.entries.front().is_some_and(|(_, entry)| entry.done.is_some())
     }
 
-    /// The next entries for one transaction: what somebody waits for and no more; else so many that who comes meanwhile
-    /// waits shortly, and more only of what could not be written for a while.
+    /// The entries of the next transaction. If a caller waits, only those up to the one it waits for; otherwise a short
+    /// batch, so that later callers wait briefly. A large batch is taken only when there is a backlog.
     pub(super) fn take(&self) -> Taken {
         let wanted = self.wanted.load(Ordering::Acquire);
         let mut waiting = self.lock();
@@ -257,7 +258,8 @@ impl FlushQueue {
         Taken::Entries(taken)
     }
 
-    /// Entries up to `seq` were read back from the journal. Once that is all that came by, memory serves again.
+    /// Marks entries up to `seq` as read back from the journal. Once they include the newest entry, the queue buffers
+    /// in memory again.
     pub(super) fn read_back(&self, seq: Seq) {
         let mut waiting = self.lock();
         waiting.read_to = seq.max(waiting.read_to);
@@ -266,7 +268,7 @@ impl FlushQueue {
         }
     }
 
-    /// Notes what was committed, and how long it took.
+    /// Records a commit and its duration.
     pub(super) fn flushed_to(&self, seq: Seq, changes: usize, took: Duration) {
         let changes = changes as u64;
         self.written.fetch_add(changes, Ordering::Relaxed);
@@ -278,22 +280,22 @@ impl FlushQueue {
         self.flushed.send_replace(seq);
     }
 
-    /// Notes a try that failed.
+    /// Counts a failed attempt.
     pub(super) fn flush_failed(&self) {
         self.flushes.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was flushed, and how.
+    /// Metrics of the flushes.
     pub fn flushes(&self) -> &Flushes {
         &self.flushes
     }
 
-    /// Notes whether the database takes changes; answers what was noted before.
+    /// Sets whether the database accepts changes; returns the previous value.
     pub(crate) fn set_up(&self, up: bool) -> bool {
         self.up.swap(up, Ordering::AcqRel)
     }
 
-    /// Whether the database took the last batch.
+    /// Whether the last write to the database succeeded.
     pub fn is_up(&self) -> bool {
         self.up.load(Ordering::Acquire)
     }
@@ -303,7 +305,7 @@ impl FlushQueue {
         *self.flushed.borrow()
     }
 
-    /// Changes written since the start.
+    /// Changes written since startup.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
@@ -343,7 +345,7 @@ impl FlushQueue {
         }
     }
 
-    /// Lets the persister finish what is queued and end.
+    /// Lets the persister write the queued entries and end.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.arrived.notify_one();
@@ -355,14 +357,14 @@ impl Waiting {
         self.spilled || !self.entries.is_empty()
     }
 
-    /// When the oldest entry that waits came by. Of those on disk only the first is known; until all of them are read
-    /// back they count as being as old.
+    /// Arrival time of the oldest waiting entry. For entries on disk only the first one's time is known; all of them
+    /// count as that old until all are read back.
     fn oldest(&self) -> Option<Instant> {
         let spilled = if self.spilled { self.spilled_since } else { None };
         self.entries.front().map(|(since, _)| *since).into_iter().chain(spilled).min()
     }
 
-    /// Takes an entry that came by `now`, unless it is on disk as well and there is no `room` for it.
+    /// Enqueues an entry that arrived at `now`, unless it is also on disk and there is no `room` in memory.
     fn push(&mut self, entry: Entry, now: Instant, room: Option<usize>) {
         self.seen = entry.seq;
         if entry.seq <= self.read_to {

@@ -27,7 +27,7 @@ fn what_does_not_fit_is_read_back_and_nothing_comes_twice() {
     queue.push((1..=5).map(entry));
     assert_eq!(taken(&queue), [1, 2]);
     let Taken::Spilled { from: 3 } = queue.take() else { panic!("3 to 5 are on disk only") };
-    // Entries 6 and 7 are synced, and read back with the others, before they come by here.
+    // Entries 6 and 7 are synced, and read back with the others, before `push` receives them.
     queue.read_back(7);
     queue.push((6..=8).map(entry));
     assert_eq!(taken(&queue), [8]);

@@ -1,4 +1,4 @@
-//! What is told as soon as its own row is written: what happened to tickets, and what was said.
+//! Events that are derived directly from written rows: ticket events and messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -60,7 +60,7 @@ impl Telling<'_> {
     }
 }
 
-/// What an event of a ticket is called in the log.
+/// The kind of log event for a ticket event.
 fn kind_of(event: &EventRow) -> Option<EventKind> {
     Some(match event.kind {
         EventType::Opened => EventKind::TicketOpened,
@@ -77,7 +77,7 @@ fn kind_of(event: &EventRow) -> Option<EventKind> {
     })
 }
 
-/// Of what an event of a ticket says of before, what is not so any more.
+/// The fields in `from` of a ticket event that have changed.
 fn changed_of(event: &EventRow) -> Option<Value> {
     let Some(Value::Object(from)) = &event.from else { return None };
     let after = |field: &String| event.to.as_ref().and_then(|to| to.get(field));
@@ -86,7 +86,7 @@ fn changed_of(event: &EventRow) -> Option<Value> {
     (!changed.is_empty()).then_some(Value::Object(changed))
 }
 
-/// The last messages of tickets, as those show them.
+/// The last messages of tickets, as the tickets show them.
 async fn said_last(
     db: &mut PgConnection,
     tickets: &[&TicketRow],

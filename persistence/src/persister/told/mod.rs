@@ -1,5 +1,5 @@
-//! What entries tell: the events of the log that are of live rows. Derived from an entry as a whole, like the figures, and
-//! from what the tables make of it where only they know: a status that moves forward, a session that is new.
+//! Derives the events of live rows from entries. Like the figures, an entry is evaluated as a whole. Some facts are
+//! known only to the tables, and are queried: whether a status advanced, whether a session is new.
 
 mod happened;
 mod moved;
@@ -25,10 +25,10 @@ use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use crate::{Change, CompanyId, ContactId, LoggedEventId, MessageId, ScheduleId, SessionId, TicketId};
 
-/// Where in its batch something happened.
+/// The position of a change in its batch.
 type Place = usize;
 
-/// What is told as soon as its own row is written.
+/// An event that depends only on its own row.
 struct Happened<'a> {
     place: Place,
     company: CompanyId,
@@ -43,7 +43,7 @@ enum What<'a> {
     Message(&'a MessageRow),
 }
 
-/// That a message has come this far, which may be known already.
+/// A message reached this status; that may be known already.
 struct Milestone {
     place: Place,
     company: CompanyId,
@@ -52,14 +52,14 @@ struct Milestone {
     at: DateTime<Utc>,
 }
 
-/// What the entries of a batch tell.
+/// The events of a batch.
 #[derive(Default)]
 pub(super) struct Telling<'a> {
-    /// Changes that were looked at.
+    /// Number of changes processed.
     places: Place,
     happened: Vec<Happened<'a>>,
     milestones: Vec<Milestone>,
-    /// Marks of what has been delivered to or read by the contact of a ticket.
+    /// Tickets whose messages were marked as delivered to or read by the contact.
     marks: HashMap<(CompanyId, TicketId), (Place, DateTime<Utc>)>,
     /// Files of messages.
     files: HashMap<(CompanyId, MessageId), Place>,
@@ -69,7 +69,7 @@ pub(super) struct Telling<'a> {
     contacts: BTreeMap<(CompanyId, ContactId), (Place, DateTime<Utc>)>,
 }
 
-/// What the tables held of rows before they were written.
+/// State of rows before they are written.
 #[derive(Default)]
 pub(super) struct Before {
     sessions: HashMap<(CompanyId, SessionId), SessionStatus>,
@@ -77,28 +77,28 @@ pub(super) struct Before {
     contacts: HashMap<(CompanyId, ContactId), ContactRow>,
 }
 
-/// How the rows were written.
+/// The outcome of writing the rows.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'a> {
-    /// Whether some of them may have been refused.
+    /// Whether some may have been refused.
     pub(super) careful: bool,
-    /// Those that were.
+    /// The refused ones.
     pub(super) refused: &'a HashSet<Origin>,
-    /// The messages that were moved on.
+    /// The messages whose status advanced.
     pub(super) moved: &'a [Moved],
 }
 
 impl<'a> Telling<'a> {
-    /// Adds what one entry tells. Every kind of change is here, with what it tells or why it tells nothing.
+    /// Adds the events of one entry. Every kind of change is listed, with its events or the reason why it has none.
     pub(super) fn add(&mut self, entry: &'a [Change]) {
         for change in entry {
             let place = self.places;
             self.places += 1;
             match change {
-                // What happened to it is an event beside it; its last message and what is unread follow from messages.
+                // A separate event change covers it; its last message and unread count follow from the messages.
                 Change::Ticket(_) => {}
                 Change::Event(event) => {
-                    // What a note says is in its message.
+                    // A note's text is in its message.
                     let ticket = entry.iter().rev().find_map(|change| match change {
                         Change::Ticket(row) if row.id == event.ticket_id => Some(row),
                         _ => None,
@@ -122,17 +122,17 @@ impl<'a> Telling<'a> {
                 Change::Delivered(mark) | Change::Seen(mark) => {
                     self.marks.insert((mark.company_id, mark.ticket_id), (place, mark.at));
                 }
-                // The ticket's own event tells that it was read.
+                // The ticket's own event covers reading.
                 Change::Read(_) => {}
                 Change::Session(row) => self.sessions.push((place, row)),
-                // Whoever was talked to, and where, the message's event tells.
+                // The event of the message covers it.
                 Change::ContactChannel(_) => {}
                 Change::Referral(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (place, row.at))),
                 Change::OptOut(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (place, row.at))),
                 Change::Schedule(row) => self.schedules.push((place, row)),
-                // What becomes of a recipient becomes of their message; the campaign tells when it is completed.
+                // The recipient's status follows from the message; the campaign has its own event on completion.
                 Change::Recipient(_) => {}
-                // It is what was answered, of which the other changes tell.
+                // It is a recorded answer; the other changes of the entry have the events.
                 Change::Answer(_) => {}
             }
         }
@@ -142,7 +142,7 @@ impl<'a> Telling<'a> {
         self.happened.push(Happened { place, company, at, origin, what });
     }
 
-    /// Looks at what is there of rows that are about to be written.
+    /// Reads the current state of rows that are about to be written.
     pub(super) async fn before(&self, db: &mut PgConnection) -> sqlx::Result<Before> {
         let mut before = Before::default();
         if !self.sessions.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> Telling<'a> {
         Ok(before)
     }
 
-    /// The contacts that may change, as they are now.
+    /// The current state of the contacts that may change.
     async fn changing(&self, db: &mut PgConnection) -> sqlx::Result<HashMap<(CompanyId, ContactId), ContactRow>> {
         let mut found = HashMap::new();
         for (company, ids) in by_company(self.contacts.keys().copied()) {
@@ -167,7 +167,7 @@ impl<'a> Telling<'a> {
         Ok(found)
     }
 
-    /// Writes what is told of what was written, and answers the last event of each company. The last thing of the
+    /// Appends the events of the written rows, and returns the last event of each company. It is the last step of the
     /// transaction.
     pub(super) async fn write(
         &self,
@@ -194,7 +194,8 @@ impl<'a> Telling<'a> {
         if told.is_empty() {
             return Ok(Vec::new());
         }
-        // In the order in which it happened, whoever had to be asked; of one mark, in the order of its messages.
+        // Sort by position in the batch, because the events were collected kind by kind; the sort is stable, so the
+        // events of one mark stay in message order.
         told.sort_by_key(|(company, place, _)| (*company, *place));
         let mut together: Vec<(CompanyId, Vec<Told>)> = Vec::new();
         for (company, _, event) in told {

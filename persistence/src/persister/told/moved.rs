@@ -1,4 +1,4 @@
-//! What is told of messages that were moved on: by their provider, by a mark, by their file.
+//! Events of messages whose status advanced: by their provider, by a mark, or by their file.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::tables::messages::{MessageStatus, Moved, MovedBy};
 use crate::{CompanyId, MessageId};
 
 impl Telling<'_> {
-    /// What has moved messages on: each milestone that was new to its message, and none that was not.
+    /// Adds one event for each milestone that was new to its message.
     pub(super) fn tell_moved(&self, moved: &[Moved], told: &mut Vec<(CompanyId, Place, Told)>) {
         let of = |by| moved.iter().filter(move |moved| moved.by == by);
         let mut tell = |place, at, was: MessageStatus, status: MessageStatus, moved: &Moved| {
@@ -26,12 +26,12 @@ impl Telling<'_> {
             let previous = Some(json!({"status": was}));
             told.push((moved.company, place, Told { kind, at, record, previous }));
         };
-        // How far each has come that was told of by itself, first before this batch, then step by step.
+        // The status each message reached by progress changes: first the one before this batch, then each step.
         let mut reached: HashMap<(CompanyId, MessageId), (MessageStatus, &Moved)> =
             of(MovedBy::Progress).map(|moved| ((moved.company, moved.id), (moved.was, moved))).collect();
         for Milestone { place, company, message, status, at } in &self.milestones {
             let Some((was, moved)) = reached.get_mut(&(*company, *message)) else { continue };
-            // What has failed had been sent at most; else it has been wherever is before where it is.
+            // A failed message was at most sent; any other has passed every status before its current one.
             let is_on_the_way = match moved.status {
                 MessageStatus::Failed => matches!(status, MessageStatus::Sent | MessageStatus::Failed),
                 reached => status.rank() <= reached.rank(),

@@ -1,4 +1,4 @@
-//! Contacts, as events of other records show them.
+//! Contacts as embedded in events of other records.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::tables::contacts::ContactRef;
 use crate::tables::events::PersonThen;
 use crate::{CompanyId, ContactId};
 
-/// Contacts, as tickets and scheduled messages show them.
+/// Loads contacts as tickets and scheduled messages embed them.
 pub(super) async fn people(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, ContactId)>,
@@ -45,7 +45,7 @@ pub(super) fn by_company<I: Ord>(ids: impl Iterator<Item = (CompanyId, I)>) -> B
     companies
 }
 
-/// What a statement of another table says, where the writer sorts it by what it is of PostgreSQL's.
+/// Maps the error of another table's statement to `sqlx::Error`, because the writer classifies those.
 pub(super) fn as_sqlx(error: crate::Error) -> sqlx::Error {
     match error {
         crate::Error::Database(error) => error,

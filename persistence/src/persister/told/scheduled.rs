@@ -1,4 +1,4 @@
-//! What is told of scheduled messages.
+//! Events of scheduled messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,7 +29,7 @@ impl Telling<'_> {
         for (place, row) in &self.schedules {
             let key = (row.company_id, row.id);
             let origin = Origin { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
-            // What is over is written whatever of it is refused.
+            // A finished one is written even if part of it is refused.
             if row.status == ScheduleStatus::Pending && refused.contains(&origin) {
                 continue;
             }
@@ -46,7 +46,7 @@ impl Telling<'_> {
                 (_, ScheduleStatus::Sent) => EventKind::ScheduleSent,
                 (_, ScheduleStatus::Failed) => EventKind::ScheduleFailed,
                 (_, ScheduleStatus::Canceled) => EventKind::ScheduleCanceled,
-                // What is over does not wait again.
+                // A finished one never becomes pending again.
                 (Some(_), ScheduleStatus::Pending) => continue,
             };
             known.insert(key, row);
@@ -58,7 +58,7 @@ impl Telling<'_> {
     }
 }
 
-/// What of a scheduled message was otherwise.
+/// The fields of a scheduled message that changed, with their previous values.
 fn changed_schedule(was: &ScheduleRow, is: &ScheduleRow) -> Option<Value> {
     let shown = |row: &ScheduleRow| {
         json!({

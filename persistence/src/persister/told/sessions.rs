@@ -1,4 +1,4 @@
-//! What is told of visitor sessions: that they start, and that they end.
+//! Events of visitor sessions: start and end.
 
 use std::collections::HashMap;
 

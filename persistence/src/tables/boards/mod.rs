@@ -1,4 +1,4 @@
-//! Boards: what is sold in one way, with its goals, and the queues whose people see it. Plain.
+//! Boards: sales pipelines with their goals, and the queues whose users see them. Plain.
 
 mod stages;
 
@@ -56,12 +56,12 @@ impl Table for Board {
     type Id = BoardId;
 }
 
-/// The boards of whose queues one is a user's, whose id follows.
+/// Condition for the boards with a queue of a user; the user's id follows.
 pub const SEEN_BY: &str =
     "select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
     where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id";
 
-/// Whether a board is one of those that a user sees by their queues.
+/// Whether a user sees a board through their queues.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -72,13 +72,13 @@ pub async fn is_seen_by(db: impl PgExecutor<'_>, company: CompanyId, id: BoardId
     with_timeout(sqlx::query_scalar(seen).bind(company).bind(id).bind(user).fetch_one(db)).await
 }
 
-/// The queues whose people see a board.
+/// The queues whose users see a board.
 const QUEUES: Links<noun::Board, noun::Queue> = Links::new("board_queues", "board_id", "queue_id");
 
-/// Creates a board with its queues and stages, which stand in the order given.
+/// Creates a board with its queues and stages, in the given order.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the company has not one of the queues.
+/// [`Error::NotFound`] when the company does not have one of the queues.
 pub async fn insert(
     db: &mut PgConnection,
     company: CompanyId,
@@ -92,10 +92,10 @@ pub async fn insert(
     found(db, company, made.id).await
 }
 
-/// Changes what is given: columns, whether the board is archived, and its queues.
+/// Updates the given parts: columns, the archived flag, and queues.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such board, or the company has not one of the queues.
+/// [`Error::NotFound`] when the board does not exist, or the company does not have one of the queues.
 pub async fn update(
     db: &mut PgConnection,
     company: CompanyId,
@@ -106,7 +106,7 @@ pub async fn update(
 ) -> Result<Board> {
     table::update::<Board>(&mut *db, company, id, columns).await?;
     if let Some(archived) = archived {
-        // One that is archived already has been since then.
+        // An archived board keeps its original time.
         let archive = sqlx::query(
             "update boards set archived_at = case when $3 then now() end
              where company_id = $1 and id = $2 and archived <> $3",

@@ -1,6 +1,7 @@
 //! Stages of boards, which the API calls lists. Plain.
 //!
-//! One stage of a board at most is where won cards go: `board_lists_one_done` says so to whoever writes at the same time.
+//! At most one stage of a board receives won cards: the index `board_lists_one_done` enforces that for concurrent
+//! writers.
 
 use std::collections::HashMap;
 
@@ -46,17 +47,18 @@ impl Ordered for Stage {
     type Parent = BoardId;
 }
 
-/// Stages of a board: it is read whole, with cards of each, and nobody sees more of them side by side.
+/// Maximum stages of a board: a board is read as a whole with cards of each stage, and nobody can view more side by
+/// side.
 pub const STAGES_MAX: usize = 50;
 
-/// A stage that a board is made with.
+/// A stage of a new board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewStage {
-    /// What it is called.
+    /// Its label.
     pub label: String,
-    /// Its place; behind those before it when it has none of its own.
+    /// Its position; by default after the preceding ones.
     pub position: Option<i32>,
-    /// Whether won cards go there.
+    /// Whether it receives won cards.
     pub is_done: bool,
 }
 
@@ -95,10 +97,10 @@ pub(super) async fn insert_all(
     Ok(())
 }
 
-/// Adds a stage to a board, at the end unless it has a position. None when the board has [`STAGES_MAX`] already.
+/// Adds a stage to a board, at the end unless a position is given. `None` when the board already has [`STAGES_MAX`].
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such board; [`Error::Taken`] when another stage of it is where won cards go.
+/// [`Error::NotFound`] when the board does not exist; [`Error::Taken`] when another stage receives won cards.
 pub async fn insert(
     db: &mut PgConnection,
     company: CompanyId,
@@ -123,10 +125,10 @@ pub async fn insert(
     table::insert(db, company, &columns).await.map(Some).map_err(map_done(company, board))
 }
 
-/// Changes a stage of a board.
+/// Updates a stage of a board.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the board has no such stage; [`Error::Taken`] when another one is where won cards go.
+/// [`Error::NotFound`] when the board does not have the stage; [`Error::Taken`] when another stage receives won cards.
 pub async fn update(
     db: &mut PgConnection,
     company: CompanyId,
@@ -138,7 +140,8 @@ pub async fn update(
     table::update(db, company, id, columns).await.map_err(map_done(company, board))
 }
 
-/// How many won cards a stage has, at most [`COUNTED_MAX`]. Into one that this transaction has changed no more are won.
+/// Number of won cards in a stage, at most [`COUNTED_MAX`]. If this transaction has changed the stage, no more can be
+/// won into it concurrently.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -148,8 +151,8 @@ pub async fn won_cards(db: &mut PgConnection, company: CompanyId, stage: BoardLi
     with_timeout(sqlx::query_scalar(count).bind(company).bind(stage).bind(COUNTED_MAX).fetch_one(db)).await
 }
 
-/// How many cards each stage of a board has, counted in an index alone; stages without any are missing. Of a user only
-/// those that are assigned to them.
+/// Number of cards per stage of a board, by an index-only count; empty stages are missing. With a user, only cards
+/// assigned to them.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -172,22 +175,22 @@ pub async fn counts(
     Ok(counted.into_iter().collect())
 }
 
-/// Removes a stage of a board.
+/// Deletes a stage of a board.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the board has no such stage; [`Error::InUse`] when it has cards.
+/// [`Error::NotFound`] when the board does not have the stage; [`Error::InUse`] when it has cards.
 pub async fn remove(db: impl Database<'_>, company: CompanyId, board: BoardId, id: BoardListId) -> Result<()> {
     check(db, company, board, id).await?;
     table::remove::<Stage>(db, company, id).await
 }
 
-/// Sees that a board has a stage. It never goes to another one.
+/// Checks that a stage belongs to a board. A stage never moves to another board.
 async fn check(db: impl PgExecutor<'_>, company: CompanyId, board: BoardId, id: BoardListId) -> Result<()> {
     let stage: Option<Stage> = table::find(db, company, id).await?;
     stage.filter(|stage| stage.board_id == board).map(|_| ()).ok_or(Error::NotFound(Stage::NOUN))
 }
 
-/// What it means that a board has a stage for won cards already.
+/// Maps the violation that a board already has a stage for won cards.
 fn map_done(company: CompanyId, board: BoardId) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::Database(refused) => {

@@ -1,5 +1,5 @@
-//! Campaigns: a message to every contact of a list. Plain, but for what becomes of their recipients, which is written with
-//! the messages.
+//! Campaigns: a message to every contact of a list. Plain, except for the outcomes of recipients, which are written
+//! with the messages.
 
 mod recipients;
 
@@ -27,10 +27,10 @@ use crate::select::{Page, PageRequest};
 use crate::table::{self, Columns, Filter, Stamps, Table};
 use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp, TokenId};
 
-/// Longest that recipients may take to be fixed or deleted: a million take about twenty seconds.
+/// Time limit for inserting or deleting recipients: a million take about twenty seconds.
 const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Recipients that are skipped at once when a campaign is canceled: a tenth of a second's work.
+/// Recipients skipped per statement when a campaign is canceled: takes a tenth of a second.
 pub const SKIPPED_AT_ONCE: i64 = 5000;
 
 words! {
@@ -50,7 +50,7 @@ words! {
 }
 
 impl CampaignStatus {
-    /// Whether nothing more comes of it.
+    /// Whether the campaign is finished.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Canceled)
     }
@@ -120,7 +120,7 @@ impl Table for Campaign {
 /// A page of a company's campaigns.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the company has not a record the filter names.
+/// [`Error::NotFound`] when the company does not have a record that the filter refers to.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -130,10 +130,10 @@ pub async fn list(
     table::list(db, company, filter, page).await
 }
 
-/// Creates a campaign for a list that is there.
+/// Creates a campaign for an existing list.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the company has no such list.
+/// [`Error::NotFound`] when the company does not have the list.
 pub async fn insert(
     db: &mut PgConnection,
     company: CompanyId,
@@ -144,10 +144,10 @@ pub async fn insert(
     table::insert(db, company, columns).await
 }
 
-/// Changes one; whoever calls holds it ([`hold`]).
+/// Updates a campaign that the caller has locked ([`hold`]).
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such campaign, or it is to have a list the company does not have.
+/// [`Error::NotFound`] when the campaign does not exist, or the company does not have the new list.
 pub async fn update(
     db: &mut PgConnection,
     company: CompanyId,
@@ -161,14 +161,14 @@ pub async fn update(
     table::update(db, company, id, columns).await
 }
 
-/// Whoever deletes the list comes before, or after.
+/// Locks a list, so that a deletion comes before or after.
 async fn hold_list(db: &mut PgConnection, company: CompanyId, list: ContactListId) -> Result<()> {
     let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
     let held = with_timeout(held.bind(company).bind(list).fetch_optional(db)).await?;
     held.map(drop).ok_or(Error::NotFound(ContactList::NOUN))
 }
 
-/// A campaign as it is, and as it stays until the transaction ends.
+/// Locks a campaign until the transaction ends and returns it.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such campaign.
@@ -178,7 +178,7 @@ pub async fn hold(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> 
     Ok(document::read(&held.ok_or(Error::NotFound(Campaign::NOUN))?)?)
 }
 
-/// A campaign that is held becomes this.
+/// Sets the status of a locked campaign.
 async fn set_status(
     db: &mut PgConnection,
     company: CompanyId,
@@ -188,7 +188,7 @@ async fn set_status(
     table::update(db, company, id, &Columns::from([("status", status.into())])).await
 }
 
-/// Tells what has become of a campaign.
+/// Writes the event of a campaign's new status.
 async fn tell(
     db: &mut PgConnection,
     company: CompanyId,
@@ -204,7 +204,7 @@ async fn tell(
     events::tell(db, company, &[Told { kind, at, record, previous: Some(previous) }]).await
 }
 
-/// Pauses a campaign that is held and is sent.
+/// Pauses a locked campaign that is being sent.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -214,7 +214,7 @@ pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
     Ok(paused)
 }
 
-/// Goes on with a campaign that is held and paused.
+/// Resumes a locked campaign that is paused.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -224,7 +224,7 @@ pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     Ok(resumed)
 }
 
-/// Starts a campaign that is held: its recipients are the contacts its list has now. One statement, however many.
+/// Starts a locked campaign: its recipients are the current contacts of its list. It takes one statement, however many.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -242,7 +242,7 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
     Ok(started)
 }
 
-/// Starts a campaign if its time has come and nobody has started, changed or canceled it.
+/// Starts a campaign if it is due and nobody has started, changed or canceled it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -258,8 +258,8 @@ pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId
     start(db, company, id).await.map(|_| true)
 }
 
-/// Cancels a campaign that is held. The first of those that are not written to yet are skipped; [`skip_canceled`] does
-/// the rest.
+/// Cancels a locked campaign. A first batch of the recipients that were not written to is skipped; [`skip_canceled`]
+/// handles the rest.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -272,7 +272,7 @@ pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     Ok(canceled)
 }
 
-/// Completes a campaign if every recipient is settled. False: one is not, or it is no longer sent.
+/// Completes a campaign if every recipient is settled. Returns false if one is not, or it is no longer being sent.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -292,7 +292,7 @@ pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId,
     Ok(completed.is_some())
 }
 
-/// Deletes a campaign; its recipients go afterwards ([`super::removals`]), the messages stay.
+/// Deletes a campaign; its recipients are deleted later ([`super::removals`]), the messages stay.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such campaign.
@@ -302,7 +302,7 @@ pub async fn remove(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     if removed.rows_affected() == 0 { Err(Error::NotFound(Campaign::NOUN)) } else { Ok(()) }
 }
 
-/// What sending a campaign needs to know of it.
+/// The data of a campaign that sending needs.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 #[allow(missing_docs)]
 pub struct CampaignRun {
@@ -310,18 +310,18 @@ pub struct CampaignRun {
     pub scheduled_at: DateTime<Utc>,
     pub channel_id: ChannelId,
     pub message: Option<String>,
-    /// The template as the provider takes it, with the text of its body.
+    /// The template in the provider's format, with the text of its body.
     #[sqlx(try_from = "Document")]
     pub built_template: Option<Value>,
     pub rate_per_minute: i32,
     pub keep_closed: bool,
     pub integration_id: Option<TokenId>,
     pub pending: i64,
-    /// Whether any recipient is settled, or was written to.
+    /// Whether any recipient is settled or was written to.
     pub has_begun: bool,
 }
 
-/// What sending a campaign needs to know of it; none that is gone.
+/// The data of a campaign that sending needs; `None` if it was deleted.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -336,8 +336,8 @@ pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) ->
     Ok(run.as_ref().map(document::read).transpose()?)
 }
 
-/// The campaigns that something is still to be done for: those that start by themselves, are sent, or were canceled with
-/// recipients that are not settled.
+/// The campaigns with remaining work: those that will start by themselves, are being sent, or were canceled with
+/// unsettled recipients.
 ///
 /// # Errors
 /// When the database cannot answer.

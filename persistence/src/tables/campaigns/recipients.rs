@@ -1,8 +1,8 @@
-//! The recipients of campaigns, and what has become of them.
+//! The recipients of campaigns, and their outcomes.
 //!
-//! They are fixed when a campaign starts. After that the persister writes them: that one is written to, or skipped, is in
-//! the journal with its message; how far that has come follows from the message, in the same transaction. How many are in
-//! each state is kept by triggers on the campaign.
+//! They are fixed when a campaign starts. After that only the persister writes them: that a recipient was written to or
+//! skipped is in the journal with the message; the message's status is copied in the same transaction that writes it.
+//! Triggers maintain the counts per status on the campaign.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ words! {
     }
 }
 
-/// What has become of a recipient that was pending: it has this message, or none and this reason.
+/// The outcome for a pending recipient: its message, or no message and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct RecipientRow {
@@ -51,7 +51,7 @@ pub struct RecipientRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Settles recipients that nothing has become of yet; others stay as they are.
+/// Settles pending recipients; others stay unchanged.
 pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std::result::Result<(), sqlx::Error> {
     macro_rules! column {
         ($field:ident) => {
@@ -79,8 +79,8 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
     Ok(())
 }
 
-/// Moves the recipients of these messages, and those that these contacts are, as far as their messages have come. A
-/// message that its provider was not given because the campaign was canceled is one that was skipped.
+/// Updates recipients to their messages' status, for these messages and for the messages of these contacts. A message
+/// that was withdrawn because the campaign was canceled counts as skipped.
 pub(crate) async fn follow(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -119,16 +119,16 @@ pub(crate) async fn follow(
     Ok(())
 }
 
-/// A recipient that is to be written to.
+/// A recipient to write to.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct WaitingRecipient {
     pub contact_id: ContactId,
-    /// Wants no campaigns.
+    /// Has opted out of campaigns.
     pub is_opted_out: bool,
 }
 
-/// The first recipients after a contact that are to be written to, in order.
+/// The first recipients after a contact that are still to be written to, in order.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -176,7 +176,7 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
-/// The messages of a campaign that their provider does not have yet: no more than are under way at once.
+/// The messages of a campaign that were not handed to the provider yet: no more than may be in transit at once.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -193,13 +193,13 @@ pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
-/// Skips recipients of a canceled campaign that were not written to; answers how many, at most [`SKIPPED_AT_ONCE`].
+/// Skips recipients of a canceled campaign that were not written to; returns how many, at most [`SKIPPED_AT_ONCE`].
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<i64> {
     let skipped = sqlx::query(
-        // Found by where they are: no plan looks through all the others for each.
+        // By row location, so that no plan scans all other recipients for each row.
         "update campaign_recipients set status = 'skipped', error = $3, updated_at = now()
          where ctid = any (array(
                  select ctid from campaign_recipients where company_id = $1 and campaign_id = $2
@@ -213,7 +213,7 @@ pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: Camp
     Ok(with_timeout(skipped.execute(db)).await?.rows_affected().try_into().unwrap_or(i64::MAX))
 }
 
-/// A recipient with what its contact is called; nothing of a contact that is gone.
+/// A recipient with its contact's name and number, which are empty if the contact was deleted.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct ListedRecipient {
@@ -227,7 +227,7 @@ pub struct ListedRecipient {
     pub contact_number: Option<String>,
 }
 
-/// What the API's list may ask for.
+/// The conditions of the API's list.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct RecipientFilter {
@@ -251,14 +251,14 @@ pub async fn recipients(
         .equals("r.status", filter.status)
         .between("r.updated_at", filter.updated);
     let db = list.weigh(db, page);
-    // The contact is looked up for each row alone, so the plan is good for any number of them.
+    // The contact is looked up per row, so the plan is good for any number of rows.
     let shown = ") select r.*, c.name as contact_name, c.number as contact_number from page r
         left join lateral (select name, number from contacts
             where company_id = r.company_id and id = r.contact_id offset 0) c on true";
     with_timeout(list.page_then(db, "r.contact_id", page, shown)).await
 }
 
-/// A contact's part in campaigns goes with them.
+/// Deletes a deleted contact's recipients.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let removed = sqlx::query("delete from campaign_recipients where company_id = $1 and contact_id = $2");
     with_timeout(removed.bind(company).bind(contact).execute(db)).await?;

@@ -1,5 +1,5 @@
-//! What a board has come to: counted when it is asked for, in indexes alone, and in ten-thousandths: for
-//! PostgreSQL adds up `bigint` several times as fast as `numeric`.
+//! The indicators of a board: computed on request, by index-only scans, in ten-thousandths, because PostgreSQL sums
+//! `bigint` several times as fast as `numeric`.
 
 use sqlx::FromRow;
 use sqlx::types::Json;
@@ -9,7 +9,7 @@ use crate::error::with_timeout;
 use crate::table::{Named, Span};
 use crate::{Amount, CompanyId, Database, Period, Result};
 
-/// Cards, and what they come to.
+/// Number and value of cards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Sum {
@@ -17,34 +17,34 @@ pub struct Sum {
     pub value: Amount,
 }
 
-/// The figures of a board.
+/// The indicators of a board.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Indicators {
-    /// What is open now.
+    /// Cards that are open now.
     pub open: Sum,
-    /// What was won in the span that was asked for.
+    /// Cards won in the requested span.
     pub won: Sum,
-    /// What was lost in it.
+    /// Cards lost in it.
     pub lost: Sum,
-    /// The value of what was won since the month began.
+    /// Value of the cards won since the month began.
     pub month: Amount,
     /// The same since the year began.
     pub year: Amount,
-    /// All cards of each stage that has any.
+    /// All cards per stage; empty stages are missing.
     pub lists: Vec<(BoardListId, Sum)>,
 }
 
-/// What the figures of a board are told with.
+/// The data of a board that is returned with its indicators.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Board {
     pub monthly_goal: Option<Amount>,
     pub yearly_goal: Option<Amount>,
-    /// Its stages in their order.
+    /// Its stages in order.
     pub lists: Json<Vec<Named<BoardListId>>>,
 }
 
-/// The goals and stages of a board, or none.
+/// The goals and stages of a board, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -66,7 +66,8 @@ struct Counted {
     value: Amount,
 }
 
-/// Counts a board: `span` narrows what was won and lost, `month` and `year` are the company's.
+/// Computes the indicators of a board: `span` filters won and lost cards, `month` and `year` are the company's current
+/// ones.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -79,7 +80,7 @@ pub async fn indicators(
     year: Period,
 ) -> Result<Indicators> {
     let ask = sqlx::query_as(
-        // What is not narrowed is all that the stages have: the two spans are then not read at all.
+        // Unfiltered sums are derived from those of the stages: then the two spans are not read.
         "with sums (kind, list_id, cards, value) as (
              select case when won then 'won' when lost then 'lost' else 'open' end, list_id, count(*),
                  sum(products_total_e4)

@@ -1,4 +1,4 @@
-//! What is linked to cards is changed.
+//! Changes of a card's links.
 
 use sqlx::PgConnection;
 
@@ -8,10 +8,10 @@ use crate::table::Links;
 use crate::tables::custom_fields::{CARD_VALUES, CustomFieldId};
 use crate::{CompanyId, Result, TicketId, noun};
 
-/// The contacts a card is about.
+/// The contacts of a card.
 pub const CONTACTS: Links<noun::Card, noun::Contact> = Links::new("card_contacts", "card_id", "contact_id");
 
-/// Writes values of custom fields, and clears those that are none; all others stay.
+/// Sets values of custom fields and deletes those that are `None`; all others stay.
 ///
 /// # Errors
 /// [`crate::Error::NotFound`] when a custom field does not exist.
@@ -25,7 +25,7 @@ pub async fn set_custom_values(
     CARD_VALUES.set(db, company, &values).await
 }
 
-/// Whether the company has a ticket. It stays until the transaction ends, and so does its contact.
+/// Whether the company has a ticket. The ticket and its contact are locked against deletion until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.

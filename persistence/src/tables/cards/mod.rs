@@ -1,4 +1,4 @@
-//! Cards: what may be sold, on its way over the stages of a board. Plain.
+//! Cards: opportunities that move through the stages of a board. Plain.
 
 mod indicators;
 mod links;
@@ -52,7 +52,7 @@ pub struct NamedStatus {
     pub color: Option<String>,
 }
 
-/// One card with what is shown beside it, but for its contacts.
+/// One card with its related data, except its contacts.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Card {
@@ -89,10 +89,10 @@ pub struct LoadedCard {
     pub contacts: Vec<ContactRow>,
 }
 
-/// Columns of [`Card`]: what belongs to a card comes with it, without a statement a row, and as of one moment.
+/// Columns of [`Card`], including related data, without a statement per row and in one snapshot.
 const SHOWN: &str = include_str!("select.sql");
 
-/// The part of a card that is written: what is shown beside it is in other tables.
+/// The written part of a card; related data is in other tables.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct CardRef {
@@ -107,7 +107,7 @@ impl Table for CardRef {
     type Id = CardId;
 }
 
-/// Whom a card is assigned to; none as well when there is no such card.
+/// The assigned user of a card; `None` also if the card does not exist.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -117,7 +117,7 @@ pub async fn assigned_to(db: impl PgExecutor<'_>, company: CompanyId, id: CardId
     Ok(assigned.flatten())
 }
 
-/// What the API's lists may ask for.
+/// The conditions of the API's lists.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct CardFilter {
@@ -138,7 +138,7 @@ pub struct CardFilter {
 }
 
 impl CardFilter {
-    /// Whether the company has every record of those beside conversations that are named.
+    /// Whether the company has every record that the filter refers to, except for conversations.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -166,8 +166,8 @@ impl CardFilter {
     }
 }
 
-/// A page of a company's cards: of one stage in the order of their positions, else by id. It takes two statements,
-/// however many cards there are.
+/// A page of a company's cards: ordered by position within one stage, otherwise by id. It takes two statements, however
+/// many cards there are.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -178,7 +178,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<LoadedCard>> {
     let key = if filter.list_id.is_some() { "k.position" } else { "k.id" };
-    // The company is the first value the list binds.
+    // The company is the list's first bound value.
     let shown = format!(") {SHOWN} join page on page.id = k.id where k.company_id = $1");
     let is_narrowed_further =
         [filter.assigned_user_id.is_some(), filter.status_id.is_some(), filter.business_id.is_some()]
@@ -209,7 +209,7 @@ pub async fn list(
     Ok(Page { rows: loaded(db, company, rows).await?, has_more })
 }
 
-/// One card, or none.
+/// One card, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -232,22 +232,22 @@ async fn one(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<
     Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
 }
 
-/// What the first cards of all stages of a board are taken of, so that the largest board is no larger in memory than a few
-/// pages of cards.
+/// Limits for the first cards of all stages of a board, so that the largest board takes no more memory than a few pages
+/// of cards.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstCards {
-    /// Cards of one stage at most.
+    /// Maximum cards per stage.
     pub of_stage: i64,
-    /// Cards of all stages at most, each of which has the same part of them.
+    /// Maximum cards of all stages, divided equally among them.
     pub of_board: i64,
-    /// Contacts of all these cards at most, shared out likewise; the first card of a stage is shown whatever it has.
+    /// Maximum contacts of all these cards, divided likewise; a stage's first card is always returned.
     pub contacts: usize,
-    /// Only those that are assigned to this user.
+    /// Only cards assigned to this user.
     pub of_user: Option<UserId>,
 }
 
-/// The first cards of every stage of a board in the order of their positions: two statements, however many stages there
-/// are. `stages` is how many.
+/// The first cards of every stage of a board by position, in two statements, however many stages there are. `stages` is
+/// their number.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -276,7 +276,7 @@ pub async fn first_of_stages(
     let mut cards = document::read_all::<Card>(&found);
     cards.retain(|card| {
         let Some(list) = &card.list else { return false };
-        // What is left out of a stage is its end: it has more than its part from there on.
+        // Cards are dropped from the end of a stage, once its share of contacts is used up.
         let held = held.entry(list.id).or_default();
         let is_first = *held == 0;
         *held += card.contact_ids.len().max(1);
@@ -291,15 +291,15 @@ pub async fn first_of_stages(
     Ok(stages)
 }
 
-/// Removes a card.
+/// Deletes a card.
 ///
 /// # Errors
-/// [`crate::Error::NotFound`] when there is no such card.
+/// [`crate::Error::NotFound`] when the card does not exist.
 pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<()> {
     crate::table::remove::<CardRef>(db, company, id).await
 }
 
-/// Cards with the contacts they name. One that was deleted since the card was read is left out.
+/// Loads the contacts of cards. A contact that was deleted meanwhile is left out.
 async fn loaded(db: impl PgExecutor<'_>, company: CompanyId, cards: Vec<Card>) -> Result<Vec<LoadedCard>> {
     let mut ids: Vec<ContactId> = cards.iter().flat_map(|card| &card.contact_ids).copied().collect();
     ids.sort_unstable();

@@ -1,12 +1,12 @@
-//! Where a card stands in its stage.
+//! The position of a card within its stage.
 //!
-//! A position is a decimal fraction, and lower ones are higher up. Between two there is always room for one more, so a
-//! move writes one row. The digits grow when one spot is asked for again and again; at [`DIGITS_MAX`] the cards behind
-//! it are spread anew.
+//! A position is a decimal fraction; lower ones are higher up. There is always room between two positions, so a move
+//! writes one row. The fractions get longer when cards are repeatedly moved to the same spot; at [`DIGITS_MAX`] digits,
+//! the cards after it are respaced.
 //!
-//! Locks are taken in one order, so nobody waits in a circle: the stage, then cards that are spread, then the one card.
-//! Who holds their card waits for no stage any more. A card leaves a stage without its lock: the order of the others
-//! does not change by that.
+//! Locks are taken in a fixed order, which avoids deadlocks: the stage, then the cards that are respaced, then the
+//! moved card. After locking its card, a transaction locks no stage. A card leaves a stage without locking it: that
+//! does not change the order of the others.
 
 use sqlx::{FromRow, PgConnection};
 
@@ -14,17 +14,16 @@ use super::{BoardId, BoardListId, CardId};
 use crate::error::with_timeout;
 use crate::{CompanyId, Result};
 
-/// Digits of a position behind its point: three hundred moves to one spot use them up, and the key of an index stays
-/// small.
+/// Maximum decimals of a position: three hundred moves to one spot use them up, and index keys stay small.
 const DIGITS_MAX: i32 = 100;
 
-/// Digits between two cards that are spread anew: half of what there is, so that as many moves fit in as before.
+/// Decimals between two respaced cards: half of the maximum, so that as many moves fit as before.
 const SPREAD_DIGITS: i32 = DIGITS_MAX / 2;
 
-/// Cards that are spread at once, at first; four times as many when they do not reach into free space.
+/// Number of cards to respace at first; four times as many if they do not reach free space.
 const SPREAD_CARDS: i64 = 128;
 
-/// A stage that is locked: nobody else puts a card into it, and it stays, until the transaction ends.
+/// A locked stage: until the transaction ends, nobody else can add cards to it or delete it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct Stage {
@@ -32,21 +31,21 @@ pub struct Stage {
     pub done_list: bool,
 }
 
-/// Which stage of a board.
+/// Selects a stage of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// This one, if it is one of the board's.
+    /// This stage, if it belongs to the board.
     Stage(BoardListId),
-    /// The board's first.
+    /// The board's first stage.
     First,
-    /// The one that concludes cards.
+    /// The stage for won cards.
     Done,
 }
 
-/// Where in a stage: so many cards are above. None is the bottom, and so is one beyond it.
+/// The number of cards above. `None` means the bottom, and so does a rank beyond it.
 pub type Rank = Option<i64>;
 
-/// Locks a stage of a board; none when the board has no such one.
+/// Locks a stage of a board; `None` if the board does not have it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -56,7 +55,8 @@ pub async fn lock_stage(
     board: BoardId,
     target: Target,
 ) -> Result<Option<Stage>> {
-    // The lock of a change that leaves the key alone: cards refer to the stage meanwhile, and it cannot be deleted.
+    // The lock of an update that keeps the key: cards can still reference the stage meanwhile, and it cannot be
+    // deleted.
     let lock = sqlx::query_as(
         "select id, done_list from board_lists where company_id = $1 and board_id = $2
              and case $3::text when 'first' then true when 'done' then done_list else id = $4::bigint end
@@ -70,7 +70,7 @@ pub async fn lock_stage(
     with_timeout(lock.bind(company).bind(board).bind(word).bind(id).fetch_optional(db)).await
 }
 
-/// Whether the company has a board, and a stage of any board.
+/// Whether the company has the board, and the stage, of any board.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -87,11 +87,11 @@ pub async fn are_known(
     with_timeout(ask.bind(company).bind(board).bind(list).fetch_one(db)).await
 }
 
-/// A position that is free, as text.
+/// A free position, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place(pub String);
 
-/// A free place in a stage that is locked, for a card that may be in it already.
+/// Finds a free position in a locked stage, for a card that may be in the stage already.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -127,7 +127,7 @@ struct Neighbours {
     below: Option<String>,
 }
 
-/// The positions of the cards between which a card is to stand, which is not counted itself.
+/// The positions of the cards around the new place, ignoring the card itself.
 async fn neighbours(
     db: &mut PgConnection,
     company: CompanyId,
@@ -136,7 +136,7 @@ async fn neighbours(
     rank: i64,
 ) -> Result<Neighbours> {
     let ask = sqlx::query_as(
-        // By position alone, so that the index is enough.
+        // By position only, so that the index suffices.
         "with own as (select position from cards where company_id = $1 and list_id = $2 and id = $3::bigint),
          near as (
              select position, row_number() over (order by position) as nth from (
@@ -149,7 +149,7 @@ async fn neighbours(
     with_timeout(ask.bind(company).bind(stage.id).bind(card).bind(rank).fetch_one(db)).await
 }
 
-/// Behind the last card.
+/// The position after the last card.
 async fn bottom(db: &mut PgConnection, company: CompanyId, stage: Stage) -> Result<Place> {
     let ask = sqlx::query_scalar(
         "select (floor(coalesce(max(position), 0)) + 1)::text from cards where company_id = $1 and list_id = $2",
@@ -157,10 +157,10 @@ async fn bottom(db: &mut PgConnection, company: CompanyId, stage: Stage) -> Resu
     with_timeout(ask.bind(company).bind(stage.id).fetch_one(db)).await.map(Place)
 }
 
-/// The shortest fraction near the middle of two positions; none when it would be too long.
+/// The shortest fraction near the middle of two positions; `None` if it would be too long.
 async fn between(db: &mut PgConnection, above: &str, below: &str) -> Result<Option<Place>> {
     let ask = sqlx::query_scalar(
-        // One digit more than the gap begins with: rounding to it moves the middle by a twentieth of the gap at most.
+        // One digit more than the gap's first digit: rounding moves the middle by at most a twentieth of the gap.
         "select trim_scale(round((above + below) * 0.5, digits))::text from (
              select above, below, greatest(0, ceil(-log(below - above))::int + 1) as digits
              from (select $1::numeric as above, $2::numeric as below) given) gap
@@ -170,11 +170,11 @@ async fn between(db: &mut PgConnection, above: &str, below: &str) -> Result<Opti
     Ok(found.map(Place))
 }
 
-/// Spreads the cards behind a position, as many as it takes to make room.
+/// Respaces as many cards after a position as needed to make room.
 async fn spread(db: &mut PgConnection, company: CompanyId, stage: Stage, above: &str) -> Result<()> {
     let mut cards = SPREAD_CARDS;
     let step = loop {
-        // What stands behind those that are spread, as far as anything does, says how far apart they may come to stand.
+        // The first card that is not respaced, if any, determines how far apart the others can be.
         let ask = sqlx::query_scalar(
             "select step::text from (
                  select coalesce((select (position - $3::numeric) / ($4::bigint + 2) from cards

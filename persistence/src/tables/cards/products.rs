@@ -1,4 +1,4 @@
-//! What a card is about to sell. Who changes it has the card's lock, so the card's total is always the sum of its lines.
+//! The lines of a card. Every writer holds the card's lock, so the card's total is always the sum of its lines.
 
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection};
@@ -31,7 +31,7 @@ pub struct CardProduct {
     pub total_price: Amount,
 }
 
-/// A line as it is written.
+/// A line to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Line {
@@ -42,7 +42,7 @@ pub struct Line {
     pub unit_price: Amount,
 }
 
-/// A product of the catalogue, as lines take it over.
+/// A product of the catalogue, as copied to lines.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct CatalogueProduct {
@@ -52,7 +52,7 @@ pub struct CatalogueProduct {
     pub price: Amount,
 }
 
-/// Those of the named products that the company has. They stay until the transaction ends.
+/// The existing ones of these products, locked against deletion until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -66,7 +66,7 @@ pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[Product
     with_timeout(ask.bind(company).bind(ids).fetch_all(db)).await
 }
 
-/// Makes these the lines of a card that is locked, and nothing else.
+/// Replaces the lines of a locked card.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -99,7 +99,7 @@ pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, 
     sum_up(db, company, card).await
 }
 
-/// Adds a line to a card that is locked.
+/// Adds a line to a locked card.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -115,7 +115,7 @@ pub async fn add_line(db: &mut PgConnection, company: CompanyId, card: CardId, l
     Ok(added)
 }
 
-/// A line of a card, or none.
+/// A line of a card, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -132,7 +132,7 @@ pub async fn find_line(
     with_timeout(find.bind(company).bind(card).bind(id).fetch_optional(db)).await
 }
 
-/// How many lines a card has.
+/// Number of a card's lines.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -141,10 +141,10 @@ pub async fn count_lines(db: &mut PgConnection, company: CompanyId, card: CardId
     with_timeout(count.bind(company).bind(card).fetch_one(db)).await
 }
 
-/// Changes a line of a card that is locked.
+/// Updates a line of a locked card.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the card has no such line.
+/// [`Error::NotFound`] when the card does not have the line.
 pub async fn change_line(
     db: &mut PgConnection,
     company: CompanyId,
@@ -164,10 +164,10 @@ pub async fn change_line(
     changed.ok_or(Error::NotFound("card product"))
 }
 
-/// Takes a line off a card that is locked.
+/// Deletes a line of a locked card.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the card has no such line.
+/// [`Error::NotFound`] when the card does not have the line.
 pub async fn remove_line(db: &mut PgConnection, company: CompanyId, card: CardId, id: CardProductId) -> Result<()> {
     let remove = sqlx::query("delete from card_products where company_id = $1 and card_id = $2 and id = $3");
     let removed = with_timeout(remove.bind(company).bind(card).bind(id).execute(&mut *db)).await?;
@@ -177,7 +177,7 @@ pub async fn remove_line(db: &mut PgConnection, company: CompanyId, card: CardId
     sum_up(db, company, card).await
 }
 
-/// Writes the sum of its lines into a card.
+/// Updates a card's total to the sum of its lines.
 async fn sum_up(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
     let sum = sqlx::query(
         "update cards set updated_at = now(), products_total = (

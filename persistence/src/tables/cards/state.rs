@@ -1,4 +1,4 @@
-//! What becomes of a card: open, then won or lost, and open again.
+//! State changes of a card: open, won or lost, and reopened.
 
 use sqlx::{FromRow, PgConnection};
 
@@ -6,7 +6,7 @@ use super::{BoardId, BoardListId, CardId, Place};
 use crate::error::with_timeout;
 use crate::{Amount, CompanyId, Result};
 
-/// Where a card that is locked stands: nobody else changes it until the transaction ends.
+/// The state of a locked card: nobody else can change it until the transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct State {
@@ -18,7 +18,7 @@ pub struct State {
     pub products_total: Amount,
 }
 
-/// How a card ends.
+/// The outcome of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is won.
@@ -27,7 +27,7 @@ pub enum Outcome {
     Lost,
 }
 
-/// Locks a card; none when the company has no such one.
+/// Locks a card; `None` if the company does not have it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -39,7 +39,7 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CardId) -> Resu
     with_timeout(lock.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Puts a card that is locked into a place of a stage that is locked.
+/// Moves a locked card to a position in a locked stage.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -57,7 +57,7 @@ pub async fn put(
     Ok(())
 }
 
-/// Ends a card that is locked and open.
+/// Concludes a locked, open card.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -80,7 +80,7 @@ pub async fn conclude(
     Ok(())
 }
 
-/// Opens a card again that is locked. It stays where it is.
+/// Reopens a locked card. It stays in its stage.
 ///
 /// # Errors
 /// When the database cannot answer.

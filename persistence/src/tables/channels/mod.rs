@@ -1,4 +1,4 @@
-//! Channels: where contacts write. Plain; made on the command line, read over the API.
+//! Channels: lines on which contacts write. Plain; created on the command line, readable over the API.
 
 mod settings;
 
@@ -60,7 +60,7 @@ pub struct ChannelRow {
     pub queue_id: Option<QueueId>,
     pub last_error: Option<String>,
     pub public_key: String,
-    /// As stored, its secrets sealed until [`ChannelRow::open`]; [`ChannelRow::settings`] reads it.
+    /// As stored, with sealed secrets until [`ChannelRow::open`]; [`ChannelRow::settings`] decodes it.
     #[serde(skip)]
     #[sqlx(try_from = "Document")]
     pub settings: Value,
@@ -70,7 +70,7 @@ pub struct ChannelRow {
 
 impl fmt::Debug for ChannelRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whatever else a log may hold of a channel, its settings are not for it.
+        // The settings must never appear in a log.
         f.debug_struct("ChannelRow")
             .field("id", &self.id)
             .field("company_id", &self.company_id)
@@ -83,8 +83,8 @@ impl fmt::Debug for ChannelRow {
 }
 
 impl ChannelRow {
-    /// Opens its secrets, for whoever works with them. One that does not open is told in the log and left out: the
-    /// channel is one without it, and no other channel minds.
+    /// Opens its secrets for use. A secret that cannot be opened is logged and left out: the channel then works without
+    /// it, and other channels are not affected.
     pub fn open(&mut self, keys: &Keyring) {
         let place = self.id.to_string();
         for lost in keys.open_json(&place_of(self.company_id, &place), &mut self.settings) {
@@ -93,13 +93,13 @@ impl ChannelRow {
         }
     }
 
-    /// What the channel needs besides its name and its secrets, open or not.
+    /// The settings without secrets, whether these are open or not.
     pub fn settings_shown(&self) -> Option<ChannelSettings> {
         ChannelSettings::read(&sealed::without_secrets(&self.settings)).ok().map(ChannelSettings::shown)
     }
 
-    /// Settles what other credentials make of the channel. An error stays until the token is renewed: only the provider
-    /// knows whether another credential mends it.
+    /// Derives the status from changed credentials. An error stays until the token is replaced: only the provider knows
+    /// whether other credentials fix it.
     pub fn credentials_changed(&mut self, settings: &ChannelSettings, is_token_new: bool) {
         self.status = match self.status {
             _ if !settings.are_enough(self.kind) => ChannelStatus::Disconnected,
@@ -111,21 +111,21 @@ impl ChannelRow {
         }
     }
 
-    /// What the channel needs besides its name, of a row that is open.
+    /// The settings of an opened row.
     ///
     /// # Errors
-    /// [`Error::Database`] when what is stored is nothing this release writes.
+    /// [`Error::Database`] when this release cannot read the stored settings.
     pub fn settings(&self) -> Result<ChannelSettings> {
         ChannelSettings::read(&self.settings)
     }
 }
 
-/// Where the secrets of a channel are kept.
+/// The location of a channel's secrets.
 fn place_of(company: CompanyId, channel: &str) -> Location<'_> {
     Location { column: "channels.settings", company, row: channel }
 }
 
-/// What a new channel is.
+/// The data of a new channel.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct NewChannel<'a> {
@@ -136,10 +136,10 @@ pub struct NewChannel<'a> {
     pub settings: ChannelSettings,
 }
 
-/// Creates a channel. It is connected once it has what its type needs; a webchat needs nothing.
+/// Creates a channel. It is connected once it has the settings its type requires; a webchat requires none.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is no such company or queue; [`Error::Key`] when a
+/// When the database cannot answer; [`Error::NotFound`] when the company or queue does not exist; [`Error::Key`] when a
 /// secret cannot be sealed.
 pub async fn insert(
     db: impl Database<'_>,
@@ -147,7 +147,7 @@ pub async fn insert(
     company: CompanyId,
     new: NewChannel<'_>,
 ) -> Result<ChannelRow> {
-    // Its secrets are bound to its id, so that is drawn first.
+    // Its secrets are bound to its id, so the id is assigned first.
     let id: i64 = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))").fetch_one(db).await?;
     let settings = keys.seal_json(&place_of(company, &id.to_string()), &new.settings)?;
     let status = if new.settings.are_enough(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
@@ -173,7 +173,7 @@ pub async fn insert(
     Ok(row)
 }
 
-/// Tells what a channel has become, if it was something else; of a new one nothing is told while it is not connected.
+/// Writes the event of a changed status; a new channel that is not connected has none.
 async fn tell(db: &mut PgConnection, was: Option<ChannelStatus>, row: &ChannelRow) -> Result<()> {
     if was.unwrap_or(ChannelStatus::Disconnected) == row.status {
         return Ok(());
@@ -186,7 +186,7 @@ async fn tell(db: &mut PgConnection, was: Option<ChannelStatus>, row: &ChannelRo
     let named = sqlx::query_scalar("select name from queues where company_id = $1 and id = $2");
     let queue: Option<String> =
         with_timeout(named.bind(row.company_id).bind(row.queue_id).fetch_optional(&mut *db)).await?;
-    // As the API shows it, without what is not for integrations.
+    // As the API shows it, without fields that are hidden from integrations.
     let shown = json!({
         "id": row.id, "name": row.name, "type": row.kind, "status": row.status, "number": row.number,
         "queue": row.queue_id.zip(queue).map(|(id, name)| json!({"id": id, "name": name})),
@@ -206,12 +206,12 @@ fn refused(error: sqlx::Error) -> Error {
     Error::of_constraint(error, known)
 }
 
-/// Changes a channel's name, status, number, queue, last error and settings, whatever `change` makes of them; nobody
-/// else changes them meanwhile. When `change` fails, nothing is changed.
+/// Updates a channel's name, status, number, queue, last error and settings with `change`, under a lock. If `change`
+/// fails, nothing is changed.
 ///
 /// # Errors
-/// What `change` says; when the database cannot answer; [`Error::NotFound`] when there is no such channel or queue;
-/// [`Error::Key`] when the key of a secret is not there.
+/// The error of `change`; when the database cannot answer; [`Error::NotFound`] when the channel or queue does not
+/// exist; [`Error::Key`] when the key of a secret is missing.
 pub async fn update<E: From<Error>>(
     db: impl Database<'_>,
     keys: &Keyring,
@@ -245,8 +245,8 @@ pub async fn update<E: From<Error>>(
     Ok(row)
 }
 
-/// A channel to be changed, with its secrets open. One whose key is not there is not changed: what is sealed with it
-/// would be lost. One that was damaged opens with no key, so it may as well go.
+/// Locks a channel and opens its secrets. If a key is missing, the channel is not changed, since the secret would be
+/// lost. A damaged secret cannot be opened with any key, so it may be dropped.
 async fn opened(connection: &mut PgConnection, keys: &Keyring, id: ChannelId) -> Result<Option<ChannelRow>> {
     let row: Option<ChannelRow> =
         sqlx::query_as("select * from channels where id = $1 for update").bind(id).fetch_optional(connection).await?;
@@ -262,7 +262,8 @@ async fn opened(connection: &mut PgConnection, keys: &Keyring, id: ChannelId) ->
     Ok(Some(row))
 }
 
-/// Notes that the provider does not accept a channel's token, unless that was renewed meanwhile or is noted already.
+/// Records that the provider rejected a channel's token, unless it was replaced meanwhile or the rejection is recorded
+/// already.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -290,7 +291,7 @@ pub async fn refuse_token(
         );
         let update = update.bind(company).bind(id).bind(reason).bind(Json(stored));
         let mut change = db.change().await?;
-        // Whoever changed or sealed it meanwhile may have changed the token: it is looked at again.
+        // The settings changed or were resealed meanwhile, perhaps with a new token: check again.
         if let Some(changed) = with_timeout(update.fetch_optional(change.connection()?)).await? {
             tell(change.connection()?, Some(ChannelStatus::Connected), &document::read(&changed)?).await?;
             return change.commit().await;
@@ -298,7 +299,7 @@ pub async fn refuse_token(
     }
 }
 
-/// The settings of a channel, as they are stored.
+/// The stored settings of a channel.
 #[derive(FromRow)]
 struct StoredSettings {
     id: ChannelId,
@@ -306,26 +307,27 @@ struct StoredSettings {
     settings: Value,
 }
 
-/// Which channels are sealed anew.
+/// Which channels to reseal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reseal {
-    /// Those with a secret that is stored in clear, as releases before did.
+    /// Those with an unsealed secret, as earlier releases stored them.
     Plain,
-    /// Those with a secret.
+    /// Those with any secret.
     All,
 }
 
-/// Seals the secrets of channels with the key that seals now; answers how many. It is no change of a channel.
+/// Reseals the secrets of channels with the current key; returns how many. It does not count as a change of the
+/// channel.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::Key`] when something does not open.
+/// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
     let stored =
         with_timeout(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
-    // One that cannot be read is left as it is, and keeps no other from being sealed.
+    // An unreadable row is left unchanged and does not block the others.
     let stored = document::read_all::<StoredSettings>(&stored);
     let is_due = |stored: &Value| {
-        // What another release wrote stays as it is.
+        // Settings written by another release stay unchanged.
         let plain = ChannelSettings::read(&sealed::without_secrets(stored));
         let plain = plain.map_or(0, |settings| sealed::secrets_in(&settings));
         plain > 0 || which == Reseal::All && sealed::sealed_in(stored) > 0
@@ -344,7 +346,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
     Ok(resealed)
 }
 
-/// Channels in the order they were made: of one company, or all.
+/// Channels by creation, of one company or of all.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -353,7 +355,7 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
-/// What the API's list may ask for.
+/// The conditions of the API's list.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct ChannelFilter {
@@ -384,7 +386,7 @@ pub async fn list(
         .await
 }
 
-/// One channel, or none.
+/// One channel, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -393,7 +395,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> R
     Ok(crate::error::with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
-/// How many channels point to a queue.
+/// Number of channels that use a queue.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! What a channel needs besides its name: a provider's credentials, or where a webchat is shown and how it looks.
+//! Settings of a channel: a provider's credentials, or a webchat's origins and appearance.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::sealed::Secret;
 use crate::tables::words;
 use crate::{Error, Result};
 
-/// Identity secrets of a channel that are good at the same time: the new one, and the one it takes the place of.
+/// Number of identity secrets that are valid at the same time: the new one and its predecessor.
 const IDENTITY_SECRETS_MAX: usize = 2;
 
 words! {
@@ -24,71 +24,71 @@ words! {
     PreChatField { Name = "name", Email = "email", Number = "number" }
 }
 
-/// The settings of a channel of any type; what is not the type's is empty.
+/// The settings of a channel of any type; those of other types are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChannelSettings {
-    /// Names the number at the provider (whatsapp).
+    /// The number's id at the provider (whatsapp).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone_number_id: Option<String>,
-    /// Names the business account the number belongs to, whose templates it may send (whatsapp).
+    /// The id of the number's business account, whose templates it may send (whatsapp).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub business_account_id: Option<String>,
-    /// Names the page or account at the provider (messenger, instagram).
+    /// The id of the page or account at the provider (messenger, instagram).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_id: Option<String>,
-    /// What Hotline shows to the provider.
+    /// The token with which Hotline authenticates to the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_token: Option<Secret>,
-    /// What the provider signs its calls with.
+    /// The secret with which the provider signs its calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_secret: Option<Secret>,
-    /// What the provider shows when it is pointed to Hotline.
+    /// The token that the provider presents when its webhook is set up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_token: Option<Secret>,
-    /// Where the provider is called; none: its usual address.
+    /// The provider's base URL; `None`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_url: Option<String>,
-    /// Messages a second to all recipients together, 0: as many as go; none: the installation's.
+    /// Messages per second to all recipients, 0: unlimited; `None`: the installation's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sends_per_second: Option<u32>,
-    /// Milliseconds between messages to one recipient, 0: none; none: the installation's.
+    /// Milliseconds between messages to one recipient, 0: none; `None`: the installation's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipient_interval_ms: Option<u32>,
-    /// Messages to one recipient that may go at once after a pause; none: the installation's.
+    /// Burst of messages to one recipient after a pause; `None`: the installation's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipient_burst: Option<u32>,
-    /// Websites that may embed the webchat, as browsers name them; empty: none.
+    /// Origins that may embed the webchat, in the browsers' notation; empty: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_origins: Vec<String>,
     /// The webchat's colour, `#rrggbb`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
-    /// What stands above the conversation.
+    /// The title above the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What a visitor reads first.
+    /// The first text a visitor sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub greeting: Option<String>,
-    /// Where on the page it opens.
+    /// The side of the page on which it opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// What a visitor is asked before the conversation.
+    /// Fields a visitor fills in before the conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pre_chat_fields: Vec<PreChatField>,
-    /// What the company's server signs its visitors' identities with, the newest first: the one before is good as well,
-    /// so that it can be changed there without a gap.
+    /// The secrets with which the company's server signs its visitors' identities, newest first: the previous one stays
+    /// valid, so that the server can switch without a gap.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub identity_secrets: Vec<Secret>,
-    /// Whether a webchat lets in nobody without a signed identity.
+    /// Whether the webchat requires a signed identity.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub require_identity: bool,
-    /// What another release keeps here; stays where it is. It may be secret.
+    /// Settings of another release, which are preserved. They may be secret.
     #[serde(flatten)]
     pub other: Other,
 }
 
-/// Settings of another release, as they are.
+/// Settings of another release, unchanged.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Other(Map<String, Value>);
@@ -100,15 +100,15 @@ impl fmt::Debug for Other {
 }
 
 impl ChannelSettings {
-    /// Reads what is stored.
+    /// Decodes stored settings.
     ///
     /// # Errors
-    /// [`Error::Database`] when it is nothing this release writes.
+    /// [`Error::Database`] when this release cannot read them.
     pub fn read(stored: &Value) -> Result<Self> {
         Self::deserialize(stored).map_err(|error| Error::Database(sqlx::Error::Decode(error.into())))
     }
 
-    /// Whether a channel of this type can reach its provider with them; a webchat has none to reach.
+    /// Whether a channel of this type has what it needs to reach its provider; a webchat has no provider.
     pub fn are_enough(&self, kind: ChannelType) -> bool {
         let id = match kind {
             ChannelType::Whatsapp => &self.phone_number_id,
@@ -118,16 +118,18 @@ impl ChannelSettings {
         id.is_some() && self.access_token.is_some() && self.app_secret.is_some() && self.verify_token.is_some()
     }
 
-    /// Makes a new identity secret and answers it. The one before stays good, unless it is to go; any older one goes.
+    /// Adds a new identity secret and returns it. The previous one stays valid if `keep_previous` is set; older ones
+    /// are dropped.
     pub fn rotate_identity_secret(&mut self, keep_previous: bool) -> Secret {
-        // RFC 7518 asks for a key as long as the hash, 32 bytes; of these characters two keys have the randomness too.
+        // RFC 7518 requires a key as long as the hash, 32 bytes. Two keys of these characters also have that much
+        // entropy.
         let secret = Secret(format!("{}{}", new_key("ids_"), new_key("")));
         self.identity_secrets.truncate(if keep_previous { IDENTITY_SECRETS_MAX - 1 } else { 0 });
         self.identity_secrets.insert(0, secret.clone());
         secret
     }
 
-    /// What may be shown: no credential, and nothing this release does not know.
+    /// The settings that may be shown: no credentials, and nothing unknown to this release.
     pub fn shown(self) -> Self {
         let identity_secrets = Vec::new();
         Self {

@@ -1,22 +1,22 @@
-//! How contacts come to be without being created: a send to a number.
+//! Contacts that are created implicitly, by a send to a number.
 
 use super::{ContactRef, tell_created};
 use crate::error::with_timeout;
 use crate::tables::source::Source;
 use crate::{CompanyId, Database, Result};
 
-/// A contact known by its number, as far as a send knows it.
+/// A contact identified by its number, as a send describes it.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Numbered<'a> {
     pub number: &'a str,
-    /// What the contact is called if it is created; the number when nothing is said.
+    /// The name of a newly created contact; by default the number.
     pub name: Option<&'a str>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<&'a str>,
 }
 
-/// The contact with this number: found, or created. At any concurrency there is one.
+/// Finds or creates the contact with this number. Concurrent calls yield the same contact.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -29,7 +29,7 @@ pub async fn find_or_create_by_number(
     find_or_create_by_any_number(db, company, new, &[], origin.as_str()).await
 }
 
-/// The same for a number that has other spellings, each of which may be what a contact is known by.
+/// The same for a number with alternative spellings, any of which may identify the contact.
 ///
 /// # Errors
 /// When the database cannot answer.

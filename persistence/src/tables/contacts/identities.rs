@@ -1,23 +1,23 @@
-//! Contacts a provider knows by an id of its own: page-scoped, account-scoped, or in place of a hidden number.
+//! Contacts known by a provider's own id: page-scoped, account-scoped, or in place of a hidden number.
 
 use super::{ContactRef, tell_created, watch};
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, Db, Result};
 
-/// A contact as a provider names it.
+/// A contact as identified by a provider.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Addressed<'a> {
     pub channel: ChannelId,
     pub address: &'a str,
-    /// What the contact is called if it is created.
+    /// The name of a newly created contact.
     pub name: &'a str,
     pub social_username: Option<&'a str>,
-    /// By which kind of channel the contact came.
+    /// The kind of channel through which the contact came.
     pub origin: &'a str,
 }
 
-/// The contact with this address on a channel, or none.
+/// The contact with this address on a channel, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -41,7 +41,7 @@ pub async fn by_address(
     .await
 }
 
-/// The contact with this address: found, or created. At any concurrency there is one.
+/// Finds or creates the contact with this address. Concurrent calls yield the same contact.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -73,7 +73,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
         .execute(&mut *transaction)
         .await?;
         if noted.rows_affected() == 0 {
-            // A twin was faster; its contact is the one.
+            // A concurrent call was first; use its contact.
             return Ok(None);
         }
         Ok(Some(contact))
@@ -92,7 +92,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
     }
 }
 
-/// Names a contact who was called by their number.
+/// Sets the name of a contact that was named by its number.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -106,10 +106,10 @@ pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: C
     change.commit().await
 }
 
-/// Notes an address of a contact that is known otherwise; one that is somebody's stays theirs.
+/// Stores a channel address for an existing contact; an address that belongs to another contact stays there.
 ///
 /// # Errors
-/// When the database cannot answer; [`crate::Error::NotFound`] when the contact has gone.
+/// When the database cannot answer; [`crate::Error::NotFound`] when the contact was deleted.
 pub async fn note_address(
     db: impl Database<'_>,
     company: CompanyId,
@@ -133,7 +133,7 @@ pub async fn note_address(
     Ok(())
 }
 
-/// How a provider addresses a contact on a channel: what it called them last; none when it never did.
+/// A contact's address on a channel, as the provider used it last; `None` if it never did.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,7 +1,7 @@
-//! Many contacts at once, in a handful of statements.
+//! Bulk import of contacts in a handful of statements.
 //!
-//! Each looks its rows up by their keys, one after the other: what an import reads grows with its rows, and never with
-//! the contacts the company, or another one, has. `offset 0` keeps a look-up from being joined in any other way.
+//! Each statement looks up its rows by key, one after the other: the cost of an import grows with its own rows, never
+//! with the number of contacts of any company. `offset 0` prevents other joins.
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
@@ -12,7 +12,7 @@ use crate::table::{Columns, map_constraint};
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
 
-/// A contact that a row of an import may mean.
+/// An existing contact that matches a row of an import.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Candidate {
@@ -22,17 +22,17 @@ pub struct Candidate {
     pub code: Option<String>,
 }
 
-/// Contacts of one statement: with the largest import, some 2 MiB of JSON, which take the thread that writes them a few
+/// Contacts per statement: in the largest import some 2 MiB of JSON, whose serialization occupies its thread for a few
 /// milliseconds.
 const WRITTEN_AT_ONCE: usize = 100;
 
-/// Imports of one company take turns: two of them would wait for each other's numbers in a circle.
+/// Serializes imports of one company: two concurrent ones could deadlock on each other's numbers.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> {
-    // What an import changes it finds by key. A join of another kind reads all the company has first, and whether that
-    // is little only the statistics say.
+    // An import finds the rows it changes by key. Other join methods would read all contacts of the company first, and
+    // only the statistics know whether those are few.
     let by_key = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
         set_config('enable_seqscan', 'off', true)";
     with_timeout(sqlx::query(by_key).execute(&mut *db)).await?;
@@ -45,8 +45,8 @@ pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> 
     Ok(())
 }
 
-/// Every contact with one of these numbers, e-mails (in lower case) or codes, by id. Until the transaction ends
-/// nobody else changes them.
+/// Locks and returns every contact with one of these numbers, e-mails (in lower case) or codes, by id. Nobody else can
+/// change them until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -59,7 +59,7 @@ pub async fn candidates(
 ) -> Result<Vec<Candidate>> {
     with_timeout(
         sqlx::query_as(
-            // Rows are locked in one order by all.
+            // Everybody locks rows in the same order.
             "select c.id, c.number, c.email, c.code from (
                  select distinct x.id from (
                      select y.id from (select distinct unnest($2) as text) said cross join lateral (
@@ -82,7 +82,7 @@ pub async fn candidates(
     .await
 }
 
-/// Those of these tags that exist. None of them goes until the transaction ends.
+/// The existing ones of these tags, locked against deletion until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -100,7 +100,7 @@ pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId
     .await
 }
 
-/// Ids for as many new contacts, in ascending order.
+/// Reserves ids for new contacts, in ascending order.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -111,10 +111,10 @@ pub async fn take_ids(db: &mut PgConnection, count: usize) -> Result<Vec<Contact
     with_timeout(ids.bind(i64::try_from(count).unwrap_or(i64::MAX)).fetch_all(db)).await
 }
 
-/// Creates contacts under ids that were taken for them.
+/// Creates contacts under reserved ids.
 ///
 /// # Errors
-/// [`crate::Error::Taken`] when a number is.
+/// [`crate::Error::Taken`] when a number is taken.
 pub async fn insert_all(db: &mut PgConnection, company: CompanyId, contacts: &[(ContactId, Columns)]) -> Result<()> {
     let sql = format!(
         "insert into contacts (company_id, id, {COLUMNS}) overriding system value select $1, new_id, {COLUMNS}
@@ -125,7 +125,7 @@ pub async fn insert_all(db: &mut PgConnection, company: CompanyId, contacts: &[(
     write(db, company, sql, contacts).await
 }
 
-/// Takes their numbers from contacts, which [`candidates`] has locked: they are where they are found.
+/// Clears the numbers of contacts that [`candidates`] has locked, so that their row locations are stable.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -143,10 +143,10 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
     Ok(())
 }
 
-/// Changes contacts, each as far as is given; they are locked, as with [`clear_numbers`].
+/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`].
 ///
 /// # Errors
-/// [`crate::Error::Taken`] when a number is.
+/// [`crate::Error::Taken`] when a number is taken.
 pub async fn update_all(db: &mut PgConnection, company: CompanyId, contacts: &[(ContactId, Columns)]) -> Result<()> {
     let sql = format!(
         "update contacts c set updated_at = now(),

@@ -1,4 +1,4 @@
-//! Where a contact was last talked to.
+//! The channel on which a contact was last talked to.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::select::{PageRequest, Select};
 use crate::table::Span;
 use crate::{ChannelId, CompanyId, ContactId, Result};
 
-/// A contact's conversation began on a channel.
+/// A conversation of a contact started on a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct ContactChannel {
@@ -21,8 +21,8 @@ pub struct ContactChannel {
     pub at: DateTime<Utc>,
 }
 
-/// Notes where contacts were last talked to. A contact that is gone stays gone. Their rows are not touched: a contact has
-/// not changed by being talked to.
+/// Stores the last channel of contacts, skipping deleted ones. The contact's row is not touched: a conversation does
+/// not change the contact.
 pub(crate) async fn set_last_channel(
     db: &mut PgConnection,
     changes: &[&ContactChannel],
@@ -45,17 +45,18 @@ pub(crate) async fn set_last_channel(
     Ok(())
 }
 
-/// Contacts of a channel that are all found before a list is narrowed by anything else.
+/// If a channel has at most this many contacts, they are all found before other conditions apply.
 const FEW: i64 = 10_000;
 
-/// How a list of contacts `c` is narrowed to those last talked to on a channel.
+/// How a list of contacts `c` is filtered by the channel they were last talked to on.
 ///
-/// Beside a search or a span of time PostgreSQL puts all contacts of the channel together with all others that are asked
-/// for, because it expects few of either. So few of the channel are found first, and of many each is looked up as the list
-/// comes to it: `offset 0` keeps that from being joined, and a list by spans in the order it has by itself.
+/// Combined with a search or a time span, PostgreSQL would join all contacts of the channel with all contacts that
+/// match the other conditions, because it expects few of either. So if the channel has few contacts, they are found
+/// first; otherwise each row of the list is checked individually: `offset 0` prevents a join, and keeps a list by time
+/// spans in its natural order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ByChannel {
-    /// As PostgreSQL finds best; none: all contacts.
+    /// PostgreSQL chooses the join; `None`: all contacts.
     Joined(Option<ChannelId>),
     Few(ChannelId),
     EachFound(ChannelId),
@@ -79,7 +80,7 @@ impl ByChannel {
         })
     }
 
-    /// What the list begins with.
+    /// The start of the list.
     pub(super) fn begins(self) -> &'static str {
         match self {
             Self::EachInOrder(_) => "with page as (select c.id from (select c.id, c.company_id from contacts c",
@@ -87,7 +88,7 @@ impl ByChannel {
         }
     }
 
-    /// Adds the condition to a list that begins so, and has all others.
+    /// Adds the condition to a list with that start and all other conditions.
     pub(super) fn narrow(self, list: Select, page: PageRequest) -> Select {
         const OF_CONTACT: &str = "exists (select from contact_last_channels l
             where l.company_id = c.company_id and l.contact_id = c.id and l.channel_id =";

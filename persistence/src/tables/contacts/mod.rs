@@ -42,7 +42,7 @@ use crate::select::{Page, PageRequest, Select};
 use crate::table::{Table, Unique};
 use crate::{ChannelId, CompanyId, ContactId, Database, Readers, Result, timestamp};
 
-/// One contact with what is shown beside it.
+/// One contact with its related data.
 #[derive(Clone, Debug, Serialize, Deserialize, FromRow)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -122,10 +122,10 @@ pub struct LastChannel {
     pub kind: ChannelType,
 }
 
-/// Columns of [`ContactRow`]: what belongs to a contact comes with it, without a statement a row.
+/// Columns of [`ContactRow`], including related data, without a statement per row.
 const SHOWN: &str = include_str!("select.sql");
 
-/// What a conversation needs to know of its contact.
+/// The fields of a contact that conversations need.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 #[allow(missing_docs)]
 pub struct ContactRef {
@@ -135,7 +135,7 @@ pub struct ContactRef {
     pub verified: bool,
 }
 
-/// The part of a contact that is written: what is shown beside it is in other tables.
+/// The written part of a contact; related data is in other tables.
 impl Table for ContactRef {
     const NAME: &'static str = "contacts";
     const NOUN: &'static str = "contact";
@@ -144,7 +144,7 @@ impl Table for ContactRef {
     type Id = ContactId;
 }
 
-/// What the API's list may ask for.
+/// The conditions of the API's list.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct ContactFilter {
@@ -161,8 +161,7 @@ pub struct ContactFilter {
 
 /// A page of a company's contacts.
 ///
-/// The page's ids are found first: what is shown beside a contact is looked up for those of the page only, however
-/// many lie before it.
+/// The page's ids are found first, so related data is read only for the page, however many rows precede it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -172,7 +171,7 @@ pub async fn list(
     filter: &ContactFilter,
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
-    // The company is the first value the list binds.
+    // The company is the list's first bound value.
     let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
     let by_channel = ByChannel::of(db, company, filter).await?;
     let list = Select::new(by_channel.begins(), "c.company_id", company)
@@ -192,7 +191,7 @@ pub async fn list(
     with_timeout(by_channel.narrow(list, page).page_then(db, "c.id", page, &shown)).await
 }
 
-/// A page of the contacts in a list: a search and spans of time narrow it, and nothing else of the filter.
+/// A page of the contacts in a contact list; of the filter only search and time spans apply.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -215,7 +214,7 @@ pub async fn list_of(
     with_timeout(listed.page_then(db, "c.id", page, &shown)).await
 }
 
-/// One contact, or none.
+/// One contact, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -224,7 +223,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) ->
     with_timeout(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Those of several contacts that there are.
+/// The existing ones of several contacts.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -234,7 +233,7 @@ pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[Contac
     Ok(document::read_all(&rows))
 }
 
-/// Whether there are all of these contacts. They stay until the transaction ends.
+/// Whether all of these contacts exist. They are locked against deletion until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -247,7 +246,7 @@ pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) 
     Ok(with_timeout(hold.bind(&named).fetch_all(db)).await?.len() == named.len())
 }
 
-/// What a conversation needs to know of a contact, or none.
+/// The fields of a contact that conversations need, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -256,7 +255,7 @@ pub async fn find_ref(readers: &Readers, company: CompanyId, id: ContactId) -> R
     readers.read(company, move |db| sqlx::query_as(FIND).bind(company).bind(id).fetch_optional(db).boxed()).await
 }
 
-/// The same of the contact with a number, or none.
+/// The same for the contact with a number.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -268,8 +267,8 @@ pub async fn find_ref_by_number(readers: &Readers, company: CompanyId, number: &
         .await
 }
 
-/// The same of several: those there are. `settled` waits for changes whose outcome is not known yet, a commit on a
-/// connection that broke for one.
+/// The same for several contacts, returning the existing ones. `settled` waits for changes whose outcome is unknown,
+/// such as a commit on a broken connection.
 ///
 /// # Errors
 /// When the database cannot answer.

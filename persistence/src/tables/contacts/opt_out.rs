@@ -1,4 +1,4 @@
-//! Contacts who want no campaigns.
+//! Contacts that opted out of campaigns.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use crate::{CompanyId, ContactId};
 
-/// A contact has written one of the company's stop words.
+/// A contact sent one of the company's stop words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct OptOut {
@@ -16,10 +16,10 @@ pub struct OptOut {
     pub at: DateTime<Utc>,
 }
 
-/// Notes who wants no campaigns. Who is known to want none has not changed, and a contact that is gone stays gone.
+/// Stores opt-outs. A contact that has already opted out does not change, and deleted contacts are skipped.
 pub(crate) async fn set_opt_out(db: &mut PgConnection, rows: &[&OptOut]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
-        // Rows are locked in one order by all: an import changes many as well.
+        // Everybody locks rows in the same order: an import changes many contacts as well.
         "with held as (
              select c.company_id, c.id, x.at
              from (select company, contact, min(at) as at

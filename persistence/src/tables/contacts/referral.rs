@@ -1,4 +1,4 @@
-//! Which advertisement or link brought a contact to write.
+//! The advertisement or link that brought a contact.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 
 use crate::{CompanyId, ContactId};
 
-/// A contact wrote because of an advertisement or a link. What is not said leaves what was known.
+/// A contact wrote because of an advertisement or a link. Unset fields keep their known values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct ReferralRow {
@@ -20,7 +20,7 @@ pub struct ReferralRow {
     pub at: DateTime<Utc>,
 }
 
-/// The marketing fields of a contact a provider tells of.
+/// The marketing fields of a contact that a provider reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -40,12 +40,12 @@ pub struct Referral {
 }
 
 impl Referral {
-    /// Whether nothing is told.
+    /// Whether no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is known after `later` was told as well.
+    /// Applies the fields that `later` sets.
     fn add(&mut self, later: &Self) {
         let Self { ctwa_clid, source_url, source_id, headline, media_type, media_url } = later;
         let told = [
@@ -64,7 +64,7 @@ impl Referral {
     }
 }
 
-/// What several rows say of one contact together: the same as one after the other.
+/// Several reports on one contact combined: equivalent to applying them one after the other.
 fn fold(rows: &[&ReferralRow]) -> Vec<ReferralRow> {
     let mut folded: BTreeMap<(CompanyId, ContactId), ReferralRow> = BTreeMap::new();
     for row in rows {
@@ -80,7 +80,7 @@ fn fold(rows: &[&ReferralRow]) -> Vec<ReferralRow> {
     folded.into_values().collect()
 }
 
-/// Stores what brought contacts, as it was told. A contact that is gone stays gone.
+/// Stores the reported referrals, skipping deleted contacts.
 pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -> std::result::Result<(), sqlx::Error> {
     let rows = fold(rows);
     macro_rules! column {
@@ -89,7 +89,7 @@ pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -
         };
     }
     sqlx::query(
-        // Rows are locked in one order by all: an import changes many as well.
+        // Everybody locks rows in the same order: an import changes many contacts as well.
         "with held as (
              select c.company_id, c.id, x.ctwa_clid, x.source_url, x.source_id, x.headline, x.media_type, x.media_url,
                  x.at

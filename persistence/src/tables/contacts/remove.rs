@@ -1,4 +1,4 @@
-//! A contact goes, with everything that is theirs.
+//! Deletes a contact with everything that belongs to it.
 
 use sqlx::PgExecutor;
 
@@ -7,16 +7,16 @@ use crate::error::with_timeout;
 use crate::tables::{campaigns, schedules};
 use crate::{CompanyId, ContactId, Database, Db, Error, Result, SessionId};
 
-/// What keeps a contact from being deleted.
+/// Reasons why a contact cannot be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tie {
-    /// Tickets of theirs that are open.
+    /// Number of open tickets.
     pub tickets: i64,
-    /// Visitor sessions of theirs that are active.
+    /// Number of active visitor sessions.
     pub sessions: i64,
 }
 
-/// What keeps this contact, as far as the tables know.
+/// What prevents the deletion of this contact, according to the tables.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
@@ -54,16 +54,16 @@ pub async fn sessions(db: impl Database<'_>, company: CompanyId, id: ContactId) 
     .await
 }
 
-/// Deletes a contact with its tickets, messages, events and sessions, unless something keeps it, which is answered.
-/// The caller makes sure that no live row of this contact is on its way.
+/// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned.
+/// The caller must ensure that no live row of this contact is in flight.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
 pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
-    // The conversations of years go with them.
+    // It may delete the conversations of years.
     let mut change = db.heavy().begin().await?;
     let transaction = change.connection()?;
-    // Who writes values or tags of this contact comes before, or finds it gone.
+    // Concurrent writes of the contact's values or tags come first, or find it deleted.
     let held = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
     with_timeout(held.bind(company).bind(id).fetch_optional(&mut *transaction))
         .await?

@@ -1,4 +1,4 @@
-//! What is told of contacts that change.
+//! Events of contact changes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,13 +11,13 @@ use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
 
-/// Contacts as they are before a change: what came of it is told after.
+/// Contacts before a change, to derive its events afterwards.
 pub struct Watched {
     company: CompanyId,
     before: HashMap<ContactId, ContactRow>,
 }
 
-/// Looks at contacts that are about to be changed, created or deleted, within the transaction that does it.
+/// Reads contacts that are about to be changed, created or deleted, within the transaction of the change.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -26,7 +26,7 @@ pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId])
     Ok(Watched { company, before: rows.into_iter().map(|row| (row.id, row)).collect() })
 }
 
-/// Tells that contacts were created.
+/// Writes the events of created contacts.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -35,7 +35,7 @@ pub async fn tell_created(db: &mut PgConnection, company: CompanyId, ids: &[Cont
 }
 
 impl Watched {
-    /// Tells what has become of these contacts.
+    /// Writes the events of what happened to these contacts.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -62,8 +62,7 @@ fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<
     Ok(Told { kind, at, record: Record::Contact(ShownThen::of(row.id, row)?), previous })
 }
 
-/// A change of its fields, tags that were put on it, tags that were taken off: an event each. Where it was last talked to
-/// follows from messages.
+/// One event each for changed fields, added tags and removed tags. The last channel follows from the messages' events.
 fn changed(before: &ContactRow, after: &ContactRow, told: &mut Vec<Told>) -> Result<()> {
     let tags = |row: &ContactRow| row.tags.iter().map(|tag| tag.id).collect::<HashSet<TagId>>();
     let (had, has) = (tags(before), tags(after));

@@ -1,5 +1,6 @@
-//! Contacts of webchat visitors: those the company vouches for are found again, by what it says of them or by a signed
-//! identity; anybody else gets a contact of their own, which holds nothing that would find it.
+//! Contacts of webchat visitors. Visitors for whom the company vouches are matched to existing contacts, by what the
+//! company's server says or by a signed identity. Any other visitor gets a new contact without identifying data, by
+//! which it could never be matched.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,10 @@ use crate::error::with_timeout;
 use crate::table::map_constraint;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result};
 
-/// What a contact is called whose name nobody has said.
+/// Default name of a contact without a name.
 const NAMELESS: &str = "Visitor";
 
-/// What is said of a visitor.
+/// The data given about a visitor.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Visitor {
@@ -30,12 +31,12 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Whether nothing tells this visitor from another: every opening makes a contact of its own then.
+    /// Whether nothing identifies this visitor: then every opening creates a new contact.
     pub fn is_anonymous(&self) -> bool {
         identities(self).is_empty()
     }
 
-    /// Whether [`fill`] has something for this contact.
+    /// Whether [`fill`] would add something to this contact.
     pub fn adds_to(&self, contact: &ContactRow) -> bool {
         let is_named = ![Some(NAMELESS), contact.number.as_deref(), contact.email.as_deref()]
             .contains(&Some(contact.name.as_str()));
@@ -53,21 +54,21 @@ impl Visitor {
     }
 }
 
-/// The contact of a visitor the company vouches for.
+/// The contact of a vouched visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct Vouched {
-    /// Which.
+    /// The contact.
     pub id: ContactId,
-    /// Whether that was known before: if not, it is to be made known ([`set_verified`]).
+    /// Whether it was verified before; if not, the caller must mark it ([`set_verified`]).
     pub verified: bool,
-    /// Whether it was made just now.
+    /// Whether it was just created.
     pub is_new: bool,
 }
 
-/// The contact of a visitor of whom the company's own server speaks: found by external id, then number, then e-mail;
-/// else created.
+/// The contact of a visitor described by the company's own server: matched by external id, then number, then e-mail;
+/// otherwise created.
 ///
-/// Openings of one company with the same identity wait for each other, so that one visitor is one contact.
+/// Openings of one company with the same identity are serialized, so that a visitor never gets two contacts.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -105,7 +106,7 @@ pub async fn find_or_create_visitor(
     Ok(contact)
 }
 
-/// Until the transaction ends, nobody else finds or makes the contact of this identity.
+/// Until the transaction ends, nobody else can match or create the contact of this identity.
 async fn lock(db: &mut PgConnection, company: CompanyId, identity: &str) -> std::result::Result<(), sqlx::Error> {
     sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2, 0))")
         .bind(company.to_string())
@@ -115,8 +116,7 @@ async fn lock(db: &mut PgConnection, company: CompanyId, identity: &str) -> std:
     Ok(())
 }
 
-/// What a visitor is known by, in one order for all: two openings that share identities crosswise must not wait for
-/// each other in a circle.
+/// The identities of a visitor, in a fixed order: otherwise two openings that share identities could deadlock.
 fn identities(visitor: &Visitor) -> BTreeSet<String> {
     [&visitor.external_id, &visitor.number, &visitor.email]
         .into_iter()
@@ -125,7 +125,7 @@ fn identities(visitor: &Visitor) -> BTreeSet<String> {
         .collect()
 }
 
-/// A contact that came in another way is known by the website's id from now on.
+/// Adds the website's external id to a contact that was created in another way.
 async fn remember_external_id(
     db: &mut PgConnection,
     company: CompanyId,
@@ -175,8 +175,8 @@ async fn insert(
     .await
 }
 
-/// A contact of their own for a visitor nobody vouches for. It may be called what they say. Their external id, number
-/// and e-mail stay out of it: each of them would make it the contact of whoever has them.
+/// Creates a separate contact for a visitor nobody vouches for. It takes the claimed name, but not the external id,
+/// number or e-mail: each of them would make it match somebody else's contact.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -187,27 +187,27 @@ pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor
     Ok(id)
 }
 
-/// The contact a signed identity names.
+/// The contact of a signed identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedIn {
-    /// Which.
+    /// The contact.
     pub id: ContactId,
-    /// Whether it was made just now.
+    /// Whether it was just created.
     pub is_new: bool,
 }
 
-/// The contact an anonymous session has for itself.
+/// The separate contact of an anonymous session.
 #[derive(Clone, Copy, Debug)]
 pub struct Own<'a> {
-    /// Which.
+    /// The contact.
     pub id: ContactId,
-    /// The name its visitor claimed: a signed one takes its place.
+    /// The name its visitor claimed; a signed name replaces it.
     pub claimed_name: Option<&'a str>,
 }
 
-/// The contact of a signed identity: the verified one with its external id; while there is none, `own`, which becomes
-/// it; else a new one. Nothing but the external id is looked at. A contact that only claims it, as those of earlier
-/// releases may, loses it.
+/// The contact of a signed identity: the verified contact with its external id; otherwise `own`, which becomes it;
+/// otherwise a new one. Only the external id is matched. An unverified contact with that external id, as earlier
+/// releases may have created, loses it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -253,7 +253,7 @@ pub async fn sign_in(
         let contact = match own {
             Some(id) => SignedIn { id, is_new: false },
             None => {
-                // The number comes with `fill`, unless it is somebody's.
+                // `fill` adds the number, unless it belongs to another contact.
                 let visitor = Visitor {
                     number: None,
                     number_country: None,
@@ -275,14 +275,14 @@ pub async fn sign_in(
     Ok(signed_in)
 }
 
-/// Writes what is known of a contact by now where nothing was known before: a name nobody has said counts as none. A
-/// number that is another contact's stays theirs.
+/// Fills in empty fields of a contact with what is known now; a default name counts as empty. A number that belongs to
+/// another contact is skipped.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn fill(db: impl Database<'_>, company: CompanyId, id: ContactId, visitor: &Visitor) -> Result<()> {
     match fill_with(db, company, id, visitor, visitor.number.as_deref()).await {
-        // Taken since it was looked at.
+        // The number was taken meanwhile.
         Err(Error::Taken(_)) => fill_with(db, company, id, visitor, None).await,
         outcome => outcome,
     }
@@ -328,7 +328,7 @@ async fn fill_with(
     change.commit().await
 }
 
-/// Whether somebody vouches for who a contact is; none when there is no such contact.
+/// Whether a contact is verified; `None` if it does not exist.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -337,7 +337,7 @@ pub async fn is_verified(db: impl Database<'_>, company: CompanyId, id: ContactI
     with_timeout(verified.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Notes that somebody vouches for who a contact is.
+/// Marks a contact as verified.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! What is linked to contacts is changed.
+//! Changes of a contact's tags and custom values.
 
 use sqlx::PgConnection;
 
@@ -9,18 +9,18 @@ use crate::tables::custom_fields::{CONTACT_VALUES, CustomFieldId};
 use crate::tables::tags::{Tag, TagId};
 use crate::{CompanyId, ContactId, Error, Result, noun};
 
-/// The columns that an import writes, in any order they are the same everywhere.
+/// The columns that an import writes. Their order is arbitrary, but the same everywhere.
 pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf_cnpj, origin, profile_pic_url, \
     is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
     utm_campaign, utm_id, fbclid, gclid, ctwa_clid, marketing_opt_out";
 
-/// The tags a contact has.
+/// The tags of a contact.
 const TAGS: Links<noun::Contact, Tag> = Links::new("contact_tags", "contact_id", "tag_id");
 
-/// What a violated constraint means.
+/// The field of each unique constraint.
 pub(super) const UNIQUE: &[(&str, &str)] = &[("contacts_number", "number")];
 
-/// Gives contacts these tags and no others: `tagged` is each contact, with each of its tags.
+/// Replaces the tags of contacts: `tagged` contains each pair of contact and tag.
 ///
 /// # Errors
 /// [`Error::NotFound`] when a tag does not exist.
@@ -33,8 +33,8 @@ pub async fn set_tags(
     let (ids, tags): (Vec<_>, Vec<_>) = tagged.iter().copied().unzip();
     with_timeout(async {
         sqlx::query(
-            // Found by key and deleted by place, whatever the statistics say: a link is never changed, only made and
-            // deleted.
+            // Rows are found by key and deleted by location, independent of the statistics. That is safe because links
+            // are never updated, only inserted and deleted.
             "delete from contact_tags where ctid = any (array(
                  select x.place from unnest($2::bigint[]) as held (contact) cross join lateral (
                      select ctid as place, contact_id, tag_id from contact_tags
@@ -48,7 +48,7 @@ pub async fn set_tags(
         .bind(&tags)
         .execute(&mut *db)
         .await?;
-        // In one order by all, as the links hold their tags.
+        // Everybody inserts in the same order, as the links lock their tags.
         sqlx::query(
             "insert into contact_tags (company_id, contact_id, tag_id)
              select $1, contact, tag from unnest($2::bigint[], $3::bigint[]) as x (contact, tag)
@@ -65,7 +65,7 @@ pub async fn set_tags(
     Ok(())
 }
 
-/// Writes values of custom fields, and clears those that are none; all others stay.
+/// Sets values of custom fields and deletes those that are `None`; all others stay.
 ///
 /// # Errors
 /// [`Error::NotFound`] when a custom field does not exist.
@@ -77,10 +77,10 @@ pub async fn set_custom_values(
     CONTACT_VALUES.set(db, company, values).await
 }
 
-/// Puts a tag on a contact; one that is there already stays.
+/// Adds a tag to a contact, unless it has it already.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such contact or tag.
+/// [`Error::NotFound`] when the contact or the tag does not exist.
 pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
     let watched = watch(&mut *db, company, &[contact]).await?;
     if !TAGS.add(&mut *db, company, contact, tag).await? {
@@ -90,10 +90,10 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
     watched.tell(db, &[contact]).await
 }
 
-/// Takes a tag off a contact; that it was not there is no error.
+/// Removes a tag from a contact; a missing tag is no error.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such contact or tag.
+/// [`Error::NotFound`] when the contact or the tag does not exist.
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
     let watched = watch(&mut *db, company, &[contact]).await?;
     if TAGS.remove(&mut *db, company, contact, tag).await? {
@@ -114,7 +114,7 @@ pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: Cont
     if both_exist { Ok(()) } else { Err(Error::NotFound("record")) }
 }
 
-/// Its tags belong to a contact: with them it has changed.
+/// Tags are part of a contact, so changing them updates it.
 async fn touch(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let touched = sqlx::query("update contacts set updated_at = now() where company_id = $1 and id = $2");
     with_timeout(touched.bind(company).bind(contact).execute(db)).await?;

@@ -1,4 +1,4 @@
-//! What can have happened.
+//! The types of events.
 
 use crate::tables::words;
 
@@ -51,7 +51,7 @@ words! {
 }
 
 impl EventKind {
-    /// The words of some, each once.
+    /// The distinct words of some types.
     pub fn words(kinds: impl IntoIterator<Item = Self>) -> Vec<&'static str> {
         let mut words: Vec<&'static str> = Vec::new();
         for kind in kinds {
@@ -62,7 +62,7 @@ impl EventKind {
         words
     }
 
-    /// Its bit among those of a row.
+    /// Its bit in a row's type mask.
     pub(super) const fn bit(self) -> i64 {
         1 << (self as i64)
     }

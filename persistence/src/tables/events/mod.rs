@@ -1,8 +1,9 @@
-//! The log of events: what happened to a company's records, told once and in order. Both: the persister writes what
-//! happened to live rows, a plain change what it has done.
+//! The log of events: what happened to a company's records, each event once and in order. The persister writes the
+//! events of live rows, a plain change writes its own.
 //!
-//! A row holds the events of one transaction of one company. An event names its message, whose row keeps how it was at any
-//! moment; every other record it holds as it was. How it is shown is for who shows it.
+//! A row contains the events of one transaction of one company. An event refers to its message by id, since the
+//! message's row shows its state at any time; of every other record the event stores the state at that time. Formatting
+//! is up to the readers.
 
 mod kind;
 mod reading;
@@ -26,22 +27,22 @@ use crate::error::with_timeout;
 use crate::partitions::Partitions;
 use crate::{CompanyId, Database, LoggedEventId, Result, TicketId};
 
-/// A day each: dropping one costs nothing.
+/// Daily partitions: dropping one is cheap.
 const DAYS: Partitions = Partitions { table: "events", span: chrono::TimeDelta::days(1) };
 
-/// Events of one row at most: what a reader wants few of is not read with thousands.
+/// Maximum events per row, so that a reader that wants few does not have to read thousands.
 const EVENTS_OF_ROW_MAX: usize = 200;
 
-/// Bytes of the events of one row, unless one alone is larger: what a reader has to take for the next event.
+/// Maximum bytes of the events of a row, unless a single one is larger: what a reader must load for the next event.
 const BYTES_OF_ROW_MAX: usize = 64 << 10;
 
-/// Rows that are read with one statement: with rows of [`BYTES_OF_ROW_MAX`] some megabytes.
+/// Rows read per statement: with rows of [`BYTES_OF_ROW_MAX`] some megabytes.
 const ROWS_AT_ONCE: i64 = 64;
 
-/// Rows that one reading passes by, where few have an event of the types that are asked for. Who asks goes on from there.
+/// Maximum rows skipped by one read, if few contain events of the requested types. The caller continues from there.
 const ROWS_PASSED_MAX: usize = 4096;
 
-/// An event that is to be told.
+/// An event to be written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Told {
@@ -51,7 +52,7 @@ pub struct Told {
     pub at: DateTime<Utc>,
     #[serde(rename = "r")]
     pub record: Record,
-    /// The old values of the fields that changed, as they were shown.
+    /// The previous values of the changed fields, as shown.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Value>,
 }
@@ -66,17 +67,17 @@ pub struct StoredEvent {
     /// When it happened.
     pub created_at: DateTime<Utc>,
     pub record: Record,
-    /// The old values of the fields that changed, as they were shown.
+    /// The previous values of the changed fields, as shown.
     pub previous: Option<Value>,
 }
 
 impl StoredEvent {
-    /// The record it is of. Events of one subject are told in the order in which they happened.
+    /// The record it belongs to. Events of one subject are delivered in the order in which they happened.
     pub fn subject(&self) -> Subject {
         self.record.subject()
     }
 
-    /// The ticket it is of, as events of tickets, messages and notes are.
+    /// The ticket of ticket, message and note events.
     pub fn ticket_id(&self) -> Option<TicketId> {
         match self.subject() {
             Subject::Ticket(id) => Some(id),
@@ -85,15 +86,15 @@ impl StoredEvent {
     }
 }
 
-/// Makes room for the events of today and of the next days.
+/// Creates partitions for today and the next days.
 ///
 /// # Errors
-/// When the database cannot answer, or somebody holds the table; the next time does what is left.
+/// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     DAYS.make_ahead(db, now).await
 }
 
-/// Drops the days that were over `before`.
+/// Drops the partitions of days that ended before `before`.
 ///
 /// # Errors
 /// As of [`make_room`].
@@ -101,13 +102,13 @@ pub async fn drop_expired(db: impl Database<'_>, before: DateTime<Utc>) -> Resul
     DAYS.drop_expired(db, before).await
 }
 
-/// Deletes rows of one company's events of days that were over so many days ago, the oldest first; at most `limit`. Answers
-/// how many it were.
+/// Deletes up to `limit` rows of a company's events from days that ended at least `days` days ago, oldest first.
+/// Returns how many.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, limit: i64) -> Result<u64> {
-    // By whole days: once they are empty there is nothing in them to look through.
+    // By whole days: an emptied partition needs no more scans.
     let removed = sqlx::query(
         "with old as (
              select last_id, created_at from events
@@ -119,7 +120,7 @@ pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, 
     Ok(with_timeout(removed.bind(company).bind(days).bind(limit).execute(db)).await?.rows_affected())
 }
 
-/// The first event of a company that is kept; none when there is none.
+/// The first event of a company that is still stored; `None` if there is none.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -128,7 +129,7 @@ pub async fn first_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Opt
     with_timeout(first.bind(company).fetch_optional(db)).await
 }
 
-/// The last event of a company; 0 when there was none.
+/// The last event of a company; 0 if there was none.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -137,8 +138,8 @@ pub async fn last_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Logg
     Ok(with_timeout(last.fetch_optional(db)).await?.unwrap_or(LoggedEventId::new(0)))
 }
 
-/// The old values of the fields that changed between two ways a record was shown; none when nothing did. When it was
-/// changed says nothing.
+/// The previous values of the fields that differ between two shown states of a record; `None` if none differs. The time
+/// of the change is ignored.
 pub fn previous(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (before, after) else { return None };
     let changed = before.iter().filter(|(field, value)| *field != "updatedAt" && after.get(*field) != Some(value));

@@ -1,4 +1,4 @@
-//! Events as they are read: in their order, from one that was read before.
+//! Reads events in order, from a given position.
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
@@ -8,31 +8,31 @@ use super::{EventKind, ROWS_AT_ONCE, ROWS_PASSED_MAX, StoredEvent, Told};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
-/// How much before a row the next one may seem to be written: transactions are dated when they begin.
+/// How much earlier than a row the next one may be dated: transactions are dated at their start.
 const DATES_APART_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
 
-/// From where a company's events are read on.
+/// The position after which a company's events are read.
 #[derive(Clone, Copy, Debug)]
 pub struct After {
-    /// The last event that was read; 0: none.
+    /// The last event read; 0: none.
     pub id: LoggedEventId,
-    /// A time before which none of the later ones was written, where one is known: older days are not looked at.
+    /// A lower bound for the dates of all later events, if known: older partitions are not read.
     pub since: DateTime<Utc>,
 }
 
 impl After {
-    /// After an event of any time.
+    /// After an event of unknown date.
     pub fn event(id: LoggedEventId) -> Self {
         Self { id, since: DateTime::UNIX_EPOCH }
     }
 }
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug)]
 pub struct Reading {
     /// The events, oldest first.
     pub events: Vec<StoredEvent>,
-    /// Up to where everything was looked at: where the next reading begins.
+    /// The position up to which everything was examined: where the next read starts.
     pub next: After,
     /// Whether there is more.
     pub has_more: bool,
@@ -46,7 +46,7 @@ struct StoredRow {
     told: Option<String>,
 }
 
-/// The next events of a company, of any type if none is named, `limit` at most.
+/// The next `limit` events of a company, of these types or, if none is given, of any.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -97,7 +97,7 @@ pub async fn read(
 }
 
 impl Reading {
-    /// Takes the events of a row as far as they are wanted; says that there is more where the limit cuts it.
+    /// Takes the matching events of a row; sets `has_more` if the limit cuts the row.
     fn take(&mut self, company: CompanyId, row: &StoredRow, types: i64, limit: usize) {
         let since = (row.created_at - DATES_APART_MAX).max(self.next.since);
         let after = self.next.id;
@@ -117,7 +117,7 @@ impl Reading {
     }
 }
 
-/// The events of a row. One that this release cannot read is left out: a newer one has told it.
+/// The events of a row. Events of newer releases that this one cannot read are left out.
 fn events_of(told: &str) -> Vec<Option<Told>> {
     let parts: Vec<&RawValue> = match serde_json::from_str(told) {
         Ok(parts) => parts,
@@ -136,7 +136,7 @@ fn events_of(told: &str) -> Vec<Option<Told>> {
     parts.into_iter().map(read).collect()
 }
 
-/// One event of a company that happened at a time, if it is kept.
+/// One event of a company with a known date, if it is still stored.
 ///
 /// # Errors
 /// When the database cannot answer.

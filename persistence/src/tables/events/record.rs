@@ -1,4 +1,4 @@
-//! What an event is of, as the log keeps it.
+//! The record of an event, as the log stores it.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
 use crate::{CampaignId, CardId, ChannelId, ContactId, Error, MessageId, Result, ScheduleId, SessionId, TicketId};
 
-/// A record as it was when its event happened. Names are part of the log's format and never change.
+/// The state of a record when its event happened. The names are part of the log's format and never change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Record {
     /// A ticket.
     #[serde(rename = "t")]
     Ticket(Box<TicketThen>),
-    /// A message, by its id: its row knows the rest.
+    /// A message by id: its row has the rest.
     #[serde(rename = "m")]
     Message(MessageThen),
     /// A visitor session.
@@ -40,7 +40,7 @@ pub enum Record {
     Channel(ShownThen<ChannelId>),
 }
 
-/// A plain record, as it was shown.
+/// A plain record, as shown.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct ShownThen<I> {
@@ -51,17 +51,17 @@ pub struct ShownThen<I> {
 }
 
 impl<I> ShownThen<I> {
-    /// A record that is shown so.
+    /// A record with its shown state.
     ///
     /// # Errors
-    /// When it cannot be written as JSON, which none is known to be.
+    /// When it cannot be serialized as JSON; no record is known to cause that.
     pub fn of(id: I, shown: &impl Serialize) -> Result<Self> {
         let shown = to_raw_value(shown).map_err(|error| Error::Unavailable(error.to_string()))?;
         Ok(Self { id, shown })
     }
 }
 
-/// Which record an event is of. A message belongs to its ticket.
+/// The record an event belongs to. A message belongs to its ticket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Subject {
@@ -89,7 +89,7 @@ impl Record {
     }
 }
 
-/// A ticket with what is shown beside it, but for names of the company's own records.
+/// A ticket with its related data, except names of the company's own records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct TicketThen {
@@ -101,7 +101,7 @@ pub struct TicketThen {
     pub last_message: Option<SaidLast>,
 }
 
-/// A contact, as a ticket or a scheduled message shows it.
+/// A contact, as embedded in a ticket or a scheduled message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct PersonThen {
@@ -113,7 +113,7 @@ pub struct PersonThen {
     pub verified: bool,
 }
 
-/// The last message of a ticket, as that shows it.
+/// The last message of a ticket, as embedded in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct SaidLast {
@@ -125,7 +125,7 @@ pub struct SaidLast {
     pub created_at: DateTime<Utc>,
 }
 
-/// Which message, and how far it had come.
+/// A message and its status at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct MessageThen {
@@ -137,13 +137,13 @@ pub struct MessageThen {
     pub status: MessageStatus,
 }
 
-/// A visitor session with its contact. It holds none of its tokens.
+/// A visitor session with its contact, without its tokens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct SessionThen {
     #[serde(rename = "r")]
     pub row: SessionRow,
-    /// None that was deleted before this could be told.
+    /// `None` if it was deleted before the event was written.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<Value>,
 }

@@ -1,4 +1,4 @@
-//! Events as they are written: many in a row, numbered as the last thing of a transaction.
+//! Writes events: many per row, numbered as the last step of a transaction.
 
 use sqlx::PgConnection;
 
@@ -6,14 +6,14 @@ use super::{BYTES_OF_ROW_MAX, EVENTS_OF_ROW_MAX, Told};
 use crate::error::with_timeout;
 use crate::{CompanyId, LoggedEventId, Result};
 
-/// Events as one row holds them.
+/// The events of one row.
 struct Row {
     events: usize,
     types: i64,
     told: String,
 }
 
-/// The rows of a company's events, in their order.
+/// Groups a company's events into rows, in order.
 fn rows_of(told: &[Told]) -> serde_json::Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut row = Row { events: 0, types: 0, told: String::new() };
@@ -34,13 +34,13 @@ fn rows_of(told: &[Told]) -> serde_json::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What cannot be written as JSON, which nothing of these types is known to be.
+/// The error when an event cannot be serialized; no event is known to cause that.
 fn unwritable(error: serde_json::Error) -> sqlx::Error {
     sqlx::Error::Encode(Box::new(error))
 }
 
-/// Writes the events of several companies, in the order of their ids, and answers the last id of each. It is the last
-/// thing of its transaction: from here to the commit nobody else tells events of these companies.
+/// Appends the events of several companies, ordered by company id, and returns the last id of each. It must be the last
+/// step of its transaction: until the commit, nobody else can append events of these companies.
 pub(crate) async fn append(
     db: &mut PgConnection,
     told: &[(CompanyId, Vec<Told>)],
@@ -91,7 +91,7 @@ pub(crate) async fn append(
     Ok(last)
 }
 
-/// Tells events of a plain change in its transaction. They are numbered when that commits.
+/// Writes the events of a plain change in its transaction. They are numbered when it commits.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! The columns of a message, once: the statements that append messages, and what is bound to them, are made of this list.
+//! The columns of a message, listed once: the insert statements and their bound values are generated from this list.
 
 use std::sync::LazyLock;
 
@@ -10,12 +10,12 @@ use super::MessageRow;
 use crate::copy::{self, Row};
 use crate::tables::zones::{self, Place, Zoned};
 
-/// A column as it is written.
+/// A column to be written.
 struct Column {
     name: &'static str,
     /// The type of its values in PostgreSQL.
     kind: &'static str,
-    /// Appends a row's value to a copy.
+    /// Appends a row's value to a `COPY`.
     copy: fn(&MessageRow, &mut Row<'_>),
     /// Binds the values of all rows, in their order, to a statement.
     bind: for<'q> fn(Insert<'q>, &[&'q MessageRow]) -> Insert<'q>,
@@ -23,7 +23,7 @@ struct Column {
 
 type Insert<'q> = Query<'q, Postgres, PgArguments>;
 
-/// A column: its name, its type, and what is written into it of a row.
+/// Defines a column: its name, its type, and the value of a row.
 macro_rules! column {
     ($name:literal, $kind:literal, |$row:ident| $value:expr) => {
         Column {
@@ -82,32 +82,32 @@ static COPY: LazyLock<String> = LazyLock::new(|| {
     format!("copy messages ({names}) from stdin (format binary)")
 });
 
-/// Appends the rows; one that is already there stays as it is.
+/// Inserts the rows; existing ones stay unchanged.
 pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     insert_rows(db, rows).await?;
     note_zones(db, rows).await
 }
 
-/// The same, but for [`note_zones`].
+/// The same without [`note_zones`].
 pub(crate) async fn insert_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let insert = sqlx::query(AssertSqlSafe(INSERT.as_str()));
     COLUMNS.iter().fold(insert, |insert, column| (column.bind)(insert, rows)).execute(db).await?;
     Ok(())
 }
 
-/// Appends rows that are not there yet, at a third of what [`insert`] costs PostgreSQL.
+/// Inserts new rows, which costs PostgreSQL a third of [`insert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     copy_rows(db, rows).await?;
     note_zones(db, rows).await
 }
 
-/// The same, but for [`note_zones`].
+/// The same without [`note_zones`].
 pub(crate) async fn copy_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let write = |row: &MessageRow, to: &mut Row<'_>| COLUMNS.iter().for_each(|column| (column.copy)(row, to));
     copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await
 }
 
-/// Notes what zones rows lie in, which lists look for them in.
+/// Updates the zone maps, by which lists find the rows.
 pub(crate) async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let place = |row: &&MessageRow| Place {
         company: row.company_id,

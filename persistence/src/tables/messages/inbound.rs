@@ -1,4 +1,4 @@
-//! What contacts have written, as far as receiving more of it needs to know.
+//! Inbound messages, as far as receiving further ones needs them.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
-/// A file that came with a message has been fetched, or will never be: `media` is `null` then, and `error` says why.
+/// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct MediaRow {
@@ -24,7 +24,7 @@ pub struct MediaRow {
     pub error: Option<Value>,
 }
 
-/// Puts files into their messages, which are answered; a message that has its file already keeps it.
+/// Stores files in their messages and returns those messages; a message that already has its file is skipped.
 pub(crate) async fn set_media(
     db: &mut PgConnection,
     rows: &[&MediaRow],
@@ -44,7 +44,7 @@ pub(crate) async fn set_media(
     Ok(Moved::all(set, MovedBy::File))
 }
 
-/// Messages whose file has still to be fetched, the first `limit` after one. Serves no request.
+/// The first `limit` messages after one whose file is still to be fetched. Serves no request.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -60,7 +60,7 @@ pub async fn media_wanted(
     Ok(document::read_all(&with_timeout(wanted.fetch_all(db)).await?))
 }
 
-/// The provider's ids of what a channel has received, the newest first, at most `limit`, with when each came.
+/// The provider's ids of the newest `limit` messages a channel received, with the time of each.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -84,7 +84,7 @@ pub async fn received(
     .await
 }
 
-/// When these contacts last wrote on a channel; none: never.
+/// When these contacts last wrote on a channel; `None`: never.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -96,7 +96,7 @@ pub async fn last_inbound_at(
 ) -> Result<Vec<(ContactId, Option<DateTime<Utc>>)>> {
     with_timeout(
         sqlx::query_as(
-            // Calls of a provider may come out of order: of the last few the latest counts.
+            // A provider's calls may arrive out of order, so take the latest of the last few.
             "select x.id, last.at from unnest($2::bigint[]) as x (id) cross join lateral (
                  select max(at) as at from (
                      select coalesce(sent_at, created_at) as at from messages
@@ -111,7 +111,7 @@ pub async fn last_inbound_at(
     .await
 }
 
-/// A message a provider may tell of.
+/// A message for which a provider may report a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct Passed {
@@ -119,7 +119,7 @@ pub struct Passed {
     pub id: MessageId,
 }
 
-/// What was sent to a contact up to a time and is not known to have come as far as `status`, the newest first.
+/// Messages sent to a contact up to a time that have not reached `status` yet, newest first.
 ///
 /// # Errors
 /// When the database cannot answer.

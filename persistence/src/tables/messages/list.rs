@@ -1,4 +1,4 @@
-//! Lists of a company's messages, as the API asks for them.
+//! Lists of a company's messages for the API.
 
 use chrono::{DateTime, Utc};
 
@@ -8,7 +8,7 @@ use crate::table::Span;
 use crate::tables::zones::{self, Time, Wanted, Zoned};
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
-/// What the API's lists may ask for.
+/// The conditions of the API's lists.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct MessageFilter {
@@ -19,9 +19,9 @@ pub struct MessageFilter {
     pub kind: Option<MessageType>,
     pub status: Option<MessageStatus>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    /// Only what came after this message.
+    /// Only messages after this one.
     pub after: Option<MessageId>,
-    /// Only what a visitor may see: no notes.
+    /// Only messages a visitor may see: no notes.
     pub visible_to_visitor: bool,
 }
 
@@ -35,7 +35,7 @@ pub async fn list(
     filter: &MessageFilter,
     page: PageRequest,
 ) -> Result<Page<MessageRow>> {
-    // Notes are what is internal.
+    // Internal messages are notes.
     let notes = (filter.direction == Some(Direction::Internal)).then_some(MessageType::Note);
     let filter = &MessageFilter { kind: filter.kind.or(notes), ..filter.clone() };
     let wanted = Wanted {
@@ -48,8 +48,8 @@ pub async fn list(
         channel: filter.channel_id,
         ..Wanted::default()
     };
-    // What waits in the outbox has an index, as have a ticket's and a contact's messages; and every zone once had some. What is
-    // no text or has failed has one as well: some of it is in every zone, and little.
+    // Queued messages and those of a ticket or contact have an index. Messages of rare types and failed ones have one
+    // too, since every zone contains a few of them, so that zones would exclude nothing.
     let is_rare =
         filter.kind.is_some_and(|kind| kind != MessageType::Text) || filter.status == Some(MessageStatus::Failed);
     let is_narrowed = filter.created != Span::default() || filter.channel_id.is_some();

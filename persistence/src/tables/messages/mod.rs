@@ -27,10 +27,10 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId};
 
-/// What is behind a journal's id in the name of the watermark of its messages, while they are replayed ahead of what else it holds.
+/// Suffix of a journal's id in the name of the messages' own watermark during a replay.
 pub(crate) const AHEAD: &str = "/messages";
 
-/// Whether there are messages that are written and not counted: those that a replay has written ahead.
+/// Whether a replay has written messages that are not counted yet.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -39,7 +39,7 @@ pub(crate) async fn are_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
     Ok(underway.bind(AHEAD).fetch_one(db).await?)
 }
 
-/// One message, or none.
+/// One message, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -48,7 +48,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> R
     one(with_timeout(found.fetch_optional(db)).await?)
 }
 
-/// Those of several messages that there are.
+/// The existing ones of several messages.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -57,7 +57,7 @@ pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[MessageI
     Ok(document::read_all(&with_timeout(found.fetch_all(db)).await?))
 }
 
-/// The ids a visitor has given to messages of a session.
+/// The client ids of messages in a session, as given by the visitor.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -80,7 +80,7 @@ pub async fn client_ids(
     .await
 }
 
-/// The message a visitor sent under this id, or none.
+/// The message with this client id, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -97,29 +97,29 @@ pub async fn by_client_id(
     one(with_timeout(found.fetch_optional(db)).await?)
 }
 
-/// A row that was found, or none.
+/// Reads a found row.
 fn one(found: Option<PgRow>) -> Result<Option<MessageRow>> {
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
-/// How far the messages of a conversation have come.
+/// The progress of a conversation's messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
 pub struct States {
-    /// The newest outbound message that has arrived, and when.
+    /// The newest delivered outbound message.
     pub delivered: Option<MessageId>,
-    /// When it did.
+    /// When it was delivered.
     pub delivered_at: Option<DateTime<Utc>>,
     /// The newest outbound message the contact has read.
     pub seen: Option<MessageId>,
-    /// When they did.
+    /// When the contact read it.
     pub seen_at: Option<DateTime<Utc>>,
     /// The newest inbound message the company has read.
     pub read: Option<MessageId>,
-    /// When it did.
+    /// When the company read it.
     pub read_at: Option<DateTime<Utc>>,
 }
 
-/// How far the messages said since then have come.
+/// The progress of messages created since a time.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -148,8 +148,8 @@ pub async fn states(
     .await
 }
 
-/// When the first of the company's messages to a contact on a channel was written, of those within a span of time that
-/// have not arrived; none: all have.
+/// The creation time of the first message to a contact on a channel, within a time span, that was not delivered;
+/// `None`: all were.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -197,11 +197,11 @@ pub async fn has_received(
     .await
 }
 
-/// Messages of one job at most: the files of one send.
+/// Maximum messages of one job: the files of one send.
 pub const MESSAGES_OF_JOB_MAX: i64 = 10;
 
-/// The other messages of the job that a message is the first of. They were made together, so they are the next ones of
-/// their ticket.
+/// The other messages of a job, given its first one. They were created together, so they directly follow it in their
+/// ticket.
 ///
 /// # Errors
 /// When the database cannot answer.

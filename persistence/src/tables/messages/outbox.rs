@@ -1,4 +1,4 @@
-//! What waits for a channel's provider.
+//! The outbox: messages waiting for a channel's provider.
 
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, FromRow, Row};
@@ -9,8 +9,8 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, Database, MessageId, Result, TicketId};
 
-/// A message with its recipient's address: the contact's number on a phone channel, elsewhere what the provider
-/// calls them.
+/// A message with its recipient's address: the contact's number on a phone channel, otherwise the provider's id of the
+/// contact.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Addressed {
@@ -19,7 +19,7 @@ pub struct Addressed {
     pub number: Option<String>,
 }
 
-/// A message that waits to be sent and cannot be.
+/// A queued message that cannot be sent.
 #[derive(Clone, Copy, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Unreadable {
@@ -28,14 +28,14 @@ pub struct Unreadable {
     pub id: MessageId,
 }
 
-/// What is read of an outbox.
+/// An entry of an outbox.
 #[derive(Clone, Debug)]
 pub enum Waiting {
-    /// A message to be sent.
+    /// A message to send.
     Message(Box<Addressed>),
-    /// One that never can be: what is stored of it is nothing this release reads.
+    /// A message that can never be sent: this release cannot read its stored content.
     Unreadable(Unreadable),
-    /// One of a campaign that was canceled before it was sent.
+    /// A message of a campaign that was canceled before it was sent.
     Withdrawn(Unreadable),
 }
 
@@ -53,7 +53,8 @@ impl Waiting {
             MessageType::Media => message.media.is_some(),
             MessageType::Text | MessageType::Note => true,
         };
-        // What follows a message is part of what was asked for: without it the message is not what was accepted.
+        // What follows a message is part of the request: if it is unreadable, the message differs from what was
+        // accepted.
         let asks_for_more = row.try_get_raw("after_send").is_ok_and(|stored| !sqlx::ValueRef::is_null(&stored));
         if is_whole && asks_for_more == message.after_send.is_some() {
             Ok(Self::Message(Box::new(addressed)))
@@ -63,7 +64,7 @@ impl Waiting {
     }
 }
 
-/// The channels that have messages to send: read at the start, when the tables hold all that was accepted.
+/// The channels with queued messages: read at startup, when the tables contain everything that was accepted.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -77,8 +78,7 @@ pub async fn outboxes(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<(Compan
     Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(of.numbers()).fetch_all(db).await?)
 }
 
-/// The first messages of a channel that wait to be sent, but for those that are `held` already: of one ticket in the
-/// order in which they were accepted.
+/// The first queued messages of a channel, except the `held` ones; those of a ticket in the order of acceptance.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -114,7 +114,7 @@ pub async fn outbox(
     Ok(rows.iter().map(Waiting::of).collect::<sqlx::Result<_>>()?)
 }
 
-/// The message a channel's provider knows by this id, or none.
+/// The message with this provider id on a channel, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! How far messages have come: statuses only move forward, in whichever order they are told.
+//! Status progress of messages: statuses only advance, regardless of the order in which they are reported.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,50 +12,50 @@ use super::{Direction, MessageRow, MessageStatus, MessageType};
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, MessageId, TicketId, UserId};
 
-/// Why a message failed, as it is shown.
+/// Why a message failed, as shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageError {
-    /// The provider's code, or one of Hotline's own, which begin with `ERR_`.
+    /// The provider's code, or one of Hotline's own, which start with `ERR_`.
     pub code: String,
-    /// In words.
+    /// The description.
     pub message: String,
 }
 
 impl MessageError {
-    /// What a message is called that did not leave because its campaign was canceled.
+    /// Code for a message that was not sent because its campaign was canceled.
     pub const CAMPAIGN_CANCELED: &'static str = "ERR_CAMPAIGN_CANCELED";
 
-    /// Its campaign was canceled before it left.
+    /// The campaign was canceled before the message was sent.
     pub fn campaign_canceled() -> Self {
         Self { code: Self::CAMPAIGN_CANCELED.to_owned(), message: "the campaign was canceled before".to_owned() }
     }
 
-    /// The contact wants no campaigns.
+    /// The contact has opted out of campaigns.
     pub fn opted_out() -> Self {
         Self { code: "ERR_MARKETING_OPT_OUT".to_owned(), message: "the contact has opted out of campaigns".to_owned() }
     }
 
-    /// What is stored of it is nothing this release reads.
+    /// This release cannot read the stored message.
     pub fn unreadable() -> Self {
         Self { code: "ERR_UNREADABLE".to_owned(), message: "what is stored of the message cannot be read".to_owned() }
     }
 }
 
-/// What can be told of a message that was queued.
+/// Possible reports on a queued message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryStatus {
-    /// The channel has taken it.
+    /// The channel's provider has accepted it.
     Sent,
-    /// It has reached the contact.
+    /// It was delivered to the contact.
     Delivered,
     /// The contact has read it.
     Read,
-    /// It reaches nobody.
+    /// It was not delivered, and never will be.
     Failed(MessageError),
 }
 
 impl DeliveryStatus {
-    /// The status of a message that has come this far and no further.
+    /// The status of a message after this report.
     pub fn status(&self) -> MessageStatus {
         match self {
             Self::Sent => MessageStatus::Sent,
@@ -66,7 +66,7 @@ impl DeliveryStatus {
     }
 }
 
-/// A message has come this far. Writing it twice, or after a later one, changes nothing.
+/// A status report on a message. Applying it twice, or after a later one, changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct DeliveryStatusRow {
@@ -80,13 +80,13 @@ pub struct DeliveryStatusRow {
     pub provider_message_id: Option<String>,
 }
 
-/// What several rows say of one message together: the same as one after the other.
+/// Several reports on one message combined: equivalent to applying them one after the other.
 struct Folded<'a> {
     company: CompanyId,
     id: MessageId,
-    /// How far it has come, failures aside.
+    /// The highest status reached, ignoring failures.
     reached: MessageStatus,
-    /// Told before it had arrived: what counts, unless the table knows that it had.
+    /// A failure reported before delivery: it counts, unless the table knows of a delivery.
     failed: Option<&'a MessageError>,
     sent_at: Option<DateTime<Utc>>,
     delivered_at: Option<DateTime<Utc>>,
@@ -128,17 +128,18 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// A message that waits to be sent, as far as it has come: what `progress.sql` makes of its row.
+    /// The row of a queued message after these reports: the same result as `progress.sql`.
     fn further(&self, row: &MessageRow) -> Option<MessageRow> {
         let waits = row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
         if !waits || self.failed.is_some() || self.reached == MessageStatus::Queued {
             return None;
         }
-        // Of two that tell the same the earlier is right; what has come further has been everywhere before.
+        // Of two times for the same status the earlier one counts; a status implies all lower ones.
         let seen = [row.read_at, self.read_at].into_iter().flatten().min();
         let arrived = [row.delivered_at, self.delivered_at, self.read_at].into_iter().flatten().min();
         let sent = [row.sent_at, self.sent_at, self.delivered_at, self.read_at].into_iter().flatten().min();
-        // Whatever the provider's clock says: nothing is sent before it was made, or arrives before it was sent.
+        // Regardless of the provider's clock, a message is not sent before its creation, or delivered before it was
+        // sent.
         let not_before = |at: Option<DateTime<Utc>>, others: &[Option<DateTime<Utc>>]| {
             at.map(|at| others.iter().flatten().fold(at.max(row.created_at), |latest, other| latest.max(*other)))
         };
@@ -168,7 +169,7 @@ fn fold<'a>(rows: &[&'a DeliveryStatusRow]) -> Vec<Folded<'a>> {
     folded
 }
 
-/// A message that has moved on.
+/// A message whose status has advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moved {
     pub(crate) company: CompanyId,
@@ -179,22 +180,22 @@ pub(crate) struct Moved {
     pub(crate) by: MovedBy,
 }
 
-/// What has moved a message on.
+/// The cause of a status change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MovedBy {
-    /// What was told of it alone.
+    /// A report on this message.
     Progress,
-    /// A mark up to which everything of its ticket has come.
+    /// A mark that covers all of a ticket's messages up to one.
     Mark,
     /// Its file, which changes no status.
     File,
 }
 
-/// A message that has moved on, as the tables tell it.
+/// The row of an advanced message, as the tables return it.
 pub(super) type MovedRow = (CompanyId, MessageId, TicketId, String, String);
 
 impl Moved {
-    /// Those of words this release knows.
+    /// Converts rows, skipping words this release does not know.
     pub(super) fn all(rows: Vec<MovedRow>, by: MovedBy) -> Vec<Self> {
         let moved = |(company, id, ticket, was, status): MovedRow| {
             Some(Self { company, id, ticket, was: was.parse().ok()?, status: status.parse().ok()?, by })
@@ -203,18 +204,19 @@ impl Moved {
     }
 }
 
-/// Messages that were accepted and have moved on in the same batch: each is written once, as far as it has come.
+/// New messages merged with status reports of the same batch: each is written once, in its final status.
 pub(crate) struct Merged<'a> {
     /// All messages of the batch.
     pub(crate) messages: Vec<Cow<'a, MessageRow>>,
-    /// What is left to be told of messages that are in the tables already, or have failed.
+    /// The remaining reports: on messages that are in the tables already, or failures.
     pub(crate) progress: Vec<&'a DeliveryStatusRow>,
-    /// Those that are written further than they were accepted.
+    /// The messages that are written with an advanced status.
     pub(crate) moved: Vec<Moved>,
 }
 
-/// Merges what is told of messages into those that are written with it, as [`progress`] would do it one statement later.
-/// None: there is nothing to merge. A failure is not: whether it is the first, and counts, the table says.
+/// Merges status reports into the new messages they refer to, as [`progress`] would do one statement later. `None` if
+/// there is nothing to merge. Failures are not merged: only the table knows whether a failure is the first one and
+/// counts.
 pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliveryStatusRow]) -> Option<Merged<'a>> {
     if messages.is_empty() || progress.is_empty() {
         return None;
@@ -241,7 +243,7 @@ pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliverySta
     Some(merged)
 }
 
-/// Moves messages forward, and answers those that were not as far.
+/// Advances messages, and returns those whose status changed.
 pub(crate) async fn progress(
     db: &mut PgConnection,
     rows: &[&DeliveryStatusRow],
@@ -266,7 +268,7 @@ pub(crate) async fn progress(
     Ok(Moved::all(moved, MovedBy::Progress))
 }
 
-/// Those of the messages that have not failed.
+/// The messages that have not failed.
 pub(crate) async fn not_failed(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -286,7 +288,7 @@ pub(crate) async fn not_failed(
     .await
 }
 
-/// A message that nobody receives, as far as reports group it.
+/// A failed message, with the attributes by which reports group it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FailedMessage {
     pub(crate) company_id: CompanyId,
@@ -296,7 +298,7 @@ pub(crate) struct FailedMessage {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// Those of the messages that have failed, and are of a type this release knows: a row that cannot be read holds up no other.
+/// The messages that have failed and have a type this release knows; unreadable rows are skipped.
 pub(crate) async fn failed(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -343,7 +345,7 @@ mod tests {
         DeliveryStatus::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
     }
 
-    /// How far it has come, and whether it has failed before it arrived.
+    /// The reached status, and whether the message failed before delivery.
     fn after(milestones: &[DeliveryStatus]) -> (MessageStatus, bool) {
         let rows: Vec<_> = milestones.iter().cloned().zip(1..).map(|(milestone, at)| told(milestone, at)).collect();
         let rows: Vec<_> = rows.iter().collect();

@@ -1,4 +1,4 @@
-//! Marks of what has reached its reader: everything up to a message of one ticket.
+//! Marks: all messages of a ticket up to one were delivered or read.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use super::{Moved, MovedBy};
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 
-/// Everything up to a message of one ticket has reached its reader.
+/// All messages of a ticket up to one were delivered or read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct DeliveryReceipt {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
-    /// Whose conversation it is, for those who watch it; entries of earlier releases do not say.
+    /// The conversation, for its watchers; entries of earlier releases do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<(ChannelId, ContactId)>,
     pub up_to: MessageId,
@@ -22,7 +22,7 @@ pub struct DeliveryReceipt {
     pub at: DateTime<Utc>,
 }
 
-/// Moves outbound messages of a ticket to `delivered`, those that are not there yet, which are answered.
+/// Advances outbound messages of a ticket to `delivered`, and returns those that changed.
 pub(crate) async fn deliver(
     db: &mut PgConnection,
     marks: &[&DeliveryReceipt],
@@ -43,7 +43,7 @@ pub(crate) async fn deliver(
     .await
 }
 
-/// Moves outbound messages of a ticket to `read`, those that are not there yet, which are answered.
+/// Advances outbound messages of a ticket to `read`, and returns those that changed.
 pub(crate) async fn see(
     db: &mut PgConnection,
     marks: &[&DeliveryReceipt],
@@ -65,7 +65,7 @@ pub(crate) async fn see(
     .await
 }
 
-/// Notes when the contact's messages were read by the company, which moves none of them on.
+/// Sets when the company read the contact's messages, which changes no status.
 pub(crate) async fn read(
     db: &mut PgConnection,
     marks: &[&DeliveryReceipt],

@@ -1,4 +1,4 @@
-//! One message as stored, and the words for what it is and how far it has come.
+//! A message row, and the words for its direction, type and status.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -39,12 +39,12 @@ words! {
 }
 
 impl MessageStatus {
-    /// Whether a message of the company that is here has come to `status` as well.
+    /// Whether an outbound message with this status has also reached `status`.
     pub fn is_as_far_as(self, status: Self) -> bool {
         !matches!(self, Self::Failed | Self::Received) && self.rank() >= status.rank()
     }
 
-    /// How far it is: of two that a message had, the later one is higher.
+    /// The order of statuses: a later one has a higher rank.
     pub(crate) fn rank(self) -> u8 {
         match self {
             Self::Queued => 0,
@@ -103,7 +103,7 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub after_send: Option<Value>,
-    /// What the channel's provider calls it; none before it was handed over, and on a webchat.
+    /// The provider's id of the message; `None` before it was handed over, and for webchats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
     #[serde(with = "chrono::serde::ts_microseconds")]

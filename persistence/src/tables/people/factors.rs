@@ -1,4 +1,4 @@
-//! The second factor: an authenticator app, and recovery codes for who has lost it.
+//! The second factor: an authenticator app, and recovery codes for people who have lost it.
 
 use chrono::{DateTime, Utc};
 use rand::distr::{Distribution, Uniform};
@@ -10,15 +10,15 @@ use crate::key::hash;
 use crate::sealed::{Keyring, Location};
 use crate::{CompanyId, Error, Result, totp};
 
-/// Recovery codes that are made at once.
+/// Number of recovery codes created at once.
 const CODES: usize = 10;
 
-/// Characters of a recovery code, without its hyphens: 80 bits, so that its hash is as good as kept secret.
+/// Characters of a recovery code without hyphens: 80 bits, so that a fast hash is sufficient.
 const CODE_CHARACTERS: usize = 16;
 /// Characters between two hyphens.
 const CODE_GROUP: usize = 4;
 
-/// Characters of a recovery code: those that are not taken for one another.
+/// Characters of recovery codes, without ones that look alike.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
 fn place_of<'a>(person: PersonId, row: &'a str) -> Location<'a> {
@@ -40,7 +40,7 @@ async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Stored
     with_timeout(found.bind(person.company()).bind(person.id()).fetch_optional(db)).await
 }
 
-/// Recovery codes that are left; none without a factor in force.
+/// Number of unused recovery codes; `None` without an active factor.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -52,10 +52,11 @@ pub async fn codes_left(db: impl PgExecutor<'_>, person: PersonId) -> Result<Opt
     with_timeout(left.bind(person.company()).bind(person.id()).fetch_optional(db)).await
 }
 
-/// Begins: a new secret, which is in force once a code of it was given. Answers the secret.
+/// Starts the setup: creates a new secret, which becomes active once it is confirmed by a code. Returns the secret.
 ///
 /// # Errors
-/// [`Error::InUse`] when one is in force; [`Error::Key`] when it cannot be sealed; when the database cannot answer.
+/// [`Error::InUse`] when one is active; [`Error::Key`] when it cannot be sealed; other errors when the database cannot
+/// answer.
 pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) -> Result<Vec<u8>> {
     let secret = totp::new_secret();
     let sealed = keys.seal(&place_of(person, &person.id().to_string()), &secret)?;
@@ -68,7 +69,7 @@ pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) ->
     if begun.rows_affected() == 0 { Err(Error::InUse) } else { Ok(secret.to_vec()) }
 }
 
-/// Whether this is the code of the app now, of a factor that is in force as asked. A code is taken once.
+/// Checks a current code of the app, for an active or an unconfirmed factor. Each code works once.
 async fn take(
     db: &mut PgConnection,
     keys: &Keyring,
@@ -82,7 +83,7 @@ async fn take(
     }
     let secret = keys.open(&place_of(person, &person.id().to_string()), &stored.secret)?;
     let Some(step) = totp::step_of(&secret, code, now, stored.last_step) else { return Ok(false) };
-    // Of two who show the same code at once, one was first.
+    // If the same code is used twice at once, only the first one succeeds.
     let take = sqlx::query(
         "update second_factors set last_step = $3 where company_id = $1 and person_id = $2 and last_step < $3",
     );
@@ -90,10 +91,10 @@ async fn take(
     Ok(taken.rows_affected() > 0)
 }
 
-/// Whether this is a code of the person's app; it is taken once.
+/// Checks a code of the person's app; each code works once.
 ///
 /// # Errors
-/// [`Error::Key`] when the secret does not open; when the database cannot answer.
+/// [`Error::Key`] when the secret cannot be opened; other errors when the database cannot answer.
 pub async fn is_right(
     db: &mut PgConnection,
     keys: &Keyring,
@@ -104,7 +105,7 @@ pub async fn is_right(
     take(db, keys, person, code, (now, true)).await
 }
 
-/// Puts the factor that was begun in force, by a code of it; answers recovery codes, or none when the code is wrong.
+/// Activates the new factor with one of its codes; returns recovery codes, or `None` if the code is wrong.
 ///
 /// # Errors
 /// As of [`is_right`].
@@ -124,7 +125,7 @@ pub async fn confirm(
     renew_codes(db, person).await
 }
 
-/// Makes other recovery codes; those before are good no longer. None without a factor in force.
+/// Replaces the recovery codes; the old ones become invalid. `None` without an active factor.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -151,12 +152,12 @@ fn new_code() -> String {
     code
 }
 
-/// However it is typed.
+/// Normalizes a typed recovery code.
 fn plain(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
 }
 
-/// Whether this is a recovery code that is left; it is taken once.
+/// Checks an unused recovery code; each code works once.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -169,7 +170,7 @@ pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> R
     Ok(with_timeout(take.execute(db)).await?.rows_affected() > 0)
 }
 
-/// Takes a person's second factor away; whether there was one.
+/// Removes a person's second factor; returns whether there was one.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -179,10 +180,10 @@ pub async fn remove(db: impl PgExecutor<'_>, person: PersonId) -> Result<bool> {
     Ok(removed.rows_affected() > 0)
 }
 
-/// Seals the secrets with the key that seals now; answers how many.
+/// Reseals the secrets with the current key; returns how many.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::Key`] when something does not open.
+/// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     let stored =
         sqlx::query_as("select company_id, person_id, secret from second_factors order by company_id, person_id");
@@ -191,7 +192,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     for (company, id, sealed) in stored {
         let (person, row) = (PersonId::of(company, id), id.to_string());
         let anew = keys.seal(&place_of(person, &row), &keys.open(&place_of(person, &row), &sealed)?)?;
-        // Whoever began another one meanwhile has sealed it with the new key.
+        // A concurrent setup has already sealed its secret with the new key.
         let update = sqlx::query(
             "update second_factors set secret = $4 where company_id = $1 and person_id = $2 and secret = $3",
         );

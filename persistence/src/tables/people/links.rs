@@ -1,4 +1,5 @@
-//! Links by which a person chooses a password: an invitation, or a reset. A person has one at a time; only its hash is kept.
+//! Links with which a person sets a password: an invitation, or a reset. A person has one at a time; only its hash is
+//! stored.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection, PgExecutor};
@@ -20,7 +21,7 @@ words! {
 }
 
 impl LinkKind {
-    /// How long it is good, as an `interval`.
+    /// Its validity as an `interval`.
     fn lives(self) -> &'static str {
         match self {
             Self::Invitation => "7 days",
@@ -29,13 +30,13 @@ impl LinkKind {
     }
 }
 
-/// What stands between the company and the key.
+/// Separates the company and the key.
 const SEPARATOR: char = '.';
 
-/// Makes a link for a person, in place of the one before; answers its token, and until when it is good.
+/// Creates a link for a person, replacing the previous one; returns its token and its expiry.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is no such person.
+/// When the database cannot answer; [`Error::NotFound`] when the person does not exist.
 pub async fn make(db: impl PgExecutor<'_>, person: PersonId, kind: LinkKind) -> Result<(String, DateTime<Utc>)> {
     let token = new_key(&format!("{}{SEPARATOR}", person.company()));
     let statement = format!(
@@ -52,13 +53,13 @@ pub async fn make(db: impl PgExecutor<'_>, person: PersonId, kind: LinkKind) -> 
     Ok((token, made.ok_or(Error::NotFound("person"))?))
 }
 
-/// How long the link before is left alone when a person asks for another by themselves, as an `interval`: nobody's letter
-/// box is filled by who types their address again and again.
+/// Minimum age of the previous link before a requested one replaces it, as an `interval`, so that nobody can flood a
+/// mailbox by entering its address repeatedly.
 const AGAIN_AFTER: &str = "5 minutes";
 
-/// Makes a link for who asks for it by themselves; answers its token and its kind, or none when the one before is new, or
-/// there is no such person. Who was invited and has not come yet is invited anew, so that nobody who types their address
-/// takes the longer time from them.
+/// Creates a link on a person's own request; returns its token and kind, or `None` if the previous link is recent or
+/// the person does not exist. An invited person who has not signed in yet gets a new invitation, so that a request by
+/// somebody else does not shorten the validity.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -83,7 +84,7 @@ pub async fn make_again(db: impl PgExecutor<'_>, person: PersonId) -> Result<Opt
     Ok(made.map(|kind| (token, kind)))
 }
 
-/// A link that is good.
+/// A valid link.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Link {
@@ -97,18 +98,18 @@ pub struct Link {
 }
 
 impl Link {
-    /// Who chooses a password by it.
+    /// The person whose password it sets.
     pub fn person(&self) -> PersonId {
         PersonId::of(self.company_id, self.person_id)
     }
 }
 
-/// The company a link's token names, or none.
+/// The company in a link's token, or `None`.
 pub fn company_of(token: &str) -> Option<CompanyId> {
     token.split_once(SEPARATOR).and_then(|(company, _)| company.parse().ok())
 }
 
-/// The link of a token, if it is good and its person is not switched off.
+/// The link of a token, if it is valid and its person is active.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -127,7 +128,7 @@ pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> 
     with_timeout(found.bind(company).bind(hash(token)).fetch_optional(db)).await
 }
 
-/// Uses a link up: the person has this password from now on, and is signed in nowhere. None when it is not good.
+/// Redeems a link: sets the person's password and ends all their sessions. `None` if the link is not valid.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -135,7 +136,7 @@ pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> R
     let Some(link) = find(&mut *db, token).await? else { return Ok(None) };
     let spend = sqlx::query("delete from person_links where company_id = $1 and person_id = $2 and hash = $3");
     let spent = spend.bind(link.company_id).bind(link.person_id).bind(hash(token));
-    // Of two who use it at once, one was first.
+    // If it is redeemed twice at once, only the first one succeeds.
     if with_timeout(spent.execute(&mut *db)).await?.rows_affected() == 0 {
         return Ok(None);
     }

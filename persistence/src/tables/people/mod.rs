@@ -1,7 +1,7 @@
-//! People who sign in: users of a company, and the administrators of the installation. Plain.
+//! People who sign in: users of a company, and administrators of the installation. Plain.
 //!
-//! What is kept of both alike ([`sessions`], [`factors`], [`links`]) is found by the company and the person's id; the
-//! company of an administrator is [`INSTALLATION`].
+//! Their common data ([`sessions`], [`factors`], [`links`]) is stored under the company and the person's id; for
+//! administrators the company is [`INSTALLATION`].
 
 pub mod factors;
 pub mod links;
@@ -15,10 +15,10 @@ use super::words;
 use crate::error::with_timeout;
 use crate::{AdminId, CompanyId, Error, Result, UserId};
 
-/// Whose the rows of administrators are: no company's.
+/// The pseudo company of administrators.
 pub const INSTALLATION: CompanyId = CompanyId::new(0);
 
-/// Memberships that one e-mail signs in to at once: each has a password of its own, which takes its time.
+/// Maximum memberships checked per sign-in with an e-mail: each has its own password, whose hash takes time.
 pub const MEMBERSHIPS_MAX: i64 = 10;
 
 words! {
@@ -26,7 +26,7 @@ words! {
     Language { English = "en", Portuguese = "pt", Spanish = "es" }
 }
 
-/// Somebody who can sign in.
+/// A person who can sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum PersonId {
@@ -35,7 +35,7 @@ pub enum PersonId {
 }
 
 impl PersonId {
-    /// Whose rows theirs are.
+    /// The company of their rows.
     pub fn company(self) -> CompanyId {
         match self {
             Self::Admin(_) => INSTALLATION,
@@ -43,7 +43,7 @@ impl PersonId {
         }
     }
 
-    /// Their id there.
+    /// Their id within the company.
     pub fn id(self) -> i64 {
         match self {
             Self::Admin(id) => id.0,
@@ -51,7 +51,7 @@ impl PersonId {
         }
     }
 
-    /// Of rows of this company.
+    /// The person with this company and id.
     pub fn of(company: CompanyId, id: i64) -> Self {
         if company == INSTALLATION { Self::Admin(AdminId::new(id)) } else { Self::User(company, UserId::new(id)) }
     }
@@ -65,38 +65,38 @@ impl PersonId {
         if self.is_admin() { "admins" } else { "users" }
     }
 
-    /// The condition that finds them, of the company and the id as the first two values.
+    /// The condition that selects them; company and id are the first two values.
     fn found_by(self) -> &'static str {
-        // An administrator's table knows no company.
+        // The table of administrators has no company column.
         if self.is_admin() { "$1::bigint = 0 and id = $2" } else { "company_id = $1 and id = $2" }
     }
 }
 
-/// What somebody is called: an administrator may have been given no name.
+/// The displayed name: an administrator may have none.
 pub fn called<'a>(name: &'a str, email: &'a str) -> &'a str {
     if name.is_empty() { email } else { name }
 }
 
-/// What signing in needs to know of a membership.
+/// The data of a membership that signing in needs.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Account {
     pub company_id: CompanyId,
     pub id: i64,
-    /// None: the installation.
+    /// `None`: the installation.
     pub company_name: Option<String>,
     pub password_hash: Option<String>,
 }
 
 impl Account {
-    /// Whose it is.
+    /// The person of this membership.
     pub fn person(&self) -> PersonId {
         PersonId::of(self.company_id, self.id)
     }
 }
 
-/// Every membership of an e-mail that is not switched off: whoever signs in has named no company yet. `company` narrows
-/// them to one, or to the installation.
+/// Every active membership with an e-mail, since signing in does not name a company. `company` restricts them to one
+/// company, or to the installation.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -112,7 +112,7 @@ pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> R
     with_timeout(accounts.bind(email).bind(company).bind(MEMBERSHIPS_MAX).fetch_all(db)).await
 }
 
-/// A person as their own account shows them.
+/// A person, as shown in their own account.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Profile {
@@ -123,7 +123,7 @@ pub struct Profile {
     pub created_at: DateTime<Utc>,
 }
 
-/// One person, or none.
+/// One person, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -137,19 +137,19 @@ pub async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Pr
     with_timeout(found.fetch_optional(db)).await
 }
 
-/// What a person changes of their own account; the rest stays.
+/// Changes of a person's own account; unset fields stay unchanged.
 #[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Changes {
     pub name: Option<String>,
-    /// None: it stays; of no language: the browser's.
+    /// `None`: unchanged; `Some(None)`: the browser's language.
     pub language: Option<Option<Language>>,
 }
 
-/// Changes a person's own account.
+/// Updates a person's own account.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is no such person.
+/// When the database cannot answer; [`Error::NotFound`] when the person does not exist.
 pub async fn change(db: impl PgExecutor<'_>, person: PersonId, changes: Changes) -> Result<()> {
     let statement = format!(
         "update {} set name = coalesce($3, name), language = case when $4 then $5 else language end, updated_at = now()
@@ -162,10 +162,10 @@ pub async fn change(db: impl PgExecutor<'_>, person: PersonId, changes: Changes)
     changed(with_timeout(update.execute(db)).await?.rows_affected())
 }
 
-/// Gives a person another password, by its hash.
+/// Sets a person's password hash.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is no such person.
+/// When the database cannot answer; [`Error::NotFound`] when the person does not exist.
 pub async fn set_password(db: impl PgExecutor<'_>, person: PersonId, hash: &str) -> Result<()> {
     let statement =
         format!("update {} set password_hash = $3, updated_at = now() where {}", person.table(), person.found_by());

@@ -1,5 +1,5 @@
-//! Who has signed in where. Of what is in a cookie only the hash is kept, and every request asks this table: a session that
-//! is ended has ended everywhere, at once.
+//! Sessions of people. Only the hash of a cookie is stored, and every request queries this table, so ending a session
+//! takes effect everywhere at once.
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
@@ -13,28 +13,27 @@ use crate::tables::tokens::Permissions;
 use crate::tables::words;
 use crate::{CompanyId, Id, Result};
 
-/// Names a session.
+/// The id of a session.
 pub type PersonSessionId = Id<PersonSession>;
 
 /// The noun of [`PersonSessionId`].
 pub enum PersonSession {}
 
-/// Sessions of one person: a few devices, and some that were left open. The oldest ends when there would be more.
+/// Maximum sessions of one person: a few devices, and some left open. A further session ends the oldest.
 const SESSIONS_MAX: i64 = 20;
 
-/// How long a session lives at most, how long unused, and how long it may take to give the second factor. An `interval`
-/// each.
+/// Maximum lifetime, maximum idle time, and the time to enter the second factor, each as an `interval`.
 const LONGEST: &str = "30 days";
 const IDLE: &str = "12 hours";
 const CODE_TIME: &str = "10 minutes";
 
-/// How far behind the note of the last use may be: a page asks many times a minute.
+/// Minimum interval between updates of the last use: a page sends many requests a minute.
 const SEEN_EVERY: &str = "1 minute";
 
-/// Wrong codes that end a session before it is open.
+/// Number of wrong codes that ends a session before it is open.
 const WRONG_CODES_MAX: i16 = 5;
 
-/// Characters that are kept of what a browser calls itself.
+/// Stored characters of a browser's user agent.
 const USER_AGENT_CHARACTERS_MAX: usize = 300;
 
 words! {
@@ -42,17 +41,17 @@ words! {
     SessionState { SecondFactor = "second_factor", Open = "open" }
 }
 
-/// What is in a cookie: whose it is, and 32 random characters.
+/// The content of a cookie: the company, and 32 random characters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey {
     company: CompanyId,
     hash: KeyHash,
 }
 
-/// What stands between the company and the key.
+/// Separates the company and the key.
 const SEPARATOR: char = '.';
 
-/// Makes a key: what goes into the cookie, and what is kept of it.
+/// Creates a key: the cookie's text, and the stored hash.
 fn new_session_key(company: CompanyId) -> (String, KeyHash) {
     let text = new_key(&format!("{company}{SEPARATOR}"));
     let kept = hash(&text);
@@ -60,19 +59,19 @@ fn new_session_key(company: CompanyId) -> (String, KeyHash) {
 }
 
 impl SessionKey {
-    /// Of a cookie's text, if it can be one.
+    /// Parses a cookie's text, if it has the right form.
     pub fn read(text: &str) -> Option<Self> {
         let (company, _) = text.split_once(SEPARATOR)?;
         Some(Self { company: company.parse().ok()?, hash: hash(text) })
     }
 
-    /// Whose rows it is looked for in.
+    /// The company whose rows contain it.
     pub fn company(&self) -> CompanyId {
         self.company
     }
 }
 
-/// A session with the person it is of, as they are now.
+/// A session with the current data of its person.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Signed {
@@ -87,16 +86,16 @@ pub struct Signed {
     pub permissions: Json<Permissions>,
     pub administers: bool,
     pub sees_all_cards: bool,
-    /// Whether they have a second factor.
+    /// Whether the person has a second factor.
     pub has_factor: bool,
-    /// Whether they must have one.
+    /// Whether the person must have one.
     pub needs_factor: bool,
-    /// Whether the note of its last use is old.
+    /// Whether the stored last use is outdated.
     pub is_stale: bool,
 }
 
 impl Signed {
-    /// Who it is.
+    /// The person.
     pub fn person(&self) -> PersonId {
         PersonId::of(self.company_id, self.person_id)
     }
@@ -119,11 +118,11 @@ const OF_AN_ADMIN: &str = "select s.id, s.company_id, s.person_id, s.state, a.na
     join admins a on a.id = s.person_id
     left join second_factors f on f.company_id = s.company_id and f.person_id = s.person_id";
 
-/// What makes a session one that lives.
+/// The condition for a live session.
 const LIVES: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::interval
         and (s.state = 'open' or s.created_at > now() - $5::text::interval)";
 
-/// The session of a key, if it lives; its use is noted.
+/// The live session of a key; records its use.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -141,7 +140,7 @@ pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Op
     Ok(signed)
 }
 
-/// Whether a session still lives and its person still may sign in: what lasts longer than a request asks again.
+/// Returns a session if it is still live and its person may still sign in: for connections that outlive a request.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -153,7 +152,7 @@ pub async fn lives(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<S
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
-/// From where somebody signs in.
+/// The origin of a sign-in.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Origin<'a> {
@@ -161,7 +160,7 @@ pub struct Origin<'a> {
     pub user_agent: Option<&'a str>,
 }
 
-/// Begins a session; answers what goes into the cookie. Sessions that are over go, and of too many the oldest.
+/// Starts a session; returns the cookie's text. Deletes expired sessions, and the oldest ones beyond the limit.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -185,7 +184,7 @@ pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState,
     Ok(text)
 }
 
-/// Opens a session whose second factor was given, under another key; answers what goes into the cookie.
+/// Opens a session after its second factor was given, with a new key; returns the cookie's text.
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::NotFound`] when it has ended meanwhile.
@@ -199,7 +198,7 @@ pub async fn open(db: impl PgExecutor<'_>, session: &Signed) -> Result<String> {
     if opened == 0 { Err(crate::Error::NotFound("session")) } else { Ok(text) }
 }
 
-/// Notes a wrong code; too many end the session.
+/// Counts a wrong code; too many end the session.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -213,7 +212,7 @@ pub async fn note_wrong_code(db: impl PgExecutor<'_>, session: &Signed) -> Resul
     Ok(())
 }
 
-/// A session as its owner sees it.
+/// A session, as its owner sees it.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Listed {
@@ -225,7 +224,7 @@ pub struct Listed {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The open sessions of a person, the last used first; at most `SESSIONS_MAX`.
+/// The open sessions of a person, most recently used first; at most `SESSIONS_MAX`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -240,7 +239,7 @@ pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<
     with_timeout(listed.bind(person.company()).bind(person.id()).bind(IDLE).fetch_all(db)).await
 }
 
-/// Ends one session of a person; whether there was one.
+/// Ends one session of a person; returns whether it existed.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -250,7 +249,7 @@ pub async fn end(db: impl PgExecutor<'_>, person: PersonId, id: PersonSessionId)
     Ok(ended.rows_affected() > 0)
 }
 
-/// Ends every session of a person, but for one if there is one that stays.
+/// Ends all sessions of a person, optionally except one.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! What is added to the figures in one transaction.
+//! Increments of the report figures in one transaction.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
@@ -10,18 +10,18 @@ use super::{Dimension, begin_of_day};
 use crate::tables::messages::MessageType;
 use crate::{ChannelId, CompanyId, QueueId, UserId, WrapupTypeId};
 
-/// Where something happened to a ticket.
+/// The cell of a ticket figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TicketPlace {
     pub(crate) company: CompanyId,
-    /// The quarter of an hour.
+    /// The start of the quarter of an hour.
     pub(crate) at: DateTime<Utc>,
     pub(crate) queue: Option<QueueId>,
     pub(crate) channel: ChannelId,
     pub(crate) user: Option<UserId>,
 }
 
-/// What happened to tickets.
+/// Counts of ticket events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TicketCounts {
     pub(crate) opened: i64,
@@ -38,25 +38,25 @@ impl AddAssign for TicketCounts {
         self.closed += more.closed;
         self.reopened += more.reopened;
         self.answered += more.answered;
-        // Of rows that cannot be right a sum may be more than there is room for.
+        // Saturating, because sums over invalid rows may overflow.
         self.answer_ms = self.answer_ms.saturating_add(more.answer_ms);
         self.resolution_ms = self.resolution_ms.saturating_add(more.resolution_ms);
     }
 }
 
-/// Where something was said.
+/// The cell of a message figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MessagePlace {
     pub(crate) company: CompanyId,
-    /// The quarter of an hour.
+    /// The start of the quarter of an hour.
     pub(crate) at: DateTime<Utc>,
     pub(crate) channel: ChannelId,
-    /// Who wrote it, of the company's people.
+    /// The user who wrote it, if any.
     pub(crate) user: Option<UserId>,
     pub(crate) kind: MessageType,
 }
 
-/// What was said.
+/// Counts of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MessageCounts {
     pub(crate) inbound: i64,
@@ -72,17 +72,17 @@ impl AddAssign for MessageCounts {
     }
 }
 
-/// Where a ticket was wrapped up.
+/// The cell of a wrap-up figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct WrapupPlace {
     pub(crate) company: CompanyId,
-    /// The quarter of an hour in which it was closed.
+    /// The start of the quarter of an hour in which the ticket was closed.
     pub(crate) at: DateTime<Utc>,
     pub(crate) queue: Option<QueueId>,
     pub(crate) wrapup_type: WrapupTypeId,
 }
 
-/// What is added, by where it happened: few places, however many messages a batch has.
+/// Increments by cell: few cells, however many messages a batch has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) tickets: HashMap<TicketPlace, TicketCounts>,
@@ -90,10 +90,11 @@ pub(crate) struct Counts {
     pub(crate) wrapups: HashMap<WrapupPlace, i64>,
 }
 
-/// A row of the figures: company, dimension, grain, time, key. Written in this order, which is that of the tables' keys.
+/// A row of the figures: company, dimension, grain, time, key. Rows are written in this order, that of the tables'
+/// keys.
 type Cell = (CompanyId, &'static str, Grain, DateTime<Utc>, String);
 
-/// How much time a row of the figures is of.
+/// The time span of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Grain {
     Day,
@@ -118,7 +119,7 @@ impl Grain {
     }
 }
 
-/// Adds to a row of each dimension and grain.
+/// Adds to the row of each dimension and grain.
 fn spread<C: AddAssign + Copy + Default>(
     cells: &mut BTreeMap<Cell, C>,
     company: CompanyId,
@@ -138,7 +139,7 @@ fn key_of(id: Option<i64>) -> String {
 }
 
 impl Counts {
-    /// Two halves of it; none of what happened in one place only.
+    /// Splits it into two halves; `None` if there is only one cell.
     pub(crate) fn split(self) -> Option<(Self, Self)> {
         if self.tickets.len() + self.messages.len() + self.wrapups.len() < 2 {
             return None;
@@ -161,7 +162,7 @@ impl Counts {
         Some((one, other))
     }
 
-    /// Adds everything to the tables.
+    /// Adds all increments to the tables.
     pub(crate) async fn write(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {
         self.write_tickets(db).await?;
         self.write_messages(db).await?;

@@ -1,4 +1,4 @@
-//! The service desk as it is now.
+//! The current state of the service desk.
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
@@ -13,9 +13,9 @@ pub struct OpenTickets {
     pub queue_id: Option<QueueId>,
     pub user_id: Option<UserId>,
     pub open: i64,
-    /// Those of them in which the contact waits for the company.
+    /// Number of those in which the contact is waiting for the company.
     pub waiting: i64,
-    /// Since when the longest of them waits.
+    /// Since when the longest of them has been waiting.
     pub waiting_since: Option<DateTime<Utc>>,
 }
 
@@ -36,7 +36,7 @@ pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<V
     .await
 }
 
-/// An open ticket, and where it is.
+/// An open ticket with its queue and user.
 #[derive(Clone, Copy, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct OpenTicket {
@@ -46,7 +46,7 @@ pub struct OpenTicket {
     pub waiting_since: Option<DateTime<Utc>>,
 }
 
-/// Each open ticket of a company, as far as there are no more than `limit`.
+/// The open tickets of a company, at most `limit`.
 ///
 /// # Errors
 /// When the database cannot answer.

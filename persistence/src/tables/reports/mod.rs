@@ -1,6 +1,6 @@
-//! The figures of reports: counted as things happen, and read in parts of a quarter of an hour.
+//! The figures of reports: counted as events happen, per quarter of an hour.
 //!
-//! Written by the persister alone (`counts.rs`), beside the rows they are derived from; `rebuild` counts them anew.
+//! Only the persister writes them (`counts.rs`), together with the rows they are derived from; `rebuild` recounts them.
 
 mod counts;
 pub mod desk;
@@ -42,22 +42,22 @@ words! {
     MessageGrouping { Day = "day", Channel = "channel", User = "user", Type = "type" }
 }
 
-/// The finest part of time there are figures of: every time zone's midnight is at a quarter of an hour in UTC.
+/// The finest time resolution of the figures: in every time zone, midnight is at a quarter of an hour in UTC.
 pub const QUARTER: TimeDelta = TimeDelta::minutes(15);
 
-/// The quarters of an hour that have a moment from `from` on and before `to`.
+/// The quarters of an hour that overlap the time from `from` to before `to`.
 pub fn quarters_of(from: DateTime<Utc>, to: DateTime<Utc>) -> Period {
     let (begin, end) = (begin_of_quarter(from), begin_of_quarter(to));
     Period { from: begin, to: if end < to { end + QUARTER } else { end } }
 }
 
-/// The quarter of an hour a moment is in.
+/// The start of the quarter of an hour that contains a time.
 pub fn begin_of_quarter(at: DateTime<Utc>) -> DateTime<Utc> {
-    // Only what is centuries away cannot be rounded.
+    // Only times centuries away cannot be rounded.
     at.duration_trunc(QUARTER).unwrap_or(at)
 }
 
-/// The day in UTC a moment is in.
+/// The start of the UTC day that contains a time.
 fn begin_of_day(at: DateTime<Utc>) -> DateTime<Utc> {
     at.duration_trunc(TimeDelta::days(1)).unwrap_or(at)
 }

@@ -1,5 +1,5 @@
-//! Reading the figures. What a period begins and ends with is taken from its quarters of an hour, what lies between from
-//! its days in UTC; by local days all of it from quarters, which every time zone's days are made of.
+//! Reads the figures. A period is composed of quarters of an hour at both ends and UTC days in between. Figures by
+//! local day use only quarters, since the days of every time zone consist of whole quarters.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{Dimension, begin_of_day};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Period, QueueId, Result, WrapupTypeId};
 
-/// Figures of a day or a key.
+/// The figures of a day or a key.
 pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {
     /// The table.
     const TABLE: &'static str;
@@ -18,18 +18,18 @@ pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {
     const COLUMNS: &'static [&'static str];
 }
 
-/// What happened to tickets.
+/// Ticket figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct TicketFigures {
     pub opened: i64,
     pub closed: i64,
     pub reopened: i64,
-    /// Tickets a contact had opened and the company answered for the first time.
+    /// Tickets opened by a contact that the company answered for the first time.
     pub answered: i64,
-    /// Milliseconds from opening to answer, of all those together.
+    /// Total milliseconds from opening to first answer.
     pub answer_ms: i64,
-    /// Milliseconds from opening to closing, of all that were closed together.
+    /// Total milliseconds from opening to closing.
     pub resolution_ms: i64,
 }
 
@@ -39,7 +39,7 @@ impl Figures for TicketFigures {
         &["opened", "closed", "reopened", "answered", "answer_ms", "resolution_ms"];
 }
 
-/// What was said.
+/// Message figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct MessageFigures {
@@ -64,8 +64,8 @@ fn sums<F: Figures>() -> String {
     F::COLUMNS.iter().map(|column| format!(", sum({column})::bigint as {column}")).collect()
 }
 
-/// The figures of each day: `days` are where each begins, and after the last where it ends. Days without anything are not
-/// among them; a day is told by its place in `days`.
+/// The figures per day: `days` contains the start of each day, and finally the end of the last one. Days without
+/// figures are missing; a day is identified by its index in `days`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -90,12 +90,12 @@ pub async fn by_day<F: Figures>(
             .fetch_all(db.heavy()),
     )
     .await?;
-    // The first bucket, of what lies after the first bound, is 1.
+    // Bucket 1 starts at the first bound.
     let place = |row: Row<i32, F>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
     Ok(rows.into_iter().filter_map(place).collect())
 }
 
-/// The parts of a period: the quarters before its first whole day, its days, the quarters after the last.
+/// The parts of a period: quarters before the first whole day, whole days, quarters after the last one.
 struct Parts {
     before: Period,
     days: Period,
@@ -118,18 +118,18 @@ impl Parts {
         }
     }
 
-    /// In the order of the statements' values.
+    /// In the order of the statements' parameters.
     fn bounds(&self) -> [DateTime<Utc>; 6] {
         [self.before.from, self.before.to, self.days.from, self.days.to, self.after.from, self.after.to]
     }
 }
 
-/// A row of any part: the rest of a statement whose first two values are the company and something else.
+/// Condition for rows of any part, in a statement whose first two parameters are the company and another value.
 const IN_PARTS: &str = "(grain = 'quarter' and at >= $3 and at < $4
     or grain = 'day' and at >= $5 and at < $6
     or grain = 'quarter' and at >= $7 and at < $8)";
 
-/// The figures of each key of a dimension that has any; the key is empty where there is none.
+/// The figures per key of a dimension; the key is empty for rows without one.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -152,7 +152,7 @@ pub async fn by_key<F: Figures>(
     Ok(rows.into_iter().map(|row| (row.key, row.figures)).collect())
 }
 
-/// The figures of a period as a whole.
+/// The total figures of a period.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -160,19 +160,19 @@ pub async fn total<F: Figures + Default>(db: impl Database<'_>, company: Company
     Ok(by_key(db, company, Dimension::Company, period).await?.pop().map(|(_, figures)| figures).unwrap_or_default())
 }
 
-/// How often tickets were wrapped up with a type.
+/// Number of tickets closed with a wrap-up type.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct WrapupFigures {
     pub wrapup_type_id: WrapupTypeId,
-    /// None of a type that is gone.
+    /// `None` if the type was deleted.
     pub category_id: Option<crate::tables::wrapup_categories::WrapupCategoryId>,
-    /// What it is called, or was.
+    /// Its current or last name.
     pub name: Option<String>,
     pub count: i64,
 }
 
-/// The wrap-up types with which tickets were closed, of one queue or all, by id.
+/// The wrap-up types with which tickets were closed, of one queue or of all, by id.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -198,7 +198,7 @@ pub async fn wrapups(
     with_timeout(query.fetch_all(db.heavy())).await
 }
 
-/// What those of a dimension were called who are there no more.
+/// The last names of a dimension's deleted records.
 ///
 /// # Errors
 /// When the database cannot answer.

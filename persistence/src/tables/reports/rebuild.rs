@@ -1,21 +1,21 @@
-//! Counting the figures anew, from the rows they were derived from, beside a running service.
+//! Recounts the figures from the rows they were derived from, while the service runs.
 //!
-//! What is found in one snapshot of the rows is compared with the figures of the same snapshot, and the difference is
-//! added: what the persister adds meanwhile stays.
+//! The counts and the figures are compared in one snapshot, and the difference is added, so increments that the
+//! persister writes meanwhile are preserved.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::tables::messages;
 use crate::{CompanyId, Error, Result};
 
-/// How many figures were not what the rows say.
+/// Number of figures that differed from the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Of tickets.
+    /// Ticket figures.
     pub tickets: u64,
-    /// Of messages.
+    /// Message figures.
     pub messages: u64,
-    /// Of wrap-ups.
+    /// Wrap-up figures.
     pub wrapups: u64,
 }
 
@@ -26,7 +26,7 @@ impl Difference {
     }
 }
 
-/// A table of figures, and how it is counted from the rows of the company `$1`.
+/// A table of figures, and the query that counts it from the rows of company `$1`.
 struct Counted {
     table: &'static str,
     key: &'static [&'static str],
@@ -55,16 +55,16 @@ const WRAPUPS: Counted = Counted {
     from_rows: include_str!("rebuild_wrapups.sql"),
 };
 
-/// Counts the figures of a company anew, corrects those that were not right, and says how many those were. What was
-/// deleted since (a contact goes with its conversations) counts no more. Figures of before the company's retention has left
-/// everything stay as they were counted.
+/// Recounts the figures of a company, corrects wrong ones, and returns how many were wrong. Deleted rows (a contact is
+/// deleted with its conversations) no longer count. Figures from before the company's retention boundary stay
+/// unchanged.
 ///
 /// # Errors
-/// When the database cannot answer; nothing was changed then.
+/// When the database cannot answer; then nothing was changed.
 pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Difference> {
     let mut transaction = db.begin().await?;
     sqlx::query("set transaction isolation level repeatable read").execute(&mut *transaction).await?;
-    // It reads all a company has: long, and nobody's request.
+    // It reads all rows of the company, which takes long, and no request waits for it.
     sqlx::query("set local statement_timeout = 0").execute(&mut *transaction).await?;
     if messages::are_ahead(&mut *transaction).await? {
         return Err(Error::Unavailable(
@@ -90,14 +90,14 @@ impl Counted {
         format!("{}_differences", self.table)
     }
 
-    /// Writes down, for this connection, what each figure lacks.
+    /// Stores the difference of each figure in a temporary table of this connection.
     async fn compare(&self, db: &mut PgConnection, company: CompanyId) -> Result<()> {
         let (table, differences, from_rows) = (self.table, self.differences(), self.from_rows);
         let key = self.key.join(", ");
         let lacking = |column: &&str| format!("coalesce(n.{column}, 0) - coalesce(r.{column}, 0) as {column}");
         let lacking = self.columns.iter().map(lacking).collect::<Vec<_>>().join(", ");
         let is_other = self.columns.iter().map(|column| format!("{column} <> 0")).collect::<Vec<_>>().join(" or ");
-        // A temporary table takes no values: the company is a number.
+        // A temporary table's query takes no parameters, so the company is inserted as a number.
         let from_rows = from_rows.replace("$1", &company.0.to_string());
         let statements = [
             format!("drop table if exists pg_temp.{differences}"),
@@ -116,7 +116,7 @@ impl Counted {
         Ok(())
     }
 
-    /// Adds what was lacking, and says of how many figures.
+    /// Adds the differences, and returns how many figures differed.
     async fn correct(&self, db: &mut PgConnection, company: CompanyId) -> Result<u64> {
         let (table, differences) = (self.table, self.differences());
         let (key, columns) = (self.key.join(", "), self.columns.join(", "));

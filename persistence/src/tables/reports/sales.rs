@@ -1,4 +1,4 @@
-//! Sales of a period, and what is open: read from the cards, whose amounts are exact.
+//! Sales of a period and open cards: read from the cards, whose amounts are exact.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ words! {
     SalesGrouping { Day = "day", User = "user", Origin = "origin", Product = "product" }
 }
 
-/// What came of cards that were won or lost in a period.
+/// The outcome of cards that were won or lost in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
 pub struct SalesFigures {
@@ -31,8 +31,8 @@ struct Row<K> {
     figures: SalesFigures,
 }
 
-/// The cards of a board `$4`, or all, that were won or lost from `$2` on and before `$3`: what `cards_won_then` and
-/// `cards_lost_then` hold, so that no card is read.
+/// The cards of board `$4`, or of all boards, that were won or lost from `$2` to before `$3`. The indexes
+/// `cards_won_then` and `cards_lost_then` contain all columns, so no card row is read.
 const DECIDED: &str = "(
     select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total_e4 as value from cards
     where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint is null or board_id = $4)
@@ -40,7 +40,7 @@ const DECIDED: &str = "(
     select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
     where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint is null or board_id = $4)) c";
 
-/// The amounts of cards are kept in ten-thousandths.
+/// Amounts of cards are stored in ten-thousandths.
 const VALUE: &str = "c.value * 0.0001";
 
 fn sums(value: &str) -> String {
@@ -52,7 +52,7 @@ fn sums(value: &str) -> String {
     )
 }
 
-/// The sales of each day, as [`super::by_day`] has them; of one board, or of all.
+/// The sales per day, as in [`super::by_day`], of one board or of all.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -81,17 +81,17 @@ pub async fn by_day(
 /// The sales of one user, origin or product.
 #[derive(Clone, Debug, FromRow)]
 pub struct SalesOf {
-    /// None: of cards that have none.
+    /// `None`: cards without a user, origin or product.
     pub key: Option<i64>,
-    /// What it is called.
+    /// Its name.
     pub name: Option<String>,
-    /// What came of its cards.
+    /// The outcome of its cards.
     #[sqlx(flatten)]
     pub figures: SalesFigures,
 }
 
-/// The sales of each user, origin or product (of days see [`by_day`]), by its id. Of products it is what their lines come to,
-/// and a card with two lines of one product is one card.
+/// The sales per user, origin or product, by id (for days see [`by_day`]). For products it sums their lines; a card
+/// with two lines of one product counts once.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -126,7 +126,7 @@ pub async fn by_key(
     .await
 }
 
-/// What a board has open, and has won since the beginning of the month.
+/// A board's open cards, and its sales since the beginning of the month.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct BoardFigures {
@@ -138,7 +138,7 @@ pub struct BoardFigures {
     pub won_value: Amount,
 }
 
-/// The boards that are not archived, by id, with what they have won since `month`.
+/// The boards that are not archived, by id, with their sales since `month`.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,4 +1,4 @@
-//! A company's list of tickets.
+//! The list of a company's tickets.
 
 use super::{BESIDE, COLUMNS, LoadedTicket, TicketStatus};
 use crate::select::{Page, PageRequest, Select};
@@ -7,7 +7,7 @@ use crate::tables::zones::{self, ASSIGNED, Time, UNASSIGNED, Wanted, Zoned};
 use crate::{ChannelId, CompanyId, ContactId, Database, QueueId, Readers, Result, UserId, WrapupTypeId};
 use futures_util::FutureExt;
 
-/// What the API's list may ask for.
+/// The conditions of the API's list.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct TicketFilter {
@@ -17,7 +17,7 @@ pub struct TicketFilter {
     pub contact_id: Option<ContactId>,
     pub channel_id: Option<ChannelId>,
     pub wrapup_type_id: Option<WrapupTypeId>,
-    /// Whether nobody takes care of them.
+    /// Whether no user is assigned.
     pub unassigned: Option<bool>,
     pub search: Option<String>,
     pub opened: Span,
@@ -26,24 +26,24 @@ pub struct TicketFilter {
     pub updated: Span,
 }
 
-/// Tickets that may lie before a page for it to be asked through [`crate::Readers`]: a page far back takes long, and
-/// would keep those waiting that come for the first ones.
+/// Maximum offset of pages served through [`crate::Readers`]: deep pages take long, and would delay the frequent
+/// requests for first pages.
 const STEADY_OFFSET_MAX: i64 = 1_000;
 
-/// Whether [`list`] may read many tickets to show a few: unless an index holds those that are asked for.
+/// Whether [`list`] may read many tickets to return a few, because no index matches the filter or the page is deep.
 fn is_heavy(filter: &TicketFilter, page: PageRequest) -> bool {
     let indexed = TicketFilter { status: filter.status, contact_id: filter.contact_id, ..TicketFilter::default() };
     *filter != indexed || page.is_deep()
 }
 
-/// Whether [`list`] has one plan that is good for every value: then an index holds the tickets in the order of the
-/// list, and whatever the status is, the page's are the only ones looked at.
+/// Whether [`list`] has one plan that is good for every value: an index then returns the tickets in list order, and for
+/// any status only those of the page are read.
 pub fn is_steady(filter: &TicketFilter, page: PageRequest) -> bool {
     let by_status = TicketFilter { status: filter.status, ..TicketFilter::default() };
     *filter == by_status && page.offset() <= STEADY_OFFSET_MAX
 }
 
-/// A page of a company's tickets with this status, or with any: what [`is_steady`], planned once.
+/// A page of a company's tickets with this status, or with any, through a plan that is made once ([`is_steady`]).
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -64,22 +64,22 @@ pub async fn list_steady(
         .await
 }
 
-/// Rows that a search looks through one by one, in the order of the list, before it asks the contacts' index. A word that many
-/// contacts have is in enough of them to fill a page, and the others need not be found; what few have is found by that index,
-/// which takes the longer the more there are. It takes two milliseconds for a thousand.
+/// Rows that a search scans in list order before it uses the contacts' index. A word that many contacts have occurs
+/// often enough in these rows to fill a page, so the other contacts need not be found. A rare word is found by the
+/// index, which takes longer the more contacts match. Scanning a thousand rows takes two milliseconds.
 const LOOKED_THROUGH: i64 = 10_000;
 
-/// The same for a page far back, which many that are found lie before.
+/// The same for a deep page, which is preceded by many matches.
 const LOOKED_THROUGH_FAR: i64 = 200_000;
 
-/// Rows that tell how many must be looked through for a page far back.
+/// Rows sampled to estimate how many to scan for a deep page.
 const PROBED: i64 = 2_000;
 
-/// The contact of a ticket, as far as it is searched. `offset 0` keeps PostgreSQL from finding the contacts first.
+/// Joins the searched fields of a ticket's contact. `offset 0` keeps PostgreSQL from starting with the contacts.
 const EACH_CONTACT: &str = ") t cross join lateral (select name, number, search from contacts
     where company_id = t.company_id and id = t.contact_id offset 0) c";
 
-/// A page of a company's tickets. The page's tickets are found first, then what is shown beside them.
+/// A page of a company's tickets. The page's tickets are found first, then the data shown with them.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -94,7 +94,7 @@ pub async fn list(
     if filter.search.is_none() {
         return narrowed("with page as (", company, filter, page).page_then(db, "t.id", page, then).await;
     }
-    // Those of one contact are few, and found by their own index.
+    // A contact has few tickets, and its own index finds them.
     if filter.contact_id.is_none() {
         let most = looked_through(db, company, filter, page).await?;
         let list =
@@ -106,11 +106,11 @@ pub async fn list(
     }
     let all = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
     let list = conditions(Select::new(all, "t.company_id", company), filter);
-    // Contacts are found by all they are searched by, of which an index knows.
+    // The contacts are found by an index on all of their searched fields.
     searched(list, filter).page_then(db, "t.id", page, then).await
 }
 
-/// How many tickets, in the order of the list, are to be looked through one by one for a page of a search.
+/// Number of tickets to scan in list order for a page of a search.
 async fn looked_through(
     db: impl Database<'_>,
     company: CompanyId,
@@ -122,12 +122,12 @@ async fn looked_through(
     }
     let probe = narrowed("select count(*) from (", company, filter, page).first(PROBED, "t.id", page, EACH_CONTACT);
     let found = searched(probe, filter).count(db).await?;
-    // Twice what it takes if those that follow are like the first.
+    // Twice the expected number, if the following rows match as often as the sample.
     let expected = (page.offset() + page.size).saturating_mul(2 * PROBED) / found.max(1);
     Ok(if expected > LOOKED_THROUGH_FAR { PROBED } else { expected.max(PROBED) })
 }
 
-/// Whether there are no more tickets, whatever is searched in them, than were looked through.
+/// Whether there are no more tickets, ignoring the search, than were scanned.
 async fn are_all(
     db: impl Database<'_>,
     company: CompanyId,
@@ -139,7 +139,7 @@ async fn are_all(
     Ok(list.count(db).await? < looked_through)
 }
 
-/// Begins a list of tickets by all that is asked for but a search, in the order of the list, behind `before`.
+/// Starts a list of tickets in list order with all conditions but the search; `before` is prepended.
 fn narrowed(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
     let wanted = Wanted {
         spans: &[
@@ -152,9 +152,9 @@ fn narrowed(before: &str, company: CompanyId, filter: &TicketFilter, page: PageR
         channel: filter.channel_id,
         queue: filter.queue_id,
     };
-    // What an index finds in this order, and so few of that no more is needed.
+    // An index returns these in list order, and so few of them that nothing else is needed.
     let is_found = filter.contact_id.is_some() || filter.status == Some(TicketStatus::Open);
-    // What is searched is looked through, and only by zones comes in order whatever PostgreSQL expects of a company.
+    // A search scans the rows. Only with zones do they come in list order, whatever PostgreSQL estimates for a company.
     let list = if !is_found && (wanted.is_any() || filter.search.is_some()) {
         let held =
             [("user_id", filter.user_id.map(|id| id.0)), ("wrapup_type_id", filter.wrapup_type_id.map(|id| id.0))];
@@ -165,7 +165,7 @@ fn narrowed(before: &str, company: CompanyId, filter: &TicketFilter, page: PageR
     conditions(list, filter)
 }
 
-/// Adds all that is asked for but a search.
+/// Adds all conditions but the search.
 fn conditions(list: Select, filter: &TicketFilter) -> Select {
     list.equals("t.status", filter.status)
         .equals("t.queue_id", filter.queue_id)
@@ -180,8 +180,8 @@ fn conditions(list: Select, filter: &TicketFilter) -> Select {
         .between("t.updated_at", filter.updated)
 }
 
-/// Adds the search, in contacts `c`: only what a contact is called and reached by, of those that have the words in what an
-/// index holds of them.
+/// Adds the search in contacts `c`: it matches only names and numbers, among the contacts whose indexed text contains
+/// the words.
 fn searched(list: Select, filter: &TicketFilter) -> Select {
     list.contains("c.search", filter.search.as_deref())
         .contains("hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))", filter.search.as_deref())

@@ -52,10 +52,10 @@ pub struct TicketRow {
     pub first_response_at: Option<DateTime<Utc>>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<DateTime<Utc>>,
-    /// Since when the contact waits for the company.
+    /// Since when the contact has been waiting for the company.
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub waiting_since: Option<DateTime<Utc>>,
-    /// The first message that answered a contact who had opened the ticket. Reopening changes nothing of it.
+    /// The first answer to a contact who had opened the ticket. Reopening does not change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_id: Option<MessageId>,
     #[serde(with = "chrono::serde::ts_microseconds")]
@@ -64,10 +64,10 @@ pub struct TicketRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Writes the rows as they are, whatever was there.
+/// Writes the complete rows, replacing existing ones.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     if rows.is_empty() {
-        // So that the statement is asked, whoever wants to know whether it can be.
+        // Run the statement even without rows, for a caller that checks whether it can run.
         return upsert_together(db, rows).await;
     }
     for rows in in_order(rows) {
@@ -76,8 +76,8 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
     note_zones(db, rows).await
 }
 
-/// Writes rows of tickets that are there already, at two thirds of what [`upsert`] costs PostgreSQL; should one of them
-/// not be there, all are written by [`upsert`].
+/// Updates existing tickets, which costs PostgreSQL two thirds of [`upsert`]; if one does not exist, all are written by
+/// [`upsert`].
 pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     for rows in in_order(rows) {
         if update_together(db, &rows).await? < rows.len() as u64 {
@@ -87,7 +87,7 @@ pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
     note_zones(db, rows).await
 }
 
-/// Writes rows of tickets that are not there yet, at less than half of what [`upsert`] costs PostgreSQL.
+/// Inserts new tickets, which costs PostgreSQL less than half of [`upsert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     const COLUMNS: &str = "copy tickets (company_id, id, channel_id, contact_id, queue_id, user_id, status, creation_source, \
         unread_count, last_message_id, wrapup_type_id, wrapup_note, reopen_count, opened_at, first_response_at, \
@@ -121,8 +121,8 @@ async fn note_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::
     zones::note(db, Zoned::Ticket, rows.iter().map(place)).await
 }
 
-/// Closed tickets go first: a ticket that opens may take the place (one open ticket for a contact and channel) that
-/// another one of the same batch has just left.
+/// Writes closed tickets first: an opening ticket may take the slot (one open ticket per contact and channel) that
+/// another one of the same batch has just freed.
 fn in_order<'a>(rows: &[&'a TicketRow]) -> impl Iterator<Item = Vec<&'a TicketRow>> {
     let (closed, open): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.status == TicketStatus::Closed);
     [closed, open].into_iter().filter(|rows| !rows.is_empty())
@@ -161,7 +161,7 @@ async fn upsert_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
     Ok(())
 }
 
-/// How many of them were there.
+/// Returns how many of the rows existed.
 async fn update_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<u64, sqlx::Error> {
     let written = sqlx::query(include_str!("update.sql"))
         .bind(column!(rows, company_id))
@@ -185,7 +185,7 @@ async fn update_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
     Ok(written.rows_affected())
 }
 
-/// A ticket with what its actor keeps beside the row.
+/// A ticket with the data its actor needs besides the row.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct LoadedTicket {
@@ -199,7 +199,7 @@ pub struct LoadedTicket {
     pub last_message_created_at: Option<DateTime<Utc>>,
 }
 
-/// What follows a message of the ticket that is not yet handed over.
+/// What follows a message of the ticket that is still queued.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Following {
@@ -213,7 +213,7 @@ pub struct Following {
     pub source: Source,
 }
 
-/// What follows the messages of these tickets that wait in the outbox, in their order.
+/// What follows the queued messages of these tickets, in message order.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -233,9 +233,9 @@ pub async fn following(db: impl Database<'_>, company: CompanyId, ids: &[TicketI
     Ok(document::read_all(&following))
 }
 
-/// The columns of [`LoadedTicket`] and where they come from, for tickets that are found as `t`. What stands beside a ticket
-/// is looked up for it alone (`offset 0` keeps it from being joined in any other way): so the plan is good for any
-/// number of tickets, and made in half the time.
+/// The columns of [`LoadedTicket`] and their sources, for tickets found as `t`. The related rows are looked up per
+/// ticket (`offset 0` prevents other joins), so the plan is good for any number of tickets, and is made in half the
+/// time.
 const COLUMNS: &str = "select t.*, c.name as contact_name, c.number as contact_number,
         c.verified as contact_verified,
         m.body as last_message_body, m.direction as last_message_direction, m.created_at as last_message_created_at";
@@ -244,7 +244,7 @@ const BESIDE: &str = "cross join lateral (select name, number, verified from con
     left join lateral (select body, direction, created_at from messages
         where company_id = t.company_id and id = t.last_message_id offset 0) m on true";
 
-/// One ticket, or none.
+/// One ticket, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -254,7 +254,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Re
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
-/// Those of these tickets that there are.
+/// The existing ones of these tickets.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -267,7 +267,7 @@ pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId
     Ok(document::read_all(&found))
 }
 
-/// The open tickets of a channel: who talks in which.
+/// The open tickets of a channel, with their contacts.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -287,7 +287,7 @@ pub async fn open_of_channel(
     .await
 }
 
-/// The ticket of this contact and channel that was opened last, open or closed.
+/// The latest ticket of this contact and channel, open or closed.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -310,7 +310,7 @@ pub async fn latest(
     .await
 }
 
-/// The open tickets of a user, in this queue if one is named, the first `limit` after one.
+/// The first `limit` open tickets of a user after one, optionally of one queue.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -338,7 +338,7 @@ pub async fn open_of_user(
     .await
 }
 
-/// Every open ticket somebody has, and who.
+/// Every open ticket with an assigned user.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -353,7 +353,7 @@ pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(Tick
     .await
 }
 
-/// How many open tickets a queue has, at most [`COUNTED_MAX`].
+/// Number of a queue's open tickets, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -370,7 +370,7 @@ pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) 
     .await
 }
 
-/// How many tickets were closed with a wrap-up type, and say so still, at most [`COUNTED_MAX`].
+/// Number of tickets whose wrap-up type this is, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,5 +1,5 @@
-//! What became of each event at each webhook. A row is written once an event was tried, or has to wait: what lies beyond a
-//! webhook's `told_to` is in the event log alone.
+//! The state of each event at each webhook. A row is written once an event was attempted or has to wait; events after a
+//! webhook's `told_to` are only in the event log.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -26,22 +26,22 @@ words! {
     }
 }
 
-/// Attempts that are kept of a delivery: all of one plan, and as many of a replay.
+/// Attempts stored per delivery: all of one retry plan, and as many of a replay.
 pub const ATTEMPTS_KEPT: i32 = 20;
 
-/// Deliveries that are removed at once: some hundred milliseconds.
+/// Deliveries deleted per statement: takes some hundred milliseconds.
 pub const REMOVED_AT_ONCE: i64 = 10_000;
 
-/// One attempt, as it is kept and shown.
+/// One attempt, as stored and shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Attempt {
     /// RFC 3339.
     pub at: String,
-    /// What the endpoint answered.
+    /// The response status of the endpoint.
     pub status: Option<u16>,
-    /// Why it does not count as delivered.
+    /// Why the attempt failed.
     pub error: Option<String>,
     pub duration_ms: u64,
 }
@@ -61,7 +61,7 @@ pub struct DeliveryRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// What is narrowed by.
+/// The conditions of a list.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct DeliveryFilter {
@@ -70,7 +70,7 @@ pub struct DeliveryFilter {
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
 }
 
-/// A page of what became of a webhook's deliveries, by event.
+/// A page of a webhook's deliveries, by event.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -96,7 +96,7 @@ pub async fn list(
         .await
 }
 
-/// What became of an event, to be written: with the attempt that was just made, if one was.
+/// The new state of a delivery, with the attempt that was just made, if any.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Outcome {
@@ -110,18 +110,19 @@ pub struct Outcome {
     pub created_at: DateTime<Utc>,
 }
 
-/// Where a webhook stands, with what is written.
+/// The webhook's progress, to be written with the outcomes.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Standing {
-    /// Where it was when last read or written.
+    /// Its `told_to` when last read or written.
     pub from: i64,
     pub told_to: i64,
     pub failing_since: Option<DateTime<Utc>>,
 }
 
-/// Writes what became of events, and how far the webhook has come, as one. `frees`: others may wait in the table for these,
-/// and are due then. False: the webhook is gone, or somebody had it begin somewhere else; then it goes on from there.
+/// Writes the outcomes of events and the webhook's progress in one transaction. `frees`: other deliveries in the table
+/// may be waiting for these, and become due. Returns false if the webhook was deleted or its position was reset; then
+/// delivery continues from there.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -133,7 +134,7 @@ pub async fn record(
     outcomes: &[Outcome],
     frees: bool,
 ) -> Result<bool> {
-    // First: it holds the row, so that nobody removes the webhook, or sends it elsewhere, in between.
+    // First, because it locks the webhook's row against deletion and a change of its position.
     let place = sqlx::query_scalar::<_, i64>(
         "update webhooks set told_to = case told_to when $3 then $4 else told_to end, failing_since = $5
          where company_id = $1 and id = $2 returning told_to",
@@ -219,7 +220,7 @@ pub struct Due {
     pub created_at: DateTime<Utc>,
 }
 
-/// Deliveries whose time has come, the earliest first, up to the event `read_to` and without those that are `held` already.
+/// Due deliveries, earliest first, up to the event `read_to` and without those that are already `held`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -241,17 +242,18 @@ pub async fn due(
     Ok(document::read_all(&with_timeout(due.fetch_all(db)).await?))
 }
 
-/// What of a webhook waits in the table.
+/// The waiting deliveries of a webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub struct Waiting {
-    /// When the next one is due, of those that are not held.
+    /// When the next one is due, ignoring held ones.
     pub next_at: Option<DateTime<Utc>>,
     /// When the oldest one's event happened.
     pub oldest: Option<DateTime<Utc>>,
 }
 
-/// What of a webhook waits in the table, up to the event `read_to`: what lies beyond is read anew. What is `held` is not due.
-/// The webhook may not have come as far: what follows a record that waits is in the table as soon as it is read.
+/// The waiting deliveries of a webhook up to the event `read_to`: later ones are read again from the log. `held` ones
+/// are not due. Rows may exist beyond `told_to`: events that follow a waiting delivery of the same lane are stored as
+/// soon as they are read.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -273,7 +275,7 @@ pub async fn waiting(
     with_timeout(waiting.bind(company).bind(webhook).bind(read_to).bind(held).fetch_one(db)).await
 }
 
-/// Which of these lanes have a delivery that is pending, up to the event `read_to`: what lies beyond is read anew.
+/// The lanes among these with a pending delivery, up to the event `read_to`: later ones are read again from the log.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -293,7 +295,7 @@ pub async fn busy_lanes(
     with_timeout(busy.bind(company).bind(webhook).bind(lanes).bind(read_to).fetch_all(db)).await
 }
 
-/// What waits for another attempt is due now: its endpoint is another one, or is back.
+/// Makes deliveries that wait for a retry due now: the endpoint has changed, or works again.
 pub(super) async fn hasten(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
     let hasten = sqlx::query(
         "update webhook_deliveries set next_attempt_at = now()
@@ -303,7 +305,7 @@ pub(super) async fn hasten(db: &mut PgConnection, company: CompanyId, webhook: W
     Ok(())
 }
 
-/// Has one event delivered again, whatever became of it. Whether there is such a delivery.
+/// Schedules one event for delivery again, whatever its state. Returns whether the delivery exists.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -318,7 +320,7 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
     Ok(again > 0)
 }
 
-/// Has what failed since a time delivered again, of each record in order. How many there are.
+/// Schedules deliveries that failed since a time again, in order per lane. Returns how many there are.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -346,11 +348,11 @@ pub async fn replay_failed(
     Ok(again.unsigned_abs())
 }
 
-/// Has everything after an event delivered again, as far as it had come. What is known of it stays until then. How many
-/// events are looked through.
+/// Schedules everything after an event for delivery again, up to where the webhook had come. Existing rows stay until
+/// then. Returns the number of events to examine.
 ///
 /// # Errors
-/// [`crate::Error::NotFound`] when the webhook is gone; when the database cannot answer.
+/// [`crate::Error::NotFound`] when the webhook was deleted; other errors when the database cannot answer.
 pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<i64> {
     let before = sqlx::query_scalar("select told_to from webhooks where company_id = $1 and id = $2 for update");
     let before: Option<i64> = with_timeout(before.bind(company).bind(webhook).fetch_optional(&mut *db)).await?;
@@ -361,34 +363,34 @@ pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: We
     Ok((before - event).max(0))
 }
 
-/// Tells the service, which may be another process, that there is something to do.
+/// Notifies the service, which may be another process, of new work.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn wake(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId) -> Result<()> {
-    // Written anew as it is: the trigger tells of it.
+    // A no-op update, for which the trigger sends a notification.
     let wake = sqlx::query("update webhooks set active = active where company_id = $1 and id = $2");
     with_timeout(wake.bind(company).bind(webhook).execute(db)).await?;
     Ok(())
 }
 
-/// What became of deliveries whose events are gone.
+/// The result of deleting deliveries of expired events.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropped {
     /// Whether none is left.
     pub are_all: bool,
-    /// Whether others are due that waited for one of them.
+    /// Whether other deliveries waited for one of them and are due now.
     pub are_due: bool,
 }
 
-/// Removes deliveries of events up to one, which are no longer kept; at most [`REMOVED_AT_ONCE`]. Those that waited for
-/// one of them are due: the service is to be told ([`wake`]).
+/// Deletes deliveries of expired events up to a given one; at most [`REMOVED_AT_ONCE`]. Deliveries that waited for one
+/// of them become due: the caller must notify the service ([`wake`]).
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, event: i64) -> Result<Dropped> {
     let dropped = sqlx::query_as::<_, (i64, i64)>(
-        // By a bound, not by a join with what is old: whatever the planner takes them for, each row is looked at once.
+        // By a bound instead of a join with the old rows: whatever the planner estimates, each row is read once.
         "with bound as (
              select max(event_id) as last from (
                  select event_id from webhook_deliveries

@@ -1,4 +1,4 @@
-//! Webhooks: where a company is told of its events. Plain; what becomes of each telling is in [`deliveries`].
+//! Webhooks: endpoints to which a company's events are delivered. Plain; their deliveries are in [`deliveries`].
 
 pub mod deliveries;
 
@@ -17,10 +17,10 @@ use crate::{CompanyId, Error, Id, Result};
 /// The id of a webhook.
 pub type WebhookId = Id<Webhook>;
 
-/// Webhooks of a company: each is sent every event once more, and nobody has so many systems to tell.
+/// Maximum webhooks of a company: every event is sent to each of them, and no company has more systems to notify.
 pub const WEBHOOKS_MAX: i64 = 20;
 
-/// How long the secret before signs beside the new one: a day is enough to bring the new one to where it is checked.
+/// How long the old secret signs along with the new one: a day is enough to deploy the new one at the receiver.
 pub const OLD_SECRET_KEPT: TimeDelta = TimeDelta::hours(24);
 
 /// Where a company is told of its events.
@@ -54,20 +54,20 @@ impl Table for Webhook {
     type Id = WebhookId;
 }
 
-/// A webhook as it is delivered to.
+/// A webhook with the data its delivery needs.
 #[derive(Clone)]
 #[allow(missing_docs)]
 pub struct Endpoint {
     pub company: CompanyId,
     pub id: WebhookId,
     pub url: String,
-    /// Which events are sent; none: all.
+    /// The event types to send; empty: all.
     pub types: Vec<String>,
-    /// What a delivery is signed with: the secret, and the one before it while that is good.
+    /// The signing secrets: the current one, and the previous one while it is valid.
     pub secrets: Vec<Secret>,
-    /// Until when the second one is good.
+    /// Until when the previous secret is valid.
     pub old_secret_until: Option<DateTime<Utc>>,
-    /// Up to this event each is delivered, or noted as a delivery.
+    /// Every event up to this one was delivered, or is stored as a delivery.
     pub told_to: i64,
     /// Since when no delivery has succeeded, if the last one failed.
     pub failing_since: Option<DateTime<Utc>>,
@@ -80,7 +80,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The secrets that are good at a time.
+    /// The secrets that are valid at a time.
     pub fn secrets_at(&self, now: DateTime<Utc>) -> &[Secret] {
         let is_old_good = self.old_secret_until.is_some_and(|until| now < until);
         if is_old_good { &self.secrets } else { self.secrets.get(..1).unwrap_or_default() }
@@ -133,8 +133,8 @@ fn opened(keys: &Keyring, place: &Location<'_>, sealed: &str) -> Result<Secret> 
     Ok(Secret(String::from_utf8(plain).map_err(|_| KeyError::Damaged)?))
 }
 
-/// Creates a webhook, which is told of what happens from now on: after the event `told_to`. None when the company has as
-/// many as it may.
+/// Creates a webhook, which receives events after `told_to`. `None` when the company has the maximum number of
+/// webhooks.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when the secret cannot be sealed.
@@ -146,7 +146,7 @@ pub async fn insert(
     secret: &Secret,
     told_to: i64,
 ) -> Result<Option<Webhook>> {
-    // One at a time in a company, so that the last place is taken once.
+    // Serialized per company, so that the limit is not exceeded.
     let turn = sqlx::query("select pg_advisory_xact_lock(hashtextextended('webhooks:' || $1::text, 0))").bind(company);
     with_timeout(turn.execute(&mut *db)).await?;
     let count = sqlx::query_scalar("select count(*) from webhooks where company_id = $1").bind(company);
@@ -154,7 +154,7 @@ pub async fn insert(
     if count >= WEBHOOKS_MAX {
         return Ok(None);
     }
-    // Its secret is bound to its id, so that is drawn first.
+    // Its secret is bound to its id, so the id is assigned first.
     let id = sqlx::query_scalar("select nextval(pg_get_serial_sequence('webhooks', 'id'))");
     let id: i64 = with_timeout(id.fetch_one(&mut *db)).await?;
     let sealed = keys.seal(&secret_at(company, &id.to_string()), secret.0.as_bytes())?;
@@ -169,10 +169,10 @@ pub async fn insert(
     Ok(Some(with_timeout(insert.fetch_one(db)).await?))
 }
 
-/// Changes what is given. One that is switched on has not failed yet, and what waits for it is due.
+/// Updates the given columns. Enabling it clears its failures and makes waiting deliveries due.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
+/// [`Error::NotFound`] when the webhook does not exist; other errors when the database cannot answer.
 pub async fn update(db: &mut PgConnection, company: CompanyId, id: WebhookId, columns: Columns) -> Result<Webhook> {
     let is_on = columns.has("active") && !columns.is_false("active");
     if is_on {
@@ -188,11 +188,11 @@ pub async fn update(db: &mut PgConnection, company: CompanyId, id: WebhookId, co
     table::update::<Webhook>(db, company, id, &columns).await
 }
 
-/// Gives a webhook another secret; the one it had signs beside it for a while.
+/// Replaces a webhook's secret; the old one signs along with it for a while.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer; [`Error::Key`] when a secret cannot
-/// be opened or sealed.
+/// [`Error::NotFound`] when the webhook does not exist; when the database cannot answer; [`Error::Key`] when a secret
+/// cannot be opened or sealed.
 pub async fn rotate(
     db: &mut PgConnection,
     keys: &Keyring,
@@ -214,17 +214,17 @@ pub async fn rotate(
     table::update::<Webhook>(db, company, id, &columns).await
 }
 
-/// Removes a webhook. What is known of its deliveries goes afterwards ([`super::removals`]).
+/// Deletes a webhook. Its deliveries are deleted later ([`super::removals`]).
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
+/// [`Error::NotFound`] when the webhook does not exist; other errors when the database cannot answer.
 pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<()> {
     let remove = sqlx::query("delete from webhooks where company_id = $1 and id = $2");
     let removed = with_timeout(remove.bind(company).bind(id).execute(db)).await?;
     if removed.rows_affected() == 0 { Err(Error::NotFound(Webhook::NOUN)) } else { Ok(()) }
 }
 
-/// Switches a webhook off for a reason, unless it was switched off or leads somewhere else meanwhile. Whether it was.
+/// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. Returns whether it did.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -240,8 +240,8 @@ pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &s
 const ENDPOINT: &str = "select company_id, id, url, types, secret, old_secret, old_secret_until, told_to, failing_since
     from webhooks where company_id = $1";
 
-/// The active webhooks of a company as they are delivered to. One whose secret does not open is told in the log and left
-/// out: no other one minds.
+/// The active webhooks of a company for delivery. One whose secret cannot be opened is logged and left out, without
+/// affecting the others.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -260,10 +260,10 @@ pub async fn active(db: impl PgExecutor<'_>, keys: &Keyring, company: CompanyId)
     Ok(opened.collect())
 }
 
-/// One webhook as it is delivered to, active or not.
+/// One webhook for delivery, active or not.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::Key`] when its secret does not open.
+/// When the database cannot answer; [`Error::Key`] when its secret cannot be opened.
 pub async fn endpoint(
     db: impl PgExecutor<'_>,
     keys: &Keyring,
@@ -285,7 +285,7 @@ pub async fn ids(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Vec<Webh
     with_timeout(ids.fetch_all(db)).await
 }
 
-/// Every company with webhooks: where a start begins.
+/// Every company with webhooks, for the startup.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -310,19 +310,19 @@ pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<(Company
     Ok(rows.into_iter().map(|row| (row.company_id, row.webhook)).collect())
 }
 
-/// The company of a webhook, for the command line, which names no company.
+/// The company of a webhook, for the command line, where no company is given.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
+/// [`Error::NotFound`] when the webhook does not exist; other errors when the database cannot answer.
 pub async fn company_of(db: &PgPool, id: WebhookId) -> Result<CompanyId> {
     let company = sqlx::query_scalar("select company_id from webhooks where id = $1").bind(id);
     with_timeout(company.fetch_optional(db)).await?.ok_or(Error::NotFound(Webhook::NOUN))
 }
 
-/// Seals the secrets with the key that seals now; answers how many. It is no change of a webhook.
+/// Reseals the secrets with the current key; returns how many. It does not count as a change of the webhook.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::Key`] when something does not open.
+/// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     type Held = (CompanyId, WebhookId, String, Option<String>);
     let all = sqlx::query_as("select company_id, id, secret, old_secret from webhooks order by id");
@@ -335,7 +335,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
         };
         let new = anew(secret_at(company, &row), &secret)?;
         let new_old = old.as_deref().map(|old| anew(old_secret_at(company, &row), old)).transpose()?;
-        // Whoever rotated it meanwhile has sealed it with the new key.
+        // A concurrent rotation has already sealed its secret with the new key.
         let update = sqlx::query(
             "update webhooks set secret = $3, old_secret = $4 where company_id = $1 and id = $2 and secret = $5",
         );

@@ -1,21 +1,21 @@
-//! The kinds of interactive message, one after the other.
+//! Validation of each kind of interactive message.
 
 use std::collections::HashSet;
 
 use super::place::{Errors, FieldPath};
 
-/// Characters of a message's body, of a list's body, of a text header and of a footer.
+/// Maximum characters of a message's body, of a list's body, of a text header and of a footer.
 const BODY_CHARACTERS_MAX: usize = 1024;
 const LIST_BODY_CHARACTERS_MAX: usize = 4096;
 const HEADER_CHARACTERS_MAX: usize = 60;
 const FOOTER_CHARACTERS_MAX: usize = 60;
 
-/// Buttons of a message or a card, characters of a button's title and of its id.
+/// Maximum number of buttons of a message or a card, and maximum characters of a button's title and of its id.
 const BUTTONS_MAX: usize = 3;
 const BUTTON_CHARACTERS_MAX: usize = 20;
 const BUTTON_ID_CHARACTERS_MAX: usize = 256;
 
-/// Sections and rows of a list, and characters of what is in them.
+/// Maximum number of sections and rows of a list, and maximum characters of their texts.
 const SECTIONS_MAX: usize = 10;
 const ROWS_MAX: usize = 10;
 const SECTION_TITLE_CHARACTERS_MAX: usize = 24;
@@ -23,16 +23,16 @@ const ROW_TITLE_CHARACTERS_MAX: usize = 24;
 const ROW_DESCRIPTION_CHARACTERS_MAX: usize = 72;
 const ROW_ID_CHARACTERS_MAX: usize = 200;
 
-/// Cards of a carousel.
+/// Maximum number of cards of a carousel.
 const CARDS_MAX: usize = 10;
 
-/// Characters of a document's file name, as of every name.
+/// Maximum characters of a document's file name, as of every name.
 const FILE_NAME_CHARACTERS_MAX: usize = 255;
 
-/// What a webchat shows.
+/// The kinds that a webchat can show.
 const SHOWN: [&str; 5] = ["button", "list", "cta_url", "location_request_message", "carousel"];
 
-/// What exists on other channels only.
+/// The kinds that exist only on other channels.
 pub(super) const ELSEWHERE: [&str; 7] =
     ["flow", "product", "product_list", "catalog_message", "address_message", "voice_call", "call_permission_request"];
 
@@ -122,7 +122,7 @@ fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
     footer(interactive, errors);
     let action = interactive.at("action");
     let Some(action) = action.object(errors) else { return };
-    // A choice names the message and the id: over all its cards an id is one option.
+    // A choice is identified by the message and the option's id, so ids must be unique over all cards.
     let mut ids = HashSet::new();
     for card in action.at("cards").counted(1..=CARDS_MAX, "cards", errors) {
         if let Some(header) = card.at("header").object(errors) {
@@ -141,7 +141,7 @@ fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-/// Buttons that answer: under `kind`, the word their type is as well.
+/// Reply buttons; `kind` is the key of their content and also their type.
 fn buttons(action: &FieldPath<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
     for button in action.at("buttons").counted(1..=BUTTONS_MAX, "buttons", errors) {
         button.at("type").word(kind, errors);
@@ -162,7 +162,7 @@ fn unique_id(option: &FieldPath<'_>, characters_max: usize, ids: &mut HashSet<St
     }
 }
 
-/// A button that leads to a page.
+/// A button that opens a web page.
 fn link_button(action: &FieldPath<'_>, errors: &mut Errors) {
     action.at("name").word("cta_url", errors);
     if let Some(parameters) = action.at("parameters").object(errors) {

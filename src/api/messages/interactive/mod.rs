@@ -1,5 +1,5 @@
-//! What a webchat shows of the interactive objects of the official cloud API, and where their limits are. On other
-//! channels the provider looks at them.
+//! Validates interactive objects of the official cloud API for the webchat, with its limits. On other channels the
+//! provider validates them.
 
 mod kinds;
 mod place;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use place::{Errors, FieldPath};
 
-/// Everything that is wrong with an interactive object, by its place in the body of the send.
+/// Every error of an interactive object, with its path in the request body.
 pub fn check(interactive: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
     kinds::check(&FieldPath::of(interactive), &mut errors);

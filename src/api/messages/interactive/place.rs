@@ -1,4 +1,4 @@
-//! A place in an object: what is there, and what to call it when it is wrong.
+//! A value within an object, with its path for error messages.
 
 use std::ops::RangeInclusive;
 
@@ -6,17 +6,17 @@ use hotline_actors::FieldError;
 use serde_json::Value;
 use url::Url;
 
-/// Characters of an address: what browsers of every kind follow.
+/// Maximum length of a URL: all browsers support this many characters.
 pub(super) const URL_CHARACTERS_MAX: usize = 2_000;
 
-/// A value, or none, and the way to it.
+/// A value, or none, with its path.
 #[derive(Clone, Debug)]
 pub(super) struct FieldPath<'a> {
     value: Option<&'a Value>,
     path: String,
 }
 
-/// What was found to be wrong.
+/// The collected errors.
 #[derive(Debug, Default)]
 pub(super) struct Errors(Vec<FieldError>);
 
@@ -35,7 +35,7 @@ impl<'a> FieldPath<'a> {
         Self { value: Some(interactive), path: "interactive".to_owned() }
     }
 
-    /// A field; `null` is as good as none.
+    /// A member of the object; `null` counts as absent.
     pub(super) fn at(&self, name: &str) -> Self {
         let value = self.value.and_then(|value| value.get(name)).filter(|value| !value.is_null());
         Self { value, path: format!("{}.{name}", self.path) }
@@ -45,7 +45,7 @@ impl<'a> FieldPath<'a> {
         self.value.is_some()
     }
 
-    /// A text that must be there, be not blank, and have at most so many characters.
+    /// A required text that is not blank and has at most this many characters.
     pub(super) fn text(&self, characters_max: usize, errors: &mut Errors) -> Option<&'a str> {
         let Some(value) = self.value else {
             errors.refuse(self, "is required");
@@ -63,14 +63,14 @@ impl<'a> FieldPath<'a> {
         Some(text)
     }
 
-    /// The same, where it may be left out.
+    /// The same for an optional text.
     pub(super) fn optional_text(&self, characters_max: usize, errors: &mut Errors) {
         if self.is_there() {
             self.text(characters_max, errors);
         }
     }
 
-    /// A word that must be there, and be this one.
+    /// A required word with a fixed value.
     pub(super) fn word(&self, word: &str, errors: &mut Errors) {
         match self.value {
             None => errors.refuse(self, "is required"),
@@ -79,7 +79,7 @@ impl<'a> FieldPath<'a> {
         }
     }
 
-    /// An object that must be there. What is in one that is not is not asked for.
+    /// A required object. If it is missing, its members are not checked.
     pub(super) fn object(&self, errors: &mut Errors) -> Option<&Self> {
         match self.value {
             Some(Value::Object(_)) => return Some(self),
@@ -89,7 +89,7 @@ impl<'a> FieldPath<'a> {
         None
     }
 
-    /// The objects of a list that must be there. Items that are none are left out.
+    /// The objects of a required list. Items of other types are reported and left out.
     pub(super) fn objects(&self, errors: &mut Errors) -> Vec<Self> {
         let items = match self.value {
             Some(Value::Array(items)) => items,
@@ -108,7 +108,7 @@ impl<'a> FieldPath<'a> {
         places
     }
 
-    /// The same, with so many items.
+    /// The same with a required number of items.
     pub(super) fn counted(&self, count: RangeInclusive<usize>, what: &str, errors: &mut Errors) -> Vec<Self> {
         let there = self.value.and_then(Value::as_array).map(Vec::len);
         if there.is_some_and(|there| !count.contains(&there)) {
@@ -118,7 +118,7 @@ impl<'a> FieldPath<'a> {
         self.objects(errors)
     }
 
-    /// An address on the web that must be there.
+    /// A required web address.
     pub(super) fn url(&self, errors: &mut Errors) {
         let Some(text) = self.text(URL_CHARACTERS_MAX, errors) else { return };
         let is_web = Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

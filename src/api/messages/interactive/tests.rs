@@ -1,4 +1,4 @@
-//! Each rule of the table, at and beyond its boundary.
+//! Each rule of the table, at its boundary and beyond it.
 
 #![allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 
@@ -11,7 +11,7 @@ fn x(count: usize) -> String {
     "x".repeat(count)
 }
 
-/// The fields that are wrong, without the word they all begin with.
+/// The paths of the invalid fields, without their common prefix.
 fn wrong(interactive: &Value) -> Vec<String> {
     let errors = check(interactive);
     for error in &errors {
@@ -21,7 +21,7 @@ fn wrong(interactive: &Value) -> Vec<String> {
     errors.into_iter().map(|error| field(error.field)).collect()
 }
 
-/// The object with one place changed; `null` takes it out.
+/// The object with one value changed; `null` removes it.
 fn with(object: &Value, pointer: &str, value: Value) -> Value {
     let mut object = object.clone();
     let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
@@ -88,7 +88,7 @@ fn every_kind() -> [Value; 5] {
     [button(), list(), cta_url(), location(), carousel()]
 }
 
-/// Changes of one object, each with the fields that are wrong then.
+/// Changes of one object, each with the fields that become invalid.
 #[track_caller]
 fn table<const N: usize>(object: &Value, rules: [(&str, Value, &[&str]); N]) {
     assert_eq!(wrong(object), [""; 0], "{object}");
@@ -289,7 +289,7 @@ fn what_is_in_a_list_is_short() {
             ("/action/sections/1/rows/0/id", json!("a"), &["action.sections[1].rows[0].id"]),
         ],
     );
-    // One section alone needs no title; one it has is short.
+    // A single section needs no title; if it has one, the limit applies.
     let alone = with(&list(), "/action/sections", json!([{"rows": [row("a")]}]));
     table(&alone, [("/action/sections/0/title", json!(x(25)), &["action.sections[0].title"])]);
 }
@@ -380,7 +380,7 @@ fn a_card_has_a_picture_a_text_and_a_link_or_buttons() {
             ),
             ("/action/cards/1/action/name", json!("open"), &["action.cards[1].action.name"]),
             ("/action/cards/1/action/parameters/url", json!("x"), &["action.cards[1].action.parameters.url"]),
-            // Over all cards an id is one option.
+            // Ids must be unique over all cards.
             (
                 "/action/cards/1",
                 card(json!({"buttons": [quick_reply("a")]})),

@@ -55,6 +55,8 @@ export interface Call {
   body?: unknown;
   /** Whether a session that has ended is an answer, and not to be signed in again for. */
   quiet?: boolean;
+  /** The company it is for, should that not be the one that is open now. */
+  company?: number | null;
   signal?: AbortSignal;
 }
 
@@ -63,6 +65,13 @@ let signInAgain: () => Promise<void> = () => Promise.reject(new Error("nobody ca
 
 export function onEnded(handler: () => Promise<void>): void {
   signInAgain = handler;
+}
+
+/** Called when the session may do less than the pages think, since a second factor is required from now on. */
+let lookAgain: () => void = () => {};
+
+export function onRestricted(handler: () => void): void {
+  lookAgain = handler;
 }
 
 /** The company that an administrator of the installation works in; a user needs to name none. */
@@ -75,7 +84,24 @@ export function workIn(id: number | null): void {
 /** What belongs to the installation or to the person, whichever company is open. */
 const BESIDE_COMPANIES = /^\/(companies|installation|session|account|links)(\/|$)/;
 
-async function once(method: Method, path: string, call: Call, key: string): Promise<Response> {
+/** A key for one change. `crypto.randomUUID` exists in secure contexts alone, and the panel is served over plain HTTP as well. */
+const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Changes without an answer, of which nobody knows whether they were made: the keys they were sent with. */
+const unanswered = new Map<string, string>();
+/** Changes of which the keys are kept; the oldest goes first. */
+const UNANSWERED_MAX = 20;
+
+/** The same change has the same key until it is answered: who tries again does not make a second record. */
+function keyOf(change: string): string {
+  const key = unanswered.get(change) ?? newKey();
+  unanswered.set(change, key);
+  const oldest = unanswered.keys().next();
+  if (unanswered.size > UNANSWERED_MAX && !oldest.done) unanswered.delete(oldest.value);
+  return key;
+}
+
+async function once(method: Method, path: string, call: Call, [company, key]: [number | null, string]): Promise<Response> {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
@@ -94,17 +120,23 @@ async function once(method: Method, path: string, call: Call, key: string): Prom
 
 /** What the service answers, whole. */
 export async function exchange(method: Method, path: string, call: Call = {}): Promise<unknown> {
-  // The same key when it is asked again after signing in: what was done already is not done twice.
-  const key = crypto.randomUUID();
+  // Sent again after signing in, a change has the same company and key: it is made once, where it was meant to be made.
+  const whose = call.company === undefined ? company : call.company;
+  const change = JSON.stringify([whose, method, path, call.body]);
+  const isKeyed = (method === "POST" || method === "PUT") && !call.quiet;
+  const key = isKeyed ? keyOf(change) : newKey();
   for (;;) {
     let response: Response;
     try {
-      response = await once(method, path, call, key);
+      response = await once(method, path, call, [whose, key]);
     } catch (failed) {
       if (failed instanceof DOMException && failed.name === "AbortError") throw failed;
       throw new Refused(0, "", "", null, null);
     }
-    if (response.status === 204) return null;
+    if (response.status === 204) {
+      unanswered.delete(change);
+      return null;
+    }
     let answer: unknown = null;
     try {
       answer = await response.json();
@@ -113,13 +145,15 @@ export async function exchange(method: Method, path: string, call: Call = {}): P
       // What was cut off in the middle is no answer; of one that refuses the status says enough.
       if (response.ok) throw new Refused(0, "", "", null, null);
     }
-    if (response.ok) return answer;
     if (response.status === 401 && !call.quiet) {
       await signInAgain();
       continue;
     }
+    unanswered.delete(change);
+    if (response.ok) return answer;
     const error = (answer as { error?: { code?: string; message?: string; details?: unknown } } | null)?.error;
     const retryAfter = Number(response.headers.get("Retry-After")) || null;
+    if (error?.code === "ERR_API_SECOND_FACTOR" && !call.quiet) lookAgain();
     throw new Refused(response.status, error?.code ?? "", error?.message ?? "", error?.details ?? null, retryAfter);
   }
 }

@@ -2,8 +2,10 @@
 
 import { signal } from "@preact/signals";
 
-import { exchange, onEnded, workIn, type Method } from "./client";
-import { dropDrafts } from "./drafts";
+import { exchange, onEnded, onRestricted, Refused, workIn, type Method } from "./client";
+import { draftIn, dropDrafts } from "./drafts";
+import { notify } from "./notices";
+import { explain } from "./reasons";
 import type { SignIn } from "./shapes";
 import { LANGUAGES, speak } from "./text";
 
@@ -36,6 +38,7 @@ export function enter(answer: SignIn): void {
 export function open(company: { id: number; name: string } | null): void {
   opened.value = company;
   workIn(company ? company.id : null);
+  draftIn(company ? company.id : null);
   if (company) sessionStorage.setItem(OPENED, JSON.stringify(company));
   else sessionStorage.removeItem(OPENED);
 }
@@ -45,12 +48,19 @@ export async function look(): Promise<void> {
   try {
     enter(((await exchange("GET", "/session", { quiet: true })) as { data: SignIn }).data);
   } catch (failed) {
-    stage.value = failed instanceof Error && "status" in failed && failed.status === 401 ? "out" : "unreachable";
+    stage.value = failed instanceof Refused && failed.status === 401 ? "out" : "unreachable";
   }
 }
 
+onRestricted(() => void look());
+
+/** Signs out; who is not signed in any more is out already. */
 export async function leave(): Promise<void> {
-  await exchange("DELETE", "/session", { quiet: true });
+  try {
+    await exchange("DELETE", "/session", { quiet: true });
+  } catch (failed) {
+    if (!(failed instanceof Refused && failed.status === 401)) return notify(explain(failed), true);
+  }
   forget();
 }
 
@@ -60,6 +70,8 @@ export function forget(): void {
   open(null);
   session.value = null;
   isEnded.value = false;
+  // What waits belongs to who was signed in, and is never sent.
+  again = null;
   stage.value = "out";
 }
 
@@ -91,9 +103,10 @@ export function resume(answer: SignIn): void {
     location.reload();
     return;
   }
-  session.value = answer;
   isEnded.value = false;
-  again?.done();
+  enter(answer);
+  // Where a second factor is to be set up first, forms are found as they were after that.
+  if (answer.state === "open") again?.done();
   again = null;
 }
 

@@ -38,6 +38,7 @@ export const words = {
   retry: ["Try again", "Tentar de novo", "Reintentar"],
   copy: ["Copy", "Copiar", "Copiar"],
   copied: ["Copied.", "Copiado.", "Copiado."],
+  copyByHand: ["It is selected: copy it with Ctrl+C.", "Está selecionado: copie com Ctrl+C.", "Está seleccionado: cópielo con Ctrl+C."],
   previous: ["Previous", "Anterior", "Anterior"],
   next: ["Next", "Próxima", "Siguiente"],
   page: ["Page {page}", "Página {page}", "Página {page}"],

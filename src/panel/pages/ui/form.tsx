@@ -31,6 +31,9 @@ export interface FormProps {
   isWhole?: boolean;
 }
 
+/** Kinds of fields that no draft holds: who comes next would find them filled in. */
+const NEVER_KEPT: readonly Field["kind"][] = ["password", "new-password", "code"];
+
 export function Form(props: FormProps) {
   const { name, fields, record } = props;
   const id = useId();
@@ -53,7 +56,9 @@ export function Form(props: FormProps) {
   const change = (field: Field, value: unknown) => {
     values.value = { ...values.value, [field.name]: value };
     if (errors.value[field.name]) errors.value = { ...errors.value, [field.name]: "" };
-    keepDraft(name, values.value);
+    const secret = fields.filter(({ kind }) => NEVER_KEPT.includes(kind)).map((it) => it.name);
+    const kept = Object.entries(values.value).filter(([at]) => !secret.includes(at));
+    if (kept.length) keepDraft(name, Object.fromEntries(kept));
   };
   const discard = () => {
     dropDraft(name);

@@ -152,15 +152,22 @@ export function Swatch({ color }: { color: string }) {
 
 /** Something to be carried elsewhere, with a button that copies it. */
 export function Copyable({ label, value, isLong = false }: { label: string; value: string; isLong?: boolean }) {
+  const text = useRef<HTMLElement>(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(value);
-    notify(say(words.copied));
+    // Browsers lend their clipboard to secure contexts alone; elsewhere the text is selected, to be copied by hand.
+    if (navigator.clipboard) {
+      await navigator.clipboard.writeText(value);
+      notify(say(words.copied));
+    } else if (text.current) {
+      getSelection()?.selectAllChildren(text.current);
+      notify(say(words.copyByHand));
+    }
   };
   return (
     <div class="copyable">
       <span class="label">{label}</span>
       <div class="row">
-        <code class={isLong ? "long" : ""} tabIndex={0} role="group" aria-label={label}>
+        <code ref={text} class={isLong ? "long" : ""} tabIndex={0} role="group" aria-label={label}>
           {value}
         </code>
         <Button onClick={copy} label={`${say(words.copy)}: ${label}`}>

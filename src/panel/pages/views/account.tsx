@@ -50,6 +50,7 @@ const said = {
   this: ["this one", "esta", "esta"],
   end: ["End", "Encerrar", "Cerrar"],
   endOthers: ["End all others", "Encerrar as outras", "Cerrar las demás"],
+  endOthersAsk: ["Everywhere but here you have to sign in again.", "Em todos os outros lugares será preciso entrar de novo.", "En todos los demás sitios habrá que entrar de nuevo."],
   removeAsk: ["Then the password alone lets you in.", "Depois disso a senha sozinha permite entrar.", "Entonces la contraseña sola permite entrar."],
   codesAsk: ["The ones before are good no longer.", "Os anteriores deixam de valer.", "Los anteriores dejan de valer."],
 } as const satisfies Record<string, Text>;
@@ -233,10 +234,16 @@ function Sessions({ version }: { version: number }) {
         found.again();
       },
     });
-  const endOthers = async () => {
-    await post("/account/sessions/end-others");
-    found.again();
-  };
+  const endOthers = () =>
+    confirm({
+      title: say(said.endOthers),
+      text: <p>{say(said.endOthersAsk)}</p>,
+      yes: say(said.endOthers),
+      act: async () => {
+        await post("/account/sessions/end-others");
+        found.again();
+      },
+    });
   return (
     <section class="card wide">
       <h2>{say(said.sessions)}</h2>

@@ -1,11 +1,13 @@
 // Contacts from a file: what it holds is shown, each column is given its field, and the rows are sent in parts.
 
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
 import { exchange, Refused, whole, type Of } from "../core/client";
 import { readCsv } from "../core/csv";
 import { useLoaded } from "../core/loaded";
 import { explain, reason } from "../core/reasons";
+import { opened } from "../core/session";
 import { count, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import type { Named, Option } from "../ui/fields";
@@ -91,6 +93,8 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
   const report = useSignal<Report | null>(null);
   const isRunning = useSignal(false);
   const isStopped = useSignal(false);
+  // Who leaves the page sees no more of it, and can start it again: no row is doubled.
+  useEffect(() => () => void (isStopped.value = true), []);
 
   const options: Option[] = [
     ...FIELDS.map(([name, label]) => [name, label] as const),
@@ -138,6 +142,8 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
   };
   const start = async () => {
     const body = rows.value.slice(1);
+    // The rows are for the company that was open when it began.
+    const company = opened.value?.id ?? null;
     const sum: Report = { created: 0, updated: 0, skipped: 0, errors: [] };
     isRunning.value = true;
     isStopped.value = false;
@@ -147,7 +153,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
     try {
       for (let from = 0; from < body.length && !isStopped.value; from += PART_ROWS) {
         const contacts = body.slice(from, from + PART_ROWS).map(contact);
-        const part = await send({ contacts, onConflict: onConflict.value });
+        const part = await send({ contacts, onConflict: onConflict.value }, company);
         sum.created += part.created;
         sum.updated += part.updated;
         sum.skipped += part.skipped;
@@ -279,10 +285,10 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
 const TRIES_MAX = 6;
 
 /** A part of the rows, again after the pause the service asks for. */
-async function send(body: unknown): Promise<Report> {
+async function send(body: unknown, company: number | null): Promise<Report> {
   for (let tries = 1; ; tries++) {
     try {
-      return ((await exchange("POST", "/contacts/import", { body })) as { data: Report }).data;
+      return ((await exchange("POST", "/contacts/import", { body, company })) as { data: Report }).data;
     } catch (failed) {
       const isPassing = failed instanceof Refused && (failed.status === 429 || failed.status === 503);
       if (!isPassing || tries >= TRIES_MAX) throw failed;

@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 
 import { exchange, Refused } from "../core/client";
 import type { LinkTarget } from "../core/shapes";
-import { forget, stage } from "../core/session";
+import { leave } from "../core/session";
 import { say, type Text } from "../core/text";
 import { explain } from "../core/reasons";
 import { words } from "../core/words";
@@ -51,8 +51,8 @@ export function WelcomePage() {
       return;
     }
     isDone.value = true;
-    forget();
-    stage.value = "out";
+    // Whoever was signed in here before, it is not for them to go on.
+    await leave();
   };
   const found = target.value;
   return (

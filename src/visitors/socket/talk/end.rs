@@ -1,4 +1,4 @@
-//! Why a socket ends, and what its browser is told of it.
+//! Why a socket ends, and the close reason for its browser.
 
 use actix_web::error::PayloadError;
 use actix_ws::{CloseCode, CloseReason};
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// Why a socket ends.
 pub(super) enum End {
-    /// The browser has gone, or said that it goes.
+    /// The browser has disconnected or sent a close frame.
     Gone(Option<CloseReason>),
     Stopping,
     Binary,
@@ -19,7 +19,7 @@ pub(super) enum End {
     TooSlow,
     Moved,
     TooManyFrames,
-    /// The session's actor met a defect.
+    /// The session's actor has failed.
     Lost,
 }
 
@@ -43,7 +43,7 @@ impl End {
     }
 }
 
-/// Ends once the session cuts the socket off, or has gone.
+/// Returns once the session closes the socket, or has ended.
 pub(super) async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End {
     match cut.wait_for(Option::is_some).await.map(|reason| *reason) {
         Ok(Some(CutReason::Moved)) => End::Moved,
@@ -52,7 +52,7 @@ pub(super) async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End
     }
 }
 
-/// Whether the bytes ended at the head of a frame that is too long.
+/// Whether the stream ended at the header of a frame that is too long.
 pub(super) fn is_too_large(error: &std::io::Error) -> bool {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<PayloadError>());
     matches!(cause, Some(PayloadError::Overflow))

@@ -1,8 +1,8 @@
 //! One socket, from its first frame to its last.
 //!
-//! Nothing is missed and nothing shown twice: the session has told this socket everything since it was attached, and
-//! that waits in the queue while the past is read from the tables, which hold by then whatever was in the log when it
-//! was attached. Both are ordered by message id, so what is not newer than the last one pushed has been pushed.
+//! No message is missed and none is pushed twice. From the moment it is attached, the session queues everything for
+//! this socket. Meanwhile the past is read from the tables, once they contain everything that was in the log at that
+//! moment. Both are ordered by message id, so a message that is not newer than the last one pushed was already pushed.
 
 mod end;
 mod noted;
@@ -29,27 +29,29 @@ use crate::visitors::guard::Door;
 use crate::visitors::limits::{SocketPermit, VisitorOptions};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
-/// How long a browser may take to say what it holds. It does so in its first breath.
+/// How long a browser may take to report its newest message. It normally does so at once.
 const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long a closing socket is waited for.
+/// Timeout for closing a socket.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Frames of a browser within [`FRAMES_TIME`]: typing, seeing and answering pings take a tenth of it.
+/// Maximum number of frames from a browser within [`FRAMES_TIME`]: typing, seen messages and pongs need a tenth of
+/// this.
 const FRAMES_MAX: u32 = 60;
 const FRAMES_TIME: Duration = Duration::from_secs(10);
 
-/// Tickets whose messages were shown and not yet seen. A contact has one open ticket; more were closed meanwhile.
+/// Maximum number of tickets with messages that were pushed and not yet seen. A contact has one open ticket; further
+/// ones were closed meanwhile.
 const UNSEEN_MAX: usize = 8;
 
-/// What the session's actor tells a socket.
+/// The channels from the session's actor to a socket.
 pub(super) struct Feed {
     pub(super) pushes: mpsc::Receiver<Push>,
-    /// Says why the socket is cut off, if it is.
+    /// The reason why the actor closes the socket.
     pub(super) cut: watch::Receiver<Option<CutReason>>,
 }
 
-/// A socket and its session.
+/// A socket with its session.
 pub(super) struct Talk {
     app: Data<App>,
     options: VisitorOptions,
@@ -62,9 +64,9 @@ pub(super) struct Talk {
     position: Position,
     /// The newest message this browser has.
     shown: Option<MessageId>,
-    /// Agents' messages that are to be noted as delivered, by ticket.
+    /// Agents' messages to acknowledge as delivered, by ticket.
     arrived: Vec<(TicketId, MessageId)>,
-    /// Agents' messages that were shown and are not known to be seen, by ticket.
+    /// Agents' messages that were pushed and are not known to be seen, by ticket.
     unseen: Vec<(TicketId, MessageId)>,
     available: bool,
     heard_at: Instant,
@@ -74,18 +76,18 @@ pub(super) struct Talk {
     _place: SocketPermit,
 }
 
-/// Where the browser is.
+/// The browser's position in the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// It has not said.
+    /// Not reported yet.
     Unsaid { until: Instant },
-    /// The past is to be read, then.
+    /// The past must be read, at this time.
     Behind { at: Instant },
-    /// What comes is news.
+    /// Only new messages are pushed.
     CaughtUp,
 }
 
-/// What a socket waits for.
+/// The event that a socket waits for.
 enum Event {
     End(End),
     Heard(Option<Result<Message, ProtocolError>>),
@@ -128,16 +130,16 @@ impl Talk {
         }
     }
 
-    /// Talks until one side ends it.
+    /// Runs until one side ends the socket.
     pub(super) async fn run(mut self, mut incoming: MessageStream) {
         let Err(end) = self.talk(&mut incoming).await;
         if matches!(end, End::TooSlow) {
             self.app.figures.sockets.add_cut();
         }
         let out = self.out.clone();
-        // From here on nobody is there.
+        // The visitor counts as absent from here on.
         drop(self);
-        // One that reads nothing does not hear it either.
+        // A browser that reads nothing does not receive this either.
         let _ = timeout(GOODBYE_TIME_MAX, out.close(end.reason())).await;
     }
 
@@ -170,7 +172,7 @@ impl Talk {
         }
     }
 
-    /// When something is due next.
+    /// The time of the next timer.
     fn clock(&self) -> Instant {
         match self.position {
             Position::Unsaid { until: at } | Position::Behind { at } => at.min(self.beat_at),
@@ -183,7 +185,7 @@ impl Talk {
         match self.position {
             Position::Unsaid { until } if until <= now => return Err(End::Malformed("say `after` first")),
             Position::Behind { at } if at <= now => {
-                // In a box: it is large, and a socket needs it once.
+                // Boxed: the future is large, and a socket needs it once.
                 let catching_up: Pin<Box<dyn Future<Output = _>>> = Box::pin(self.catch_up());
                 catching_up.await?;
             }
@@ -240,7 +242,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Every frame is a sign of life, and takes from what a browser may say.
+    /// Every frame proves that the browser is present, and counts against its limit.
     fn count_frame(&mut self) -> Result<(), End> {
         let now = Instant::now();
         self.heard_at = now;
@@ -253,7 +255,7 @@ impl Talk {
         if self.frames > FRAMES_MAX { Err(End::TooManyFrames) } else { Ok(()) }
     }
 
-    /// What waits goes out, and then what of it has arrived is noted.
+    /// Pushes everything in the queue, and then acknowledges what was delivered.
     async fn pass_on(&mut self, push: Option<Push>) -> Result<(), End> {
         let mut next = Some(push.ok_or(End::Lost)?);
         while let Some(push) = next {
@@ -276,7 +278,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Pushes a message, unless this browser has it.
+    /// Pushes a message, unless this browser has it already.
     async fn show(&mut self, row: &MessageRow) -> Result<(), End> {
         if Some(row.id) <= self.shown || !is_shown(self.session(), row) {
             return Ok(());

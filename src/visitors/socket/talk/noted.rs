@@ -1,4 +1,4 @@
-//! What has arrived at the browser and what was seen there, as tickets are told of it.
+//! Acknowledges to the tickets what was delivered to the browser and seen there.
 
 use hotline_actors::tickets::{MarkDelivered, MarkSeen};
 use hotline_actors::{Engine, Refusal};
@@ -10,8 +10,8 @@ use super::Talk;
 use crate::api::webchat::is_shown;
 
 impl Talk {
-    /// Tells the tickets that their messages have arrived. Nobody waits for it: what cannot be noted now is noted when
-    /// the browser comes back.
+    /// Reports to the tickets that their messages were delivered. Nothing waits for this: what cannot be recorded now
+    /// is recorded when the browser reconnects.
     pub(super) fn note_arrived(&mut self) {
         for (ticket, up_to) in self.arrived.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
@@ -27,7 +27,7 @@ impl Talk {
         let (engine, session) = (self.app.engine.clone(), self.session().clone());
         let mut tickets: Vec<TicketId> = Vec::new();
         self.unseen.retain(|(ticket, newest)| {
-            // Ids grow with time, over all tickets: of one whose newest is seen all is.
+            // Ids grow with time over all tickets: if a ticket's newest message was seen, all of its messages were.
             let is_seen = *newest <= up_to;
             if is_seen {
                 tickets.push(*ticket);
@@ -42,7 +42,7 @@ impl Talk {
     }
 }
 
-/// Notes the newest message of each ticket.
+/// Records the newest message of each ticket.
 pub(super) fn note(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
     match newest.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
         Some((_, id)) => *id = row.id.max(*id),
@@ -50,8 +50,8 @@ pub(super) fn note(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
     }
 }
 
-/// The visitor has seen these tickets' messages; without any, the ticket of the message itself, which another socket
-/// has shown.
+/// Marks these tickets' messages as seen; if there are none, those of the message's own ticket, which another socket
+/// has pushed.
 async fn note_seen_in(
     engine: &Engine,
     session: &SessionRow,

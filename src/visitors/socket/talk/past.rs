@@ -1,4 +1,4 @@
-//! What was said while the browser was away: read from the tables, page by page.
+//! The messages that the browser has missed, read from the tables page by page.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use super::{Position, Talk};
 use crate::api::webchat::shown_in;
 use crate::visitors::socket::frames::Frame;
 
-/// Pause before the past is read again while the database is away.
+/// Pause before a failed read is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Messages of the past that are read at once.
+/// Messages per page.
 const PAGE: i64 = 100;
 
-/// Part of what was said before.
+/// A page of missed messages.
 struct Past {
     rows: Vec<MessageRow>,
-    /// With the last part: how far everything has come.
+    /// In the last page: the status of all messages.
     states: Option<States>,
 }
 
 impl Talk {
-    /// Pushes what was said while this browser was away. While the database is away it waits, and so do the news: a
-    /// browser that was shown something newer would never ask for what it missed.
+    /// Pushes the messages this browser has missed. While the database is unavailable, new messages wait too: a browser
+    /// that already has a newer message would never request the missed ones.
     pub(super) async fn catch_up(&mut self) -> Result<(), End> {
         loop {
             let page = match self.read_past().await {

@@ -6,8 +6,8 @@ import { describe, it } from "node:test";
 
 import { checkLayout, checkPage } from "../../support/accessible.mjs";
 import { PHONE } from "../../support/browser.mjs";
-import { pages } from "../../support/pages.mjs";
-import { address, panel } from "../../support/panel.mjs";
+import { LANGUAGES, pages, speak } from "../../support/pages.mjs";
+import { address, Desk, panel, signIn } from "../../support/panel.mjs";
 
 /** What a page may take on loopback, from its address to all that it shows. */
 const TIME_MAX_MS = 1_000;
@@ -59,12 +59,53 @@ describe("the pages", () => {
     const { password } = await at.service.cli("admin", "create", email);
     for (const [name, options] of Object.entries({ desktop: { colorScheme: "dark" }, phone: { ...PHONE, colorScheme: "light" } })) {
       const desk = await at.open("/", { person: { email, password }, ...options });
-      for (const path of ["/", "/companies", "/companies/new", "/installation", "/audit-log", "/account"]) {
-        await desk.turnTo(path);
-        await checkPage(desk.page, path);
-        await checkLayout(desk.page, path);
-        await desk.screenshot(`panel-${name}-admin${path.replaceAll("/", "-").replace(/-$/, "-home")}`);
+      for (const [number, language] of LANGUAGES.entries()) {
+        await speak(desk, language);
+        for (const [place, path] of ["/", "/companies", "/companies/new", `/companies/${at.company.channel.companyId}`, "/installation", "/audit-log", "/account"].entries()) {
+          await desk.turnTo(path);
+          await checkLayout(desk.page, `${path}, ${language}`);
+          if (place % LANGUAGES.length !== number) continue;
+          await checkPage(desk.page, path);
+          await desk.screenshot(`panel-${name}-admin${path.replaceAll("/", "-").replace(/-$/, "-home")}`);
+        }
       }
+      await desk.leave();
+    }
+  });
+
+  it("are accessible where somebody is let in: by a link, again, and with a second factor", async () => {
+    for (const [name, options] of Object.entries({ desktop: { colorScheme: "dark" }, phone: { ...PHONE, colorScheme: "light" } })) {
+      const looked = async (desk, what) => {
+        await checkPage(desk.page, `${what}, ${name}`);
+        await checkLayout(desk.page, `${what}, ${name}`);
+        await desk.screenshot(`panel-${name}-${what.replaceAll(" ", "-")}`);
+      };
+      const person = await at.company.person("Agent", { name: "Let in" });
+      at.administrator.session ??= await signIn(at.service, at.administrator);
+      const { name: cookie, value } = at.administrator.session.cookie;
+      const headers = { Cookie: `${cookie}=${value}`, Origin: at.service.url };
+      const answer = await fetch(`${at.service.url}/panel/api/v1/users/${person.id}/invitation`, { method: "POST", headers });
+      const { url } = (await answer.json()).data;
+      for (const language of LANGUAGES) {
+        const welcome = await Desk.open(at, "/", { ...options });
+        await speak(welcome, language);
+        await welcome.go(`/welcome${new URL(url).hash}`);
+        await welcome.page.locator("input[type=password]").waitFor();
+        await looked(welcome, `welcome ${language}`);
+        await welcome.leave();
+      }
+      const desk = await at.open("/account", { person, ...options });
+      await desk.button("Set it up").click();
+      await desk.dialog().getByLabel("Current password").fill(person.password);
+      await desk.button("Continue").click();
+      await desk.dialog().getByLabel("six digits").waitFor();
+      await looked(desk, "second factor");
+      await desk.page.keyboard.press("Escape");
+      await desk.context.clearCookies();
+      await desk.fill({ Name: "Let in again" });
+      await desk.button("Save").click();
+      await desk.dialog().getByText("Your session has ended").waitFor();
+      await looked(desk, "signing in again");
       await desk.leave();
     }
   });

@@ -131,6 +131,7 @@ describe("an account", () => {
     const left = await Promise.all(elsewhere.map(isOpen));
     assert.equal(left.filter(Boolean).length, 2);
     await desk.button("End all others").click();
+    await desk.dialog().getByRole("button", { name: "End all others" }).click();
     await eventually("this one is left", async () => (await rows()) === 2);
     assert.deepEqual(await Promise.all(elsewhere.map(isOpen)), [false, false, false]);
     await desk.page.getByRole("row").filter({ hasText: "this one" }).getByRole("button").click();

@@ -1,4 +1,4 @@
-//! What follows a send, carried out.
+//! Executes the follow-up actions of a send.
 
 use crate::Refusal;
 use crate::tickets::commands::{Close, Transfer};
@@ -18,7 +18,7 @@ impl AfterSend {
         Ok(())
     }
 
-    /// Whether it could be carried out now; the ticket stays as it is.
+    /// Checks whether it could be executed now; the ticket does not change.
     pub(super) fn check(&self, ticket: &Ticket, cx: &Context<'_>, author: &Author) -> Result<(), Refusal> {
         let ids = hotline_persistence::id_blocks::IdBlocks::unbacked();
         let mut trial = Context::new(cx.now, cx.organization, &ids);

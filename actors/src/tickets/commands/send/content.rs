@@ -5,47 +5,48 @@ use serde_json::{Value, json};
 use crate::variables::{Values, render};
 use crate::{FieldError, Refusal};
 
-/// Bytes of a body once its variables are filled in: what a body may have without them.
+/// Maximum bytes of a body with its variables filled in: the same limit as without them.
 const BODY_BYTES_MAX: usize = 65_536;
 
-/// Bytes of an interactive object or a template, as JSON: many times what any provider takes, and as much as a body.
+/// Maximum bytes of an interactive object or a template, as JSON: many times what any provider accepts, and the limit
+/// of a body.
 pub(crate) const OBJECT_BYTES_MAX: usize = 65_536;
 
-/// What is wrong with an object.
+/// Validates an interactive object.
 pub type Check = fn(&Value) -> Vec<FieldError>;
 
-/// What the company writes. Its texts may hold variables.
+/// The content of an outbound message. Its texts may contain variables.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A text.
     Text {
-        /// What it says.
+        /// The text.
         body: String,
     },
     /// Files, each a message of its own.
     Media {
         /// At least one, in order.
         files: Vec<StoredMedia>,
-        /// What stands with the first.
+        /// The caption of the first file.
         caption: Option<String>,
     },
     /// A template the provider has approved.
     Template {
-        /// As the provider takes it: `name`, `language`, `components`.
+        /// In the provider's format: `name`, `language`, `components`.
         template: Value,
         /// The text of its body, with the provider's placeholders.
         text: Option<String>,
     },
-    /// Something to choose from.
+    /// An interactive message.
     Interactive {
-        /// As the provider takes it.
+        /// In the provider's format.
         interactive: Value,
-        /// What the channel says of it: asked again once its variables are filled in.
+        /// The channel's validation, repeated once the variables are filled in.
         check: Option<Check>,
     },
 }
 
-/// What one message says.
+/// The content of one message.
 #[derive(Debug, PartialEq)]
 pub(super) struct Part {
     pub kind: MessageType,
@@ -62,7 +63,7 @@ impl Part {
 }
 
 impl Content {
-    /// Whether it is a template, which may be sent at any time.
+    /// Whether it is a template. Templates may be sent at any time.
     pub fn is_template(&self) -> bool {
         matches!(self, Self::Template { .. })
     }
@@ -89,7 +90,7 @@ impl Content {
         }
     }
 
-    /// Its messages, with every variable filled in.
+    /// The messages of this content, with all variables filled in.
     pub(super) fn rendered(self, values: &Values<'_>) -> Result<Vec<Part>, Refusal> {
         match self {
             Self::Text { body } => {
@@ -158,8 +159,8 @@ fn bounded(object: &Value, field: &str) -> Result<(), Refusal> {
     Err(Refusal::invalid(field, &format!("must have at most {OBJECT_BYTES_MAX} bytes")))
 }
 
-/// Where an interactive object has texts that are read before a choice is made: its body, header and footer, and
-/// those of its cards. What is chosen from has names the provider or a program knows; they stay as they are.
+/// JSON pointers to the texts of an interactive object that are filled in: its body, header and footer, and the bodies
+/// of its cards. The choices are excluded: their texts identify them to the provider or a program.
 fn interactive_texts(interactive: &Value) -> Vec<String> {
     let mut paths: Vec<String> = ["/header/text", "/body/text", "/footer/text"].map(str::to_owned).into();
     let cards = interactive.pointer("/action/cards").and_then(Value::as_array).map_or(0, Vec::len);
@@ -167,7 +168,7 @@ fn interactive_texts(interactive: &Value) -> Vec<String> {
     paths
 }
 
-/// Visits the texts among a template's parameters, also those of its cards.
+/// Visits the text parameters of a template, including those of its cards.
 fn each_parameter<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
     match value {
         Value::Object(object) => {
@@ -197,7 +198,7 @@ fn fill_parameters(value: &mut Value, values: &Values<'_>) -> Result<(), Refusal
                     let Some(Value::String(text)) = parameter.get_mut("text") else { continue };
                     if text.contains("{{") {
                         *text = filled(std::mem::take(text), "template.parameters", values)?;
-                        // The provider takes none that are blank.
+                        // The provider rejects blank parameters.
                         if text.trim().is_empty() {
                             return Err(blank("template.parameters"));
                         }
@@ -215,7 +216,7 @@ fn is_text(parameter: &Value) -> bool {
     parameter["type"] == "text"
 }
 
-/// A template's text as the contact reads it: with the parameters of its body.
+/// A template's text as the contact reads it: with the parameters of its body filled in.
 fn as_read(text: &str, template: &Value) -> Option<String> {
     let component =
         |component: &&Value| component["type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("body"));

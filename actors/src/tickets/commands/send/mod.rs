@@ -1,4 +1,4 @@
-//! The company writes to a contact.
+//! The command that sends a message to a contact.
 
 mod after;
 mod content;
@@ -17,25 +17,25 @@ use crate::Refusal;
 use crate::tickets::{AfterSend, Author, Command, Context, Follows, Heard, Knowledge, Needs, Ticket};
 use crate::variables::{ContactValues, Values, names};
 
-/// The company writes to the contact.
+/// Sends a message to the contact.
 #[derive(Clone, Debug)]
 pub struct Send {
-    /// What it writes.
+    /// The content.
     pub content: Content,
-    /// Whether a closed ticket is reopened for it.
+    /// Whether a closed ticket is reopened first.
     pub reopen: bool,
-    /// What was found of its contact.
+    /// The values loaded for [`Command::needs`].
     pub known: Knowledge,
-    /// What follows the send.
+    /// The follow-up action.
     pub after: AfterSend,
-    /// Whether a ticket that is opened for it is closed again at once.
+    /// Whether a ticket that is opened for this send is closed again at once.
     pub keep_closed: bool,
-    /// Who writes.
+    /// The sender.
     pub author: Author,
 }
 
 impl Send {
-    /// Writes this, in the open ticket, and nothing follows.
+    /// A send in the open ticket, without follow-up action.
     pub fn new(content: Content, author: Author) -> Self {
         let (known, after) = (Knowledge::default(), AfterSend::default());
         Self { content, reopen: false, known, after, keep_closed: false, author }
@@ -48,7 +48,7 @@ impl Send {
 }
 
 impl Command for Send {
-    /// The first message, whose id is the job's.
+    /// The first message; its id is the job's id.
     type Reply = MessageRow;
 
     fn opens(&self) -> bool {
@@ -75,7 +75,7 @@ impl Command for Send {
         let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
         self.check(ticket, channel, cx)?;
         let Self { content, known, after, keep_closed, author, .. } = self;
-        // What was opened at another moment has been talked in, or waits for somebody.
+        // A ticket that was opened at another time already has a conversation, or waits for an agent.
         let keeps_closed = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
@@ -104,7 +104,8 @@ impl Command for Send {
 }
 
 impl Send {
-    /// Whether it may be sent: the ticket is open or is to be, the channel reaches the contact, and takes this content.
+    /// Checks that the ticket is open or may be reopened, and that the channel reaches the contact and accepts this
+    /// content.
     fn check(&self, ticket: &mut Ticket, channel: ChannelType, cx: &Context<'_>) -> Result<(), Refusal> {
         if ticket.is_closed() && !self.reopen {
             return Err(Refusal::TicketClosed(ticket.row.id));
@@ -122,8 +123,8 @@ impl Send {
     }
 }
 
-/// What the company's people and integrations write answers a contact who waits. What goes out by itself (a greeting, a
-/// campaign, a bot's words) does not: the contact still waits for somebody.
+/// A message from an agent or integration answers a waiting contact. An automatic message (a greeting, a campaign, a
+/// bot) does not: the contact still waits for somebody.
 fn answer(ticket: &mut Ticket, messages: &[MessageRow], author: &Author) {
     if !matches!(author.source, Source::Api | Source::User) {
         return;
@@ -134,7 +135,7 @@ fn answer(ticket: &mut Ticket, messages: &[MessageRow], author: &Author) {
     }
 }
 
-/// A message for each part, in order, of one job.
+/// Makes one message for each part, in order, all of one job.
 fn say_all(
     parts: Vec<Part>,
     ticket: &mut Ticket,
@@ -156,8 +157,8 @@ fn say_all(
     Ok(messages)
 }
 
-/// A webchat is our own: what is durable is handed over, and visitors fetch it. So what follows a send follows at once,
-/// in the same entry.
+/// A webchat has no provider: a durable message counts as handed over, and visitors fetch it. So the follow-up action
+/// is executed in the same entry.
 fn hand_over_at_once(messages: &mut [MessageRow], cx: &Context<'_>) {
     for message in messages {
         message.status = MessageStatus::Sent;
@@ -165,7 +166,7 @@ fn hand_over_at_once(messages: &mut [MessageRow], cx: &Context<'_>) {
     }
 }
 
-/// What follows the last of several messages is kept until its provider has it.
+/// Stores the follow-up action with the last message, until the provider has that message.
 fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: AfterSend, author: Author) {
     if let Some(last) = messages.last_mut() {
         last.after_send = serde_json::to_value(&after).ok();
@@ -173,8 +174,8 @@ fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: After
     }
 }
 
-/// Whether the contact has written lately enough for anything but a template. To one who never wrote, the provider has
-/// the last word; one of whom nothing is known is looked up first.
+/// Whether the conversation window is open for anything but a template. If the contact never wrote, the provider
+/// decides. `Unknown` counts as closed, because the caller looks it up before it sends.
 fn is_within_window(ticket: &Ticket, cx: &Context<'_>) -> bool {
     match (cx.window, ticket.heard) {
         (None, _) | (_, Heard::Never) => true,

@@ -1,4 +1,4 @@
-//! What a send writes: files, templates, interactive objects, and variables in all of them.
+//! The content of a send: files, templates, interactive objects, and variables in each of them.
 
 use std::collections::HashMap;
 
@@ -248,7 +248,7 @@ fn an_object_that_became_too_long_is_looked_at_again() {
     desk.does(interactive("{{name}}"));
     let Refusal::InteractiveInvalid(errors) = desk.refuses(interactive("{{name}}!")) else { panic!("accepted") };
     assert_eq!(errors[0].field, "interactive.body.text");
-    // Whoever sends has looked at it before: without variables it has not changed.
+    // Without variables the object is unchanged since the sender validated it.
     desk.does(interactive("hello"));
     desk.organization.global_variables = HashMap::from([("long".to_owned(), "x".repeat(10_000))]);
     let long = send(Content::Interactive { interactive: question(&"{{long}}".repeat(6)), check: None });
@@ -268,7 +268,7 @@ fn in_window(desk: &mut Desk) {
 fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    // Nobody has looked it up.
+    // The last inbound message was not looked up.
     assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed);
     assert_eq!(desk.refuses(media(&[file("a.png")], None)), Refusal::WindowClosed);
     let interactive = send(Content::Interactive { interactive: question("x"), check: None });

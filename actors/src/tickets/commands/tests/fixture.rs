@@ -1,4 +1,4 @@
-//! A company of a few queues, users, wrap-up types and channels, and one ticket that time passes for.
+//! A company with queues, users, wrap-up types and channels, and one ticket with a clock.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -144,7 +144,7 @@ pub fn ana() -> Author {
     Author { user: Some((ANA, "Ana".to_owned())), integration: None, source: Source::User }
 }
 
-/// What a command recorded and answered.
+/// The recorded changes of a command, and its reply.
 pub struct Done<R> {
     pub reply: R,
     pub changes: Vec<Change>,
@@ -171,20 +171,20 @@ impl<R> Done<R> {
     }
 }
 
-/// One ticket on its way through commands.
+/// One ticket to which commands are applied in turn.
 pub struct Desk {
     pub organization: Organization,
     pub ids: IdBlocks,
     pub now: DateTime<Utc>,
     pub ticket: Ticket,
-    /// How long after the contact's last message a phone channel takes anything but templates.
+    /// How long after the contact's last message a phone channel accepts anything but templates.
     pub window: Option<TimeDelta>,
     /// Another open ticket of the contact on the channel.
     pub open_elsewhere: Option<TicketId>,
 }
 
 impl Desk {
-    /// A ticket just opened by Ana on this channel, in no queue but the channel's, assigned to nobody.
+    /// A ticket just opened by Ana on this channel, in the channel's default queue, unassigned.
     pub fn on(channel: ChannelId) -> Self {
         Self::opened(open(channel)).expect("the ticket opens").0
     }
@@ -209,7 +209,7 @@ impl Desk {
         ))
     }
 
-    /// Carries a command out, a second after the last one.
+    /// Executes a command, one second after the previous one.
     pub fn tries<C: Command>(&mut self, command: C) -> Result<Done<C::Reply>, Refusal> {
         self.now += TimeDelta::seconds(1);
         let mut cx = Context::new(self.now, &self.organization, &self.ids);
@@ -220,12 +220,12 @@ impl Desk {
         Ok(Done { reply, changes })
     }
 
-    /// Carries out a command that must succeed.
+    /// Executes a command that must succeed.
     pub fn does<C: Command>(&mut self, command: C) -> Done<C::Reply> {
         self.tries(command).unwrap_or_else(|refusal| panic!("refused: {refusal:?}"))
     }
 
-    /// Why a command is refused, which it must be, with the ticket left as it was.
+    /// The refusal of a command, which must leave the ticket unchanged.
     pub fn refuses<C: Command>(&mut self, command: C) -> Refusal {
         let before = self.ticket.clone();
         let refusal = self.tries(command).err().expect("the command is refused");

@@ -1,4 +1,4 @@
-//! What is said in a ticket, either way, and what is read of it.
+//! Messages in a ticket, both inbound and outbound, and their read state.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
     done.events().iter().map(|event| event.kind).collect()
 }
 
-/// A ticket whose contact has no number and is not known to have talked on the channel.
+/// A ticket whose contact has no number and is not known to have written on the channel.
 fn unreached(channel: ChannelId) -> Desk {
     let contact = Arc::new(ContactRef { id: ContactId::new(5), name: "Zoe".to_owned(), number: None, verified: false });
     let opening = Open { contact, reachable: false, ..open(channel) };
@@ -135,7 +135,7 @@ fn a_channel_without_phone_reaches_who_has_talked_there() {
 
         let mut desk = unreached(channel);
         desk.does(Send { known: Knowledge { reachable: true, ..Knowledge::default() }, ..send() });
-        // It was found once, and is remembered.
+        // The result of the look-up is cached in the ticket.
         desk.does(send());
         assert!(desk.ticket.reachable);
     }

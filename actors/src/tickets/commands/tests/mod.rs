@@ -1,4 +1,4 @@
-//! The contract's ticket state machine, row by row, and held against a model of it.
+//! The ticket state machine, command by command, and compared with a model of it.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation fails the test")]
 

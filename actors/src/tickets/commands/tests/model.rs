@@ -1,6 +1,6 @@
-//! The contract's table once more, in plain numbers: the one model of a ticket. Commands are held against it by
-//! `random.rs`, and the calls of the API by `tests/api/model.rs`, which takes this file as it is: it knows nothing of the
-//! code.
+//! The ticket state machine once more, in plain numbers: the one model of a ticket. `random.rs` compares the commands
+//! with it, and `tests/api/model.rs` the calls of the API. That test includes this file as it is, so it must not refer
+//! to the code.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub enum Call {
 
 pub type Wrapup = (Option<i64>, Option<String>);
 
-/// What a company has set up, as far as tickets go by it.
+/// A company's configuration, as far as it affects tickets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
     pub queues: BTreeMap<i64, Queue>,
@@ -58,11 +58,11 @@ pub enum Line {
     Phone,
     /// Where the contact was last.
     Social,
-    /// The same, and what is durable is handed over.
+    /// The same; a durable message counts as handed over.
     Webchat,
 }
 
-/// What is known of a ticket.
+/// The modelled state of a ticket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     pub setup: Setup,
@@ -82,7 +82,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A ticket that was just opened, by somebody who can be reached.
+    /// A ticket that was just opened for a reachable contact.
     pub fn opened(setup: Setup, line: Line, queue: Option<i64>, now: DateTime<Utc>) -> Self {
         Self {
             setup,
@@ -102,7 +102,7 @@ impl Model {
         }
     }
 
-    /// What is recorded, or why the step is refused. The model is as it was then.
+    /// The recorded events, or why the step is refused. A refused step leaves the model unchanged.
     pub fn step(&mut self, step: &Step, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
         let mut after = self.clone();
         let mut recorded = after.follow(step, now)?;
@@ -194,7 +194,7 @@ impl Model {
         };
         self.user = after;
         self.queue = queue;
-        // To where it is already is no transfer.
+        // A move to the same queue and user is no transfer.
         Ok(if before == (self.queue, self.user) { vec![] } else { vec!["transferred"] })
     }
 

@@ -1,4 +1,4 @@
-//! What follows a send, once the channel has the message.
+//! Follow-up actions of a send, once the channel has the message.
 
 use chrono::DateTime;
 use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
@@ -53,7 +53,7 @@ fn the_first_word_that_the_provider_has_the_message_moves_and_closes_the_ticket(
         assert_eq!((row.queue_id, row.wrapup_type_id), (Some(SALES), Some(SOLD)));
         assert_eq!(row.wrapup_note.as_deref(), Some("two of them"));
 
-        // Whatever else is told of it, and however often, nothing follows again.
+        // Further reports do not repeat the action.
         for milestone in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read, failed()] {
             let done = desk.does(progress(message, milestone));
             assert!(matches!(&done.changes[..], [Change::Progress(_)]), "{:?}", done.changes);
@@ -86,7 +86,7 @@ fn what_has_become_impossible_is_left_out_and_the_rest_is_done() {
     assert_eq!(kinds(&done), [], "the wrap-up is not the queue's");
     assert!(desk.ticket.is_open());
 
-    // Somebody has closed it: the message is sent all the same.
+    // Somebody has closed it: the message's status is recorded all the same.
     let mut desk = Desk::on(PHONE);
     let message = sent(&mut desk);
     desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: None, author: ana() });

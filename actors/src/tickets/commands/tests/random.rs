@@ -1,4 +1,4 @@
-//! Any sequence of commands, valid or not, held against a small model of the contract's table.
+//! Random sequences of commands, valid or not, compared with a small model of the state machine.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::tickets::{
     Ticket, Transfer,
 };
 
-// What is generated. Ids reach beyond those that exist.
+// Generators. Ids reach beyond those that exist.
 
 fn id() -> impl Strategy<Value = i64> {
     prop_oneof![8 => 1..=4_i64, 1 => Just(0), 1 => Just(9)]
@@ -76,7 +76,7 @@ fn opening() -> impl Strategy<Value = Open> {
     )
 }
 
-/// The fixture's company once more, written out by hand.
+/// The fixture's company once more, written by hand.
 fn setup() -> Setup {
     let queue =
         |is_active, requires_wrapup, agents: &[i64]| Queue { is_active, requires_wrapup, agents: agents.to_vec() };
@@ -107,7 +107,7 @@ fn line_of(channel: ChannelId) -> Line {
     }
 }
 
-/// What the model says of a ticket that was opened so.
+/// The model of a ticket that was opened this way.
 fn opened(open: &Open, now: DateTime<Utc>) -> Model {
     let channels_queue = (open.channel == PHONE).then_some(1);
     Model {
@@ -118,7 +118,7 @@ fn opened(open: &Open, now: DateTime<Utc>) -> Model {
     }
 }
 
-/// What the model would say of the ticket as it is, to be compared whole.
+/// The ticket's current state in terms of the model, for a comparison as a whole.
 fn seen(desk: &Desk) -> Model {
     let row = &desk.ticket.row;
     Model {
@@ -139,7 +139,7 @@ fn seen(desk: &Desk) -> Model {
     }
 }
 
-// The code under test, with its changes and refusals in the model's words.
+// The code under test, with its changes and refusals in the model's terms.
 
 fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     desk.open_elsewhere = step.open_elsewhere.then_some(OTHER_TICKET);
@@ -179,7 +179,7 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     }
 }
 
-/// A delivery is recorded when it is news of what was said.
+/// A delivery is recorded when it advances the position, up to the last message.
 fn delivery(ticket: &Ticket, up_to: MessageId) -> Vec<&'static str> {
     let said = ticket.row.last_message_id.map(|last| up_to.min(last));
     if said > ticket.reached.delivered { vec!["delivered"] } else { vec![] }
@@ -220,7 +220,7 @@ fn refusal_name(refusal: &Refusal) -> String {
     }
 }
 
-/// The marks that only ever rise.
+/// Values that only increase.
 #[derive(Default)]
 struct Marks {
     message: i64,
@@ -261,7 +261,7 @@ fn assert_consistent(desk: &Desk, marks: &Marks) {
     assert!(row.last_message_id.is_none_or(|last| last.0 <= marks.message));
 }
 
-/// Every change once more, as a restart reads it from the journal.
+/// Encodes and decodes every change, as a restart does with the journal.
 fn assert_survives_the_journal(changes: &[Change]) {
     let bytes = encode(changes).expect("the changes are encoded");
     assert_eq!(decode(1, &bytes).expect("the changes are decoded"), changes);
@@ -269,7 +269,7 @@ fn assert_survives_the_journal(changes: &[Change]) {
 
 #[test]
 fn any_sequence_of_commands_goes_as_the_contract_says() {
-    // How often each outcome came up: a generator that never reaches one proves nothing about it.
+    // Counts of each outcome: a generator that never reaches one proves nothing about it.
     let outcomes = RefCell::new(BTreeMap::<String, u32>::new());
     let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
     let run = |(opening, steps): (Open, Vec<Step>)| {

@@ -1,4 +1,4 @@
-//! Opening, moving, closing and reopening: every row of the table that changes where a ticket stands.
+//! Opening, transferring, closing and reopening: every transition of the ticket state machine.
 
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventType;
@@ -98,7 +98,7 @@ fn a_ticket_is_not_opened_for_a_queue_or_user_that_may_not_have_it() {
     assert_eq!(refused(inactive_queue), invalid("queueId", "must be an active queue"));
     let inactive_user = Open { user: Some(EVA), ..open(PHONE) };
     assert_eq!(refused(inactive_user), invalid("userId", "must be an active user"));
-    // Support is where the channel's tickets go.
+    // The channel's tickets go to `SUPPORT`, where Carl is no agent.
     let stranger = Open { user: Some(CARL), ..open(PHONE) };
     assert_eq!(refused(stranger), invalid("userId", "must belong to the queue"));
 }
@@ -138,7 +138,7 @@ fn a_transfer_to_where_the_ticket_is_already_changes_nothing() {
         let done = desk.does(again);
         assert_eq!((done.changes, done.reply), (vec![], before.clone()));
     }
-    // What may not be asked for is refused all the same.
+    // An invalid queue is still refused.
     assert_eq!(desk.refuses(to_queue(OLD_QUEUE)), invalid("queueId", "must be an active queue"));
     desk.does(unassign());
     assert_eq!(desk.does(unassign()).changes, [], "nobody's already");
@@ -294,14 +294,14 @@ fn an_inactive_or_unknown_wrapup_type_closes_no_ticket() {
     }
 }
 
-// Closed: what is refused.
+// Refusals of a closed ticket.
 
 #[test]
 fn a_closed_ticket_cannot_be_closed_again() {
     let mut desk = Desk::with_closed_ticket();
     let closed = Refusal::TicketClosed(desk.ticket.row.id);
     assert_eq!(desk.refuses(close(None)), closed);
-    // That it is closed comes before what else is wrong.
+    // The closed state is reported before other errors.
     assert_eq!(desk.refuses(close(Some(NO_TYPE))), closed);
 }
 

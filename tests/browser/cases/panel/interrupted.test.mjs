@@ -1,0 +1,202 @@
+// What comes between: a session or a connection that ends, somebody else, another company, a rule that changes meanwhile.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { NAMED_HOST } from "../../support/browser.mjs";
+import { address, Desk, panel } from "../../support/panel.mjs";
+import { Service } from "../../support/service.mjs";
+import { totp } from "../../support/totp.mjs";
+import { eventually } from "../../support/wait.mjs";
+
+describe("what is interrupted", () => {
+  const at = panel();
+
+  const signInHere = async (desk, { email, password }) => {
+    await desk.fill({ "E-mail": email, Password: password });
+    await desk.button("Sign in").click();
+  };
+
+  /** An administrator of the installation, in a company that is open. */
+  const installer = async () => {
+    const email = address("installer");
+    const { password } = await at.service.cli("admin", "create", email);
+    return at.open("/companies", { person: { email, password } });
+  };
+  const openCompany = async (desk, { name }) => {
+    await desk.turnTo("/companies");
+    await desk.field("Search").fill(name);
+    await desk.page.getByRole("button", { name: `Open: ${name}` }).click();
+    await desk.page.locator("header .company", { hasText: name }).waitFor();
+  };
+  const leaveCompany = async (desk) => {
+    await desk.button("Leave").click();
+    await desk.heading("Companies").waitFor();
+  };
+  const companies = () => Promise.all(["First", "Second"].map((name) => at.service.cli("company", "create", `${name} ${address("company")}`)));
+
+  it("works over plain HTTP under a name, where browsers lend less", async () => {
+    const named = new Service(at.service.dataDir, at.service.url.replace("127.0.0.1", NAMED_HOST));
+    const desk = await Desk.open({ browser: at.browser, service: named }, "/tags/new");
+    assert.equal(await desk.page.evaluate(() => isSecureContext), false);
+    await signInHere(desk, at.administrator);
+    await desk.heading("New tag").waitFor();
+    await desk.fill({ Name: "Over plain HTTP" });
+    await desk.button("Create").click();
+    await desk.text("Created.").waitFor();
+    await desk.turnTo(`/channels/${at.company.channel.id}`);
+    await desk.page.getByRole("button", { name: /^Copy: / }).first().click();
+    await desk.text("copy it with Ctrl+C").waitFor();
+    assert.ok((await desk.page.evaluate(() => getSelection().toString())).length > 0);
+    await desk.leave();
+  });
+
+  it("is not made twice when its answer was lost", async () => {
+    const desk = await at.open("/contact-lists/new");
+    let lost = 0;
+    await desk.page.route("**/panel/api/v1/contact-lists", async (route) => {
+      if (route.request().method() !== "POST" || lost > 0) return route.continue();
+      lost += 1;
+      await route.fetch();
+      await route.abort();
+    });
+    await desk.fill({ Name: "Once alone" });
+    await desk.button("Create").click();
+    await desk.page.getByRole("alert").filter({ hasText: "cannot be reached" }).waitFor();
+    await desk.button("Create").click();
+    await desk.text("Created.").waitFor();
+    assert.equal(lost, 1);
+    assert.equal((await at.company.data("GET", "/contact-lists?search=Once%20alone")).length, 1);
+    await desk.leave();
+  });
+
+  it("leaves nothing to somebody else, whose own session may end as well", async () => {
+    const [first, second] = [await at.company.person("Administrator", { name: "First" }), await at.company.person("Administrator", { name: "Second" })];
+    const desk = await at.open("/quick-messages/new", { person: first });
+    await desk.fill({ Shortcut: "first", Message: "Of the first." });
+    await desk.context.clearCookies();
+    await desk.button("Create").click();
+    await desk.dialog().getByText("Your session has ended").waitFor();
+    await desk.dialog().getByRole("button", { name: "Somebody else" }).click();
+    await signInHere(desk, second);
+    await desk.heading("New quick message").waitFor();
+    assert.equal(await desk.field("Shortcut").inputValue(), "");
+    await desk.fill({ Shortcut: "second", Message: "Of the second." });
+    await desk.context.clearCookies();
+    await desk.button("Create").click();
+    await desk.dialog().getByText("Your session has ended").waitFor();
+    await desk.dialog().getByLabel("Password").fill(second.password);
+    await desk.page.keyboard.press("Enter");
+    await desk.text("Created.").waitFor();
+    const made = await at.company.data("GET", "/quick-messages?perPage=100");
+    assert.deepEqual(made.map(({ shortcut }) => shortcut).filter((it) => ["first", "second"].includes(it)), ["second"]);
+    await desk.leave();
+  });
+
+  it("stays with its company when another one is opened: what is typed", async () => {
+    const [one, other] = await companies();
+    const desk = await installer();
+    await openCompany(desk, one);
+    await desk.turnTo("/tags/new");
+    await desk.fill({ Name: "Of the first company" });
+    await leaveCompany(desk);
+    await openCompany(desk, other);
+    await desk.turnTo("/tags/new");
+    assert.equal(await desk.field("Name").inputValue(), "");
+    await leaveCompany(desk);
+    await openCompany(desk, one);
+    await desk.turnTo("/tags/new");
+    assert.equal(await desk.field("Name").inputValue(), "Of the first company");
+    await desk.leave();
+  });
+
+  it("stays with its company when another one is opened: an import, which ends with its page", async () => {
+    const [one, other] = await companies();
+    const desk = await installer();
+    const sentTo = [];
+    let letGo;
+    const held = new Promise((done) => (letGo = done));
+    await desk.page.route("**/panel/api/v1/contacts/import", async (route) => {
+      sentTo.push(Number(route.request().headers()["hotline-company"]));
+      await held;
+      await route.continue();
+    });
+    await openCompany(desk, one);
+    await desk.turnTo("/contacts/import");
+    const rows = Array.from({ length: 500 }, (_, at) => `Contact ${at},55119${String(10_000_000 + at)}`);
+    await desk.page.locator("#file").setInputFiles({ name: "contacts.csv", mimeType: "text/csv", buffer: Buffer.from(["name,number", ...rows].join("\n")) });
+    await desk.button("Import").click();
+    await eventually("the first part is on its way", () => sentTo.length === 1);
+    await leaveCompany(desk);
+    await openCompany(desk, other);
+    const answered = desk.page.waitForResponse("**/panel/api/v1/contacts/import");
+    letGo();
+    assert.equal((await answered).status(), 200);
+    await desk.turnTo("/tags");
+    assert.deepEqual(sentTo, [one.id]);
+    const count = async (company) => {
+      const { key } = await at.service.cli("token", "create", "--company", String(company.id), "--name", "count", "--all");
+      return eventually("the token is known", async () => {
+        const answer = await fetch(`${at.service.url}/api/v1/contacts?perPage=100`, { headers: { Authorization: `Bearer ${key}` } });
+        return answer.ok && { contacts: (await answer.json()).data.length };
+      });
+    };
+    assert.deepEqual(await count(other), { contacts: 0 });
+    assert.deepEqual(await count(one), { contacts: 100 }, "a page of the 200 of the first part");
+    await desk.leave();
+  });
+
+  it("goes on after a second factor was set up that is required from now on", async () => {
+    const company = await at.service.company(["https://shop.example"]);
+    const person = await company.person("Administrator", { name: "Late" });
+    const desk = await at.open("/quick-messages/new", { person });
+    await desk.fill({ Shortcut: "late", Message: "All of this stays." });
+    const keeper = await installer();
+    const changed = await keeper.page.evaluate(async (id) => {
+      const init = { method: "PUT", headers: { "Content-Type": "application/json" }, body: '{"secondFactorRequired":true}' };
+      return (await fetch(`/panel/api/v1/companies/${id}`, init)).status;
+    }, person.session.data.company.id);
+    assert.equal(changed, 200);
+    await keeper.leave();
+    await desk.button("Create").click();
+    await desk.heading("Second factor").waitFor();
+    await desk.page.getByLabel("Current password").fill(person.password);
+    await desk.button("Continue").click();
+    const secret = await desk.page.locator("code").first().textContent();
+    await desk.page.getByLabel("six digits").fill(totp(secret));
+    await desk.button("Confirm").click();
+    await desk.dialog().getByRole("heading", { name: "Recovery codes" }).waitFor();
+    await desk.button("I have stored it").click();
+    await desk.heading("New quick message").waitFor();
+    assert.equal(await desk.field("Message").inputValue(), "All of this stays.");
+    await desk.button("Create").click();
+    await desk.text("Created.").waitFor();
+    await desk.leave();
+  });
+
+  it("keeps no password for who comes next", async () => {
+    const desk = await at.open("/account", { person: await at.company.person("Agent", { name: "Typing" }) });
+    await desk.fill({ "Current password": "half of a passw", "New password": "half of another" });
+    await desk.turnTo("/");
+    await desk.turnTo("/account");
+    await desk.field("Current password").waitFor();
+    assert.deepEqual([await desk.field("Current password").inputValue(), await desk.field("New password").inputValue()], ["", ""]);
+    await desk.leave();
+  });
+
+  it("is refused in the reader's language, with its reason", async () => {
+    const desk = await at.open("/profiles", { locale: "pt-BR" });
+    const administrator = (await at.company.data("GET", "/profiles")).find(({ name }) => name === "Administrator");
+    await desk.turnTo(`/profiles/${administrator.id}`);
+    await desk.button("Excluir").click();
+    await desk.dialog().getByRole("button", { name: "Excluir" }).click();
+    await desk.dialog().getByRole("alert").filter({ hasText: /Ainda|Nenhum|caminho/ }).waitFor();
+    await desk.leave();
+    const careless = await at.open("/account", { locale: "es-ES", person: await at.company.person("Agent", { name: "Careless" }) });
+    await careless.page.getByLabel("Contraseña actual").fill("no es esta, de verdad");
+    await careless.page.getByLabel("Nueva contraseña").fill("una contraseña bien larga");
+    await careless.button("Cambiar la contraseña").click();
+    await careless.text("Esta no es su contraseña.").waitFor();
+    await careless.leave();
+  });
+});
