@@ -17,6 +17,7 @@ use sqlx::{Connection, Describe, Either, Execute, Executor, PgConnection, PgExec
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::begin::begin;
 use crate::error::{STATEMENT_TIME_MAX, of_commit, unheard, with_timeout};
 use crate::fence::{Fence, may_write};
 use crate::scheduler::{Permit, Scheduler, Weight};
@@ -42,7 +43,8 @@ impl<'c> Database<'c> for &'c PgPool {
     }
 
     fn change(self) -> BoxFuture<'c, Result<PlainChange>> {
-        async { Ok(PlainChange { transaction: Some(with_timeout(self.begin()).await?), permit: None }) }.boxed()
+        async { Ok(PlainChange { transaction: Some(with_timeout(begin(self, None, ())).await?.0), permit: None }) }
+            .boxed()
     }
 }
 
@@ -98,7 +100,7 @@ impl<'a> Db<'a> {
     pub async fn begin(self) -> Result<PlainChange> {
         with_timeout(async {
             let permit = self.scheduler.permit_change(self.company, self.weight).await?;
-            let transaction = begun(self.pool, self.fence).await?;
+            let (transaction, permit) = begun(self.pool, self.fence, permit).await?;
             Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
         })
         .await
@@ -107,15 +109,19 @@ impl<'a> Db<'a> {
     async fn lease(self) -> sqlx::Result<Lease> {
         let permit = self.scheduler.permit(self.company, self.weight).await?;
         let connection = self.pool.acquire().await?;
-        Ok(Lease { connection: Some(connection), permit: Some(permit), is_busy: false })
+        Ok(Lease { connection: Some(connection), permit: Some(permit), is_busy: false, is_within: false })
     }
 }
 
-/// Begins a transaction, fenced for a cluster member.
-async fn begun(pool: &PgPool, fence: Option<&Fence>) -> sqlx::Result<Transaction<'static, Postgres>> {
+/// Begins a transaction, fenced for a cluster member; `held` is kept until it has begun.
+async fn begun<T: Send + 'static>(
+    pool: &PgPool,
+    fence: Option<&Fence>,
+    held: T,
+) -> sqlx::Result<(Transaction<'static, Postgres>, T)> {
     match fence {
-        None => pool.begin().await,
-        Some(fence) => fence.heard(pool.begin_with(fence.begin.clone()).await),
+        None => begin(pool, None, held).await,
+        Some(fence) => fence.heard(begin(pool, Some(fence.begin.as_str().to_owned()), held).await),
     }
 }
 
@@ -132,7 +138,7 @@ impl<'a> Housekeeper<'a> {
     }
 
     async fn lease(self) -> sqlx::Result<Lease> {
-        Ok(Lease { connection: Some(self.pool.acquire().await?), permit: None, is_busy: false })
+        Ok(Lease { connection: Some(self.pool.acquire().await?), permit: None, is_busy: false, is_within: false })
     }
 }
 
@@ -142,9 +148,9 @@ impl<'a> Database<'a> for Housekeeper<'a> {
     }
 
     fn change(self) -> BoxFuture<'a, Result<PlainChange>> {
-        with_timeout(
-            async move { Ok(PlainChange { transaction: Some(begun(self.pool, self.fence).await?), permit: None }) },
-        )
+        with_timeout(async move {
+            Ok(PlainChange { transaction: Some(begun(self.pool, self.fence, ()).await?.0), permit: None })
+        })
         .boxed()
     }
 }
@@ -161,6 +167,9 @@ struct Lease {
     permit: Option<Permit>,
     /// Whether a statement was started and not awaited to its end.
     is_busy: bool,
+    /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
+    /// Nobody would end it.
+    is_within: bool,
 }
 
 impl Lease {
@@ -168,6 +177,13 @@ impl Lease {
     fn begin(&mut self) -> sqlx::Result<&mut PgConnection> {
         self.is_busy = true;
         self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
+    }
+
+    /// Returns the connection for a transaction of one statement, and the flag to clear once it has begun.
+    fn begin_change(&mut self) -> sqlx::Result<(&mut PgConnection, &mut bool)> {
+        (self.is_busy, self.is_within) = (true, true);
+        let connection = self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?;
+        Ok((connection, &mut self.is_within))
     }
 
     fn end(&mut self) {
@@ -178,8 +194,10 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let (Some(mut connection), permit) = (self.connection.take(), self.permit.take()) else { return };
-        if self.is_busy {
-            // The caller was dropped; the server does not know that and continues.
+        if self.is_within {
+            connection.close_on_drop();
+        } else if self.is_busy {
+            // Its caller has gone; the server has not heard of it, and goes on.
             behind(async move {
                 let _ = connection.ping().await;
                 drop(connection);
@@ -228,10 +246,11 @@ macro_rules! ask_fenced {
             let sql = query.sql();
             let writes = may_write(sql.as_str());
             let mut lease = $db.lease().await?;
-            let $connection = lease.begin()?;
             let outcome = async {
                 if writes {
-                    let mut transaction = fence.heard($connection.begin_with(fence.begin.clone()).await)?;
+                    let (connection, is_within) = lease.begin_change()?;
+                    let mut transaction = fence.heard(connection.begin_with(fence.begin.clone()).await)?;
+                    *is_within = false;
                     let $connection = &mut *transaction;
                     let outcome = again!(sql, arguments, is_persistent, $statement => $ask)?;
                     // This limit is below the caller's timeout, so the caller learns that the commit's outcome is
@@ -240,6 +259,7 @@ macro_rules! ask_fenced {
                     of_commit(committed.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
                     Ok(outcome)
                 } else {
+                    let $connection = lease.begin()?;
                     again!(sql, arguments, is_persistent, $statement => $ask)
                 }
             }

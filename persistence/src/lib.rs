@@ -10,6 +10,7 @@
 #[macro_use]
 mod fail_point;
 pub mod amount;
+mod begin;
 pub mod change;
 pub mod change_log;
 pub mod cluster;

@@ -194,6 +194,12 @@ impl Store {
         self.membership.as_ref()
     }
 
+    /// Returns whether this process may start an effect outside, such as a call of a provider: it is alone, or its lease
+    /// holds. Otherwise another process may have taken over, and would start the same.
+    pub fn may_act(&self) -> bool {
+        self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
+    }
+
     /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
         // The scheduler keeps state only for companies with running or waiting work, the news only for companies with

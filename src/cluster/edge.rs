@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::{Body, Room};
-use super::forward::{Failed, Forwarding};
+use super::forward::{Failed, Forwarding, connection_options};
 use super::leased::Leased;
 use super::link::Links;
 use super::relay::Ends;
@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::web::ApiError;
 use crate::web::OutcomeUnknown;
 use crate::web::auth::Entered;
-use crate::web::idempotency::IDEMPOTENCY_KEY;
+use crate::web::idempotency::{IDEMPOTENCY_KEY, applies_to};
 use crate::web::modules::API;
 use crate::web::request_id::{self, X_REQUEST_ID};
 use crate::web::wire::{Cut, body_error};
@@ -310,6 +310,44 @@ fn is_put_off(response: &Response<BoxBody>) -> bool {
 /// Whether the request may be sent twice: it changes nothing, or its idempotency key prevents a second execution. Calls
 /// of the panel may return a secret, so their keys do not allow it.
 fn may_be_repeated(head: &RequestHead) -> bool {
-    let is_keyed = head.headers.contains_key(IDEMPOTENCY_KEY) && head.uri.path().starts_with(API);
+    let is_keyed = applies_to(&head.method)
+        && head.headers.contains_key(IDEMPOTENCY_KEY)
+        && head.uri.path().starts_with(API)
+        // The owner does not receive a header that `Connection` lists.
+        && !connection_options(&head.headers).iter().any(|named| named.eq_ignore_ascii_case(IDEMPOTENCY_KEY.as_str()));
     is_read(head) || is_keyed
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn what_may_have_begun_is_sent_again_only_where_its_owner_makes_one_of_both() {
+        let is_repeated = |method: &Method, path: &'static str, headers: &[(&str, &'static str)]| {
+            let mut head = RequestHead::default();
+            head.method = method.clone();
+            head.uri = path.parse().expect("a path");
+            for (name, value) in headers {
+                head.headers.append(name.parse().expect("a name"), HeaderValue::from_static(value));
+            }
+            may_be_repeated(&head)
+        };
+        let (path, key) = ("/api/v1/tags", ("idempotency-key", "a"));
+        for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
+            assert!(is_repeated(&method, path, &[]), "{method} changes nothing");
+        }
+        for method in [Method::POST, Method::PUT] {
+            assert!(is_repeated(&method, path, &[key]), "{method}");
+            assert!(!is_repeated(&method, path, &[]), "{method} without a key");
+            assert!(!is_repeated(&method, "/panel/api/v1/tokens", &[key]), "{method} at the panel");
+            let hidden = [key, ("connection", "keep-alive, Idempotency-Key")];
+            assert!(!is_repeated(&method, path, &hidden), "{method} whose key does not go on");
+        }
+        for method in [Method::DELETE, Method::PATCH] {
+            assert!(!is_repeated(&method, path, &[key]), "{method} has no keys");
+        }
+    }
 }

@@ -152,10 +152,7 @@ impl Forwarding {
         }
         if let Some(length) = length.filter(|length| *length <= WHOLE_BYTES_MAX) {
             let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-            while link.read.len() < bytes {
-                // The handler has finished, so its effect is final, but its response is lost.
-                link.more().await.map_err(|_| Failed::Unknown)?;
-            }
+            read_whole(&mut link, bytes, ends).await?;
             let whole = link.read.split_to(bytes).freeze();
             if is_reusable {
                 self.links.keep(peer.life, link);
@@ -183,6 +180,22 @@ struct Answer<'a> {
 
 fn begun(is_begun: bool) -> Failed {
     if is_begun { Failed::Unknown } else { Failed::Unreached }
+}
+
+/// Reads so many bytes of a response, with the same limits as for its head. The handler has finished, so its effect is
+/// final; if the bytes do not come, only its response is lost.
+async fn read_whole(link: &mut Link, bytes: usize, ends: Ends) -> Result<(), Failed> {
+    let read = timeout(ANSWER_TIME_MAX, async {
+        while link.read.len() < bytes {
+            link.more().await.map_err(|_| Failed::Unknown)?;
+        }
+        Ok(())
+    });
+    tokio::select! {
+        biased;
+        read = read => read.unwrap_or(Err(Failed::Unknown)),
+        () = ends.life_is_over() => Err(Failed::Unknown),
+    }
 }
 
 /// Waits for the head of the response.
@@ -325,7 +338,7 @@ fn line(out: &mut BytesMut, name: &str, value: &[u8]) {
 }
 
 /// Further hop-by-hop headers, which `Connection` lists.
-fn connection_options(headers: &HeaderMap) -> Vec<&str> {
+pub(super) fn connection_options(headers: &HeaderMap) -> Vec<&str> {
     // A required header must not be listed there; if it is, it is still forwarded.
     const NEEDED: [HeaderName; 2] = [HOST, CONTENT_LENGTH];
     let lines = headers.get_all(CONNECTION).filter_map(|line| line.to_str().ok());

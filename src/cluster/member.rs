@@ -65,6 +65,8 @@ struct Inner {
     parts: Parts,
     /// Slots that are being opened or closed.
     busy: Mutex<HashSet<Slot>>,
+    /// Slots whose last move was called off. They move after all others, which would otherwise wait for them again.
+    called_off: Mutex<HashSet<Slot>>,
     /// Serializes the work of applying the tables: otherwise one task could reopen slots that another has just handed
     /// over.
     looking: tokio::sync::Mutex<()>,
@@ -82,6 +84,7 @@ impl Member {
             db,
             parts,
             busy: Mutex::default(),
+            called_off: Mutex::default(),
             looking: tokio::sync::Mutex::default(),
             is_leaving: AtomicBool::new(false),
             work: Mutex::default(),
@@ -154,6 +157,10 @@ impl Member {
         self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn called_off(&self) -> MutexGuard<'_, HashSet<Slot>> {
+        self.0.called_off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn busy(&self) -> MutexGuard<'_, HashSet<Slot>> {
         self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,6 +208,8 @@ impl Member {
             };
             let suspected = observer.saw(&lives, self.life(), Instant::now());
             sealing.retain(|dead| lives.iter().any(|life| life.life == *dead));
+            // A process that stops would not be there to release the slots it inherits. The others suspect the same life.
+            let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
             for dead in suspected {
                 if sealing.insert(dead) {
                     let member = self.clone();
@@ -280,8 +289,16 @@ impl Member {
         }
     }
 
-    /// Takes over the work of an heir whose own life is over.
+    /// Takes over the work of an heir whose own life is over, whether it was sealed or has left.
     async fn look_after_left(&self, known: &mut HashMap<LifeId, ()>) {
+        if !self.0.membership.is_retiring()
+            && let Err(error) = lives::adopt(&self.0.db, self.life()).await
+        {
+            if !self.is_passing(&error) {
+                return;
+            }
+            tracing::debug!(%error, "what others have left is looked after later");
+        }
         let Ok(seals) = lives::seals(&self.0.db).await else { return };
         known.retain(|life, ()| seals.iter().any(|seal| seal.life == *life));
         let mine = seals.iter().filter(|seal| seal.heir == self.life() && !seal.done);
@@ -335,7 +352,8 @@ impl Member {
             self.open(new).await;
         }
         let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
-        let moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
+        let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
+        moving.sort_by_key(|slot| self.called_off().contains(slot));
         // One group at a time, so that the other slots are served meanwhile.
         if !moving.is_empty() && busy.is_empty() {
             let group: Vec<Slot> = moving.into_iter().take(MOVES_MAX).collect();
@@ -353,38 +371,64 @@ impl Member {
     /// Opens slots that no other process serves any more.
     async fn open(&self, slots: Vec<Slot>) {
         let Parts { engine, keys, .. } = &self.0.parts;
+        let companies = match engine.learn(&slots).await {
+            Ok(companies) => companies,
+            // They are not open, so the next look retries.
+            Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "slots cannot be read now"),
+        };
         // Other processes have used keys since these were loaded.
-        let companies = engine.directory().companies_in(|slot| slots.contains(&slot));
         companies.iter().for_each(|company| keys.forget(*company));
-        if let Err(refusal) = engine.open(&slots).await {
+        self.serve(&slots).await;
+    }
+
+    /// Opens slots whose directory entries and keys are current.
+    async fn serve(&self, slots: &[Slot]) {
+        let Parts { engine, keys, .. } = &self.0.parts;
+        if let Err(refusal) = engine.open(slots).await {
             // They are not open, so the next look retries.
             tracing::warn!(%refusal, slots = slots.len(), "slots cannot be opened now");
             return;
         }
         self.0.membership.placement.open(slots.iter().copied());
         self.figures().opened(slots.len());
-        tracing::info!(slots = slots.len(), companies = companies.len(), "slots are served here");
+        tracing::info!(slots = slots.len(), "slots are served here");
         (self.0.parts.opened)();
         let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());
         self.spawn(async move { keys.load_missing(&db).await });
     }
 
-    /// Closes slots and hands them over, or reopens them.
+    /// Closes slots and hands them over. A slot that cannot be closed is reopened and does not keep the others.
     async fn give(&self, slots: &[Slot]) {
         let begun = Instant::now();
-        let engine = &self.0.parts.engine;
-        let (ownership, placement) = (engine.store().ownership(), &self.0.membership.placement);
+        let (ownership, placement) = (self.0.parts.engine.store().ownership(), &self.0.membership.placement);
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         placement.close(slots.iter().copied());
-        if let Err(refusal) = self.close(slots).await {
-            tracing::info!(%refusal, "a move is called off");
-            self.figures().called_off();
-            if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
-                tracing::debug!(%error, "a move is called off later");
-            }
-            return self.open(slots.to_vec()).await;
+        let kept = self.close(slots).await;
+        let (kept, closed): (Vec<Slot>, Vec<Slot>) = slots.iter().partition(|slot| kept.contains(*slot));
+        futures_util::future::join(self.call_off(&kept), self.hand_over(&closed, begun)).await;
+    }
+
+    /// Reopens slots that were to move. No other process has served them, so the keys and the directory are still current.
+    async fn call_off(&self, slots: &[Slot]) {
+        if slots.is_empty() {
+            return;
         }
+        self.figures().called_off();
+        self.called_off().extend(slots);
+        if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
+            tracing::debug!(%error, "a move is called off later");
+        }
+        self.serve(slots).await;
+    }
+
+    /// Hands closed slots over.
+    async fn hand_over(&self, slots: &[Slot], begun: Instant) {
+        if slots.is_empty() {
+            return;
+        }
+        let ownership = self.0.parts.engine.store().ownership();
         slots.iter().for_each(|slot| ownership.shut_slot(*slot));
+        self.called_off().retain(|slot| !slots.contains(slot));
         // Until the database has answered, the owner is unknown, and these slots are not served here.
         loop {
             match lives::hand_over(&self.0.db, self.life(), slots).await {
@@ -399,20 +443,29 @@ impl Member {
         tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "slots are handed over");
     }
 
-    /// Ends all work in these slots, and writes all of it to the tables.
-    async fn close(&self, slots: &[Slot]) -> Result<(), Refusal> {
+    /// Ends all work in these slots, and writes all of it to the tables. Returns the slots that cannot be closed.
+    async fn close(&self, slots: &[Slot]) -> HashSet<Slot> {
         let engine = &self.0.parts.engine;
-        let companies = engine.directory().companies_in(|slot| slots.contains(&slot));
-        let closing = companies.into_iter().map(|company| (self.0.parts.leave)(company));
+        let directory = engine.directory();
+        let closing = directory.companies_in(|slot| slots.contains(&slot)).into_iter().map(|company| {
+            let closed = (self.0.parts.leave)(company);
+            async move { (company, closed.await) }
+        });
         let mut closing = futures_util::stream::iter(closing).buffer_unordered(CLOSING_AT_ONCE);
-        let mut outcome = Ok(());
-        while let Some(closed) = closing.next().await {
-            outcome = outcome.and(closed);
+        let mut kept = HashSet::new();
+        while let Some((company, closed)) = closing.next().await {
+            if let Err(refusal) = closed {
+                tracing::info!(%refusal, company.id = %company, "a move is called off");
+                kept.extend(directory.slot(company));
+            }
         }
-        outcome?;
         // The whole log, not only these companies: until the slots are shut, it may have taken entries of a company
         // that was dropped first.
         let log = &engine.store().log;
-        Ok(log.reached(log.appended()).await?)
+        if let Err(error) = log.reached(log.appended()).await {
+            tracing::info!(%error, "a move is called off");
+            kept.extend(slots);
+        }
+        kept
     }
 }

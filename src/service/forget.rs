@@ -83,7 +83,7 @@ impl Handles {
         // counted by account, address and person for some minutes; sessions are not held in memory.
         let Self { app, tails, hooks, visitors, panel: _, demo: _, document: _, front } = self;
         app.forget(company);
-        tails.forget(company);
+        tails.forget(company, app.engine.store().events.as_deref());
         hooks.forget(company);
         visitors.forget(company);
         front.forget(company);

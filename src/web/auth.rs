@@ -235,18 +235,28 @@ pub async fn admit<B: MessageBody + 'static>(
 /// know that the company can no longer move.
 pub struct Entered {
     company: CompanyId,
-    _presence: Presence,
+    /// None once [`stay`] has moved it to the request's extensions.
+    presence: Option<Presence>,
 }
 
 impl Entered {
     /// Holds the presence of this company.
     pub fn new(company: CompanyId, presence: Presence) -> Self {
-        Self { company, _presence: presence }
+        Self { company, presence: Some(presence) }
     }
 
     /// Whether the request already holds the presence of this company.
     pub fn has(request: &impl HttpMessage, company: CompanyId) -> bool {
         request.extensions().get::<Self>().is_some_and(|entered| entered.company == company)
+    }
+
+    /// Moves the presence to the extensions, where a handler that waits for long finds and releases it.
+    fn hand_over(request: &impl HttpMessage) {
+        let mut extensions = request.extensions_mut();
+        let presence = extensions.get_mut::<Self>().and_then(|entered| entered.presence.take());
+        if let Some(presence) = presence {
+            extensions.insert(presence);
+        }
     }
 }
 
@@ -254,6 +264,7 @@ impl Entered {
 /// its caller has disconnected.
 pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
     if Entered::has(request, company) {
+        Entered::hand_over(request);
         return Ok(());
     }
     let admission = request.app_data::<Data<Admission>>().ok_or_else(|| ApiError::internal("nobody is told apart"))?;

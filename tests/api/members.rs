@@ -1,10 +1,11 @@
 //! A service as one of many on its database: what it looks at, and what it shows of itself.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use hotline::service::Service;
-use hotline_persistence::cluster::{NewLife, OfSlots};
+use hotline_persistence::cluster::{NewLife, OfSlots, lives};
 use hotline_persistence::tables::messages::{self, DeliveryStatus};
 use hotline_persistence::tables::pending_receipts::{self, EarlyStatus};
 use hotline_persistence::tables::removals::{self, Removal, RemovedNoun};
@@ -20,6 +21,24 @@ use tokio::sync::watch;
 use crate::support::figures::Figures;
 use crate::support::service::{TestOptions, serves};
 use crate::support::{Api, Company, Reply, TestApp, TestDatabase, eventually, keys};
+
+/// Another process on the same database; answers once each serves half.
+pub async fn beside(app: &TestApp, options: &TestOptions) -> (Service, TempDir) {
+    let folder = TempDir::new().expect("folder");
+    let settings = options.settings(&folder, app.database.options.clone());
+    let second = Service::start(settings).await.expect("the service starts");
+    let serves = |service: &Service| {
+        service.app.engine.store().membership().map_or(0, |membership| membership.placement.count_here())
+    };
+    eventually("each serves half", || async { [&app.service, &second].map(serves) == [512, 512] }).await;
+    (second, folder)
+}
+
+/// Which of them serves a company.
+pub fn owner_of<'a>(company: CompanyId, services: [&'a Service; 2]) -> &'a Service {
+    let owner = services.into_iter().find(|service| service.app.engine.owns(company));
+    owner.expect("one of them serves the company")
+}
 
 #[actix_web::test]
 async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
@@ -135,6 +154,70 @@ async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
     database.drop().await;
 }
 
+#[actix_web::test]
+async fn a_slot_is_opened_with_all_that_is_in_the_tables_also_where_the_news_of_it_were_missed() {
+    let options = TestOptions { member: true, ..TestOptions::default() };
+    let app = TestApp::start_with(options.clone()).await;
+    let (second, _folder) = beside(&app, &options).await;
+    let (company, db) = (app.company.id, &app.database.db);
+    // As a change of which one process has heard and the other has not yet.
+    let mut silent = db.begin().await.expect("a transaction");
+    sqlx::query("set local session_replication_role = replica").execute(&mut *silent).await.expect("no triggers");
+    let rename = sqlx::query("update companies set name = 'Renamed' where id = $1").bind(company);
+    rename.execute(&mut *silent).await.expect("a change");
+    silent.commit().await.expect("committed");
+    let owner = owner_of(company, [&app.service, &second]);
+    let other = if std::ptr::eq(owner, &second) { &app.service } else { &second };
+    let name = |service: &Service| {
+        let known = service.app.engine.directory().company(company).expect("the company");
+        known.company.name.clone()
+    };
+    assert_eq!(name(other), "Acme", "nobody has told");
+    let membership = owner.app.engine.store().membership().expect("a member");
+    lives::drain(db, membership.life).await.expect("it is drained");
+    eventually("the other one serves it", || async { other.app.engine.owns(company) }).await;
+    assert_eq!(name(other), "Renamed");
+    second.stop().await.expect("a clean stop");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_heir_that_stops_has_not_given_away_another_one_does() {
+    let database = TestDatabase::migrated().await;
+    let db = &database.db;
+    let begin = async |node: &str| {
+        let new = NewLife { node: node.to_owned(), address: format!("{node}:7400"), cores: 1 };
+        let life = lives::begin(db, &new).await.expect("a life");
+        lives::join(db, life).await.expect("it takes slots");
+        life
+    };
+    let (dead, heir) = (begin("dead").await, begin("heir").await);
+    let give = "update slots set life = $1 where slot < 10";
+    sqlx::query(give).bind(dead).execute(db).await.expect("it has slots");
+    assert!(lives::seal(db, heir, dead).await.expect("sealed"));
+    let heirs = async || {
+        let seals = lives::seals(db).await.expect("seals");
+        seals.into_iter().filter(|seal| !seal.done).map(|seal| (seal.life, seal.heir)).collect::<Vec<_>>()
+    };
+    // One that is there is told at once.
+    let other = begin("other").await;
+    assert_eq!(lives::adopt(db, other).await.expect("an answer"), 0, "its heir is there");
+    lives::leave(db, heir).await.expect("it leaves");
+    assert_eq!(heirs().await, [(dead, other)]);
+    // The last one leaves it to whoever comes.
+    lives::leave(db, other).await.expect("it leaves");
+    let (last, late) = (begin("last").await, begin("late").await);
+    let adopted = [lives::adopt(db, last).await.expect("an answer"), lives::adopt(db, late).await.expect("an answer")];
+    assert_eq!(adopted, [1, 0], "once");
+    assert_eq!(heirs().await, [(dead, last)]);
+    assert!(!lives::inherit(db, late, dead).await.expect("an answer"), "another one does");
+    assert!(lives::inherit(db, last, dead).await.expect("an answer"));
+    let left = "select count(*) from slots where life is not null";
+    let left: i64 = sqlx::query_scalar(left).fetch_one(db).await.expect("a count");
+    assert_eq!(left, 0, "they are given to others");
+    database.drop().await;
+}
+
 #[tokio::test]
 async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let database = TestDatabase::migrated().await;
@@ -154,14 +237,14 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let store = Store::open(options, move |reason| drop(failed.send_replace(reason))).await.expect("the store opens");
     let now = Utc::now();
     let removal = Removal { company_id: company.id, noun: RemovedNoun::Webhook, id: 1 };
-    let all = async || {
+    let all = async |later: TimeDelta| {
         let (own, uses) = (store.housekeeper(), [(TokenId::new(1), now)]);
         let outcomes: [(&str, hotline_persistence::Result<()>); 9] = [
             ("ids", store.ids.renew(own).await),
             ("keys", idempotency_keys::sweep(own, now, now - TimeDelta::days(1)).await),
             ("months", audit_log::turn(own, now).await),
-            ("days", events::make_room(own, now + TimeDelta::days(30)).await),
-            ("old days", events::drop_expired(own, now - TimeDelta::days(30)).await),
+            ("days", events::make_room(own, now + TimeDelta::days(30) + later).await),
+            ("old days", events::drop_expired(own, now - TimeDelta::days(30) + later).await),
             ("files", media::set_swept_hour(own, media::hour_of(now)).await),
             ("uses", tokens::note_uses(own, &uses).await),
             ("removals", removals::go_on(own, &removal, 10).await.map(drop)),
@@ -169,7 +252,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
         ];
         outcomes
     };
-    for (what, outcome) in all().await {
+    for (what, outcome) in all(TimeDelta::zero()).await {
         assert!(outcome.is_ok(), "{what}: {outcome:?}");
     }
     let unfenced = media::set_swept_hour(&store.housekeeping, media::hour_of(now) + 1).await;
@@ -181,14 +264,55 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     assert_eq!(ended.rows_affected(), 1);
     let blocks = "select sum(next)::bigint from id_blocks";
     let before: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
-    // The connection of what was refused is good for nothing more, as the process is.
     assert!(matches!(store.ids.renew(store.housekeeper()).await, Err(Error::NotOwner)));
-    for (what, outcome) in all().await {
+    // Later, when there is something to be made and dropped again.
+    for (what, outcome) in all(TimeDelta::days(60)).await {
         assert!(outcome.is_err(), "{what} are written");
     }
     let after: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
     assert_eq!((media::swept_hour(&database.db).await.expect("an hour"), after), (media::hour_of(now), before));
     eventually("the process is told to end", || async { failure.borrow().contains("ended this life") }).await;
     drop(store);
+    database.drop().await;
+}
+
+/// How often a transaction is begun by somebody who goes away meanwhile, each time a little later.
+const GONE: u64 = 200;
+
+#[tokio::test]
+async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
+    let database = TestDatabase::migrated().await;
+    let company = Company::create(&database.db, "Acme").await;
+    let within = async || {
+        let within = "select count(*) from pg_stat_activity
+            where datname = current_database() and state like 'idle in transaction%'";
+        sqlx::query_scalar::<_, i64>(within).fetch_one(&database.db).await.expect("a count")
+    };
+    // With the fence, and without it.
+    for role in
+        [Role::Alone, Role::Member(NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 })]
+    {
+        let folder = TempDir::new().expect("folder");
+        let options = StoreOptions {
+            database: database.options.clone(),
+            journal_dir: folder.path().join("journal"),
+            journal: journal::Options::default(),
+            durability: Durability::Database,
+            keys: keys(),
+            events: true,
+            role: role.clone(),
+        };
+        let store = Store::open(options, |reason| panic!("{reason}")).await.expect("the store opens");
+        for number in 0..GONE {
+            let gone = Duration::from_micros(number * 10);
+            let _ = tokio::time::timeout(gone, store.db(company.id).begin()).await;
+            let hour = media::set_swept_hour(store.housekeeper(), media::hour_of(Utc::now()));
+            let _ = tokio::time::timeout(gone, hour).await;
+            let rows = sqlx::query("update tags set name = name where company_id = $1").bind(company.id);
+            let _ = tokio::time::timeout(gone, rows.execute(store.db(company.id))).await;
+        }
+        eventually("none is left", || async { within().await == 0 }).await;
+        store.close().await.expect("it closes");
+    }
     database.drop().await;
 }

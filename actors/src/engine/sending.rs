@@ -355,8 +355,8 @@ impl Sending {
     }
 
     /// Starts to hand over what other processes have left of these companies, before they are served.
-    pub(super) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>) {
-        self.outboxes.begin_left(left);
+    pub(super) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
+        self.outboxes.begin_left(left, of);
     }
 
     /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.

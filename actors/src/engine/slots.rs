@@ -1,14 +1,34 @@
 //! Slots of a cluster: starts the work of their companies when they are opened here. Closing them drops each of their
 //! companies ([`Engine::forget`]).
 
+use futures_util::stream::{self, TryStreamExt};
 use hotline_persistence::cluster::OfSlots;
-use hotline_persistence::tables::{campaigns, messages, schedules};
+use hotline_persistence::pool::HOUSEKEEPING_MAX;
+use hotline_persistence::tables::{campaigns, companies, messages, schedules};
 use hotline_persistence::{CompanyId, Slot};
 
 use super::Engine;
 use crate::Refusal;
 
+/// Companies that are reloaded at once before their slots are opened: one for each housekeeping connection, except the
+/// one that listens to changes.
+const READ_AT_ONCE: usize = (HOUSEKEEPING_MAX - 1) as usize;
+
 impl Engine {
+    /// Reloads the directory for every company of these slots, and returns the companies. Without it, this process could
+    /// decide by old data: the notification of a change that the last owner acknowledged may not have arrived yet.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn learn(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
+        let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
+        let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;
+        stream::iter(found.iter().map(Ok))
+            .try_for_each_concurrent(READ_AT_ONCE, |company| directory.refresh(db, *company))
+            .await?;
+        Ok(found)
+    }
+
     /// Serves the companies of these slots. No other process may serve them, and memory must hold nothing of them.
     ///
     /// # Errors
@@ -45,7 +65,8 @@ impl Engine {
         // While a slot is closed but not shut, the log accepts outcomes of messages that other processes have left, and
         // requests still wait.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
-        sending.begin_left(left);
+        let is_here = |company| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
+        sending.begin_left(left, is_here);
         slots.iter().for_each(|slot| ownership.open_slot(*slot));
         for company in scheduled {
             later.begin(company).await?;

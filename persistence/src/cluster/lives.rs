@@ -9,9 +9,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgConnection, PgPool};
 
-pub use self::seals::{SealRow, inherit, seal, seals};
+pub use self::seals::{SealRow, adopt, inherit, seal, seals};
 pub use self::slots::{SlotRow, hand_over, keep, plan, slots};
 use super::{LifeId, Moment};
+use crate::begin::begin as begin_whole;
 use crate::error::with_timeout;
 use crate::{Error, Result};
 
@@ -205,12 +206,16 @@ pub async fn leave(db: &PgPool, life: LifeId) -> Result<()> {
 
 async fn try_leave(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(async {
-        let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(life))).await?;
+        let mut transaction = begin_whole(db, Some(begin_fenced(life)), ()).await?.0;
         for statement in [
             // Lock order of all transactions: the life's row before its slots' rows.
             "select life from lives where life = $1 for update",
             "update slots set life = null, next = null where life = $1",
             "update slots set next = null where next = $1",
+            // Another life becomes the heir of its unfinished seals; if there is none, a later one adopts them.
+            "update seals set heir = other.life from
+                (select min(life) as life from lives where life <> $1 and not draining) other
+                where heir = $1 and not done and other.life is not null",
             "delete from beats where life = $1",
             "delete from lives where life = $1",
         ] {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::profiles;
+use crate::cluster::OfSlots;
 use crate::error::{TooDeep, with_timeout};
 use crate::select::{DEPTH_MAX, Page, PageRequest};
 use crate::{CompanyId, Database, Error, Result, Slot};
@@ -105,6 +106,15 @@ pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChan
 /// When the database cannot answer.
 pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies order by id").fetch_all(db).await?)
+}
+
+/// Returns the companies of some slots, including those the directory does not know yet.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_slots(db: &PgPool, of: &OfSlots) -> Result<Vec<CompanyId>> {
+    let found = "select id from companies where ($1::smallint[] is null or slot = any($1)) order by id";
+    with_timeout(sqlx::query_scalar(found).bind(of.numbers()).fetch_all(db)).await
 }
 
 /// The conditions of the installation's list of companies.

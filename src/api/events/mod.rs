@@ -223,7 +223,14 @@ pub async fn list(
                 }
             };
             let is_late = timeout_at(until, woken).await.is_err();
-            inside = Some(app.engine.enter(caller.company).await?);
+            match app.engine.enter(caller.company).await {
+                Ok(presence) => inside = Some(presence),
+                // The company has moved. The next request is forwarded to its new owner.
+                Err(_) if !app.engine.store().ownership().is_placed_here(caller.company) => {
+                    return Ok(Events { data: Vec::new(), meta: EventMeta { last_id: after.id, has_more: false } });
+                }
+                Err(refusal) => return Err(refusal.into()),
+            }
             is_late
         };
         if is_over {

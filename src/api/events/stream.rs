@@ -15,7 +15,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use dashmap::DashMap;
 use futures_util::stream;
 use hotline_persistence::tables::events::{self, After, EventKind};
-use hotline_persistence::{CompanyId, Listening, LoggedEventId, Presence};
+use hotline_persistence::{CompanyId, EventNews, Listening, LoggedEventId, Presence};
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -155,11 +155,14 @@ impl Tails {
         self.companies.retain(|(of, _), tail| *of != company || Arc::strong_count(tail) > 1);
     }
 
-    /// Drops the shared state of a company; its streams continue with what they have.
-    pub fn forget(&self, company: CompanyId) {
+    /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has moved
+    /// to another process; otherwise they continue with what they have.
+    pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
         // A seat belongs to its stream, and is freed with it.
         let Self { companies, readers: _ } = self;
         companies.retain(|(of, _), _| *of != company);
+        // There is no new event; every listener looks again.
+        news.iter().for_each(|news| news.tell(company, LoggedEventId::new(0)));
     }
 }
 
@@ -244,6 +247,8 @@ impl Streaming {
                 // There were only events of other types.
                 Ok(_) if self.after.id > had => continue,
                 Ok(_) => {}
+                // The company has moved. A reader that reconnects is forwarded to the new owner.
+                Err(_) if !self.app.engine.store().ownership().is_placed_here(self.caller.company) => return None,
                 Err(error) => {
                     tracing::debug!(company.id = %self.caller.company, status = %error.status, "a stream waits for the database");
                     sleep(OUTAGE_PAUSE).await;

@@ -158,7 +158,8 @@ impl Courier {
 
     /// Starts all attempts that are possible now. Returns whether a place was refused.
     fn begin_attempts(&mut self, attempts: &mut Attempts) -> bool {
-        while self.line.has_next() {
+        // Without the lease another process may have taken over, and would try the same.
+        while self.may_act() && self.line.has_next() {
             let Some(place) = self.shared.places.take(self.company()) else { return true };
             match self.line.next() {
                 Some(letter) => {
@@ -168,6 +169,10 @@ impl Courier {
             }
         }
         false
+    }
+
+    fn may_act(&self) -> bool {
+        self.shared.app.engine.store().may_act()
     }
 
     /// Records the outcome of an attempt; returns why the webhook must be disabled, if so.
@@ -244,6 +249,9 @@ impl Courier {
         let at = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
         let mut next: Vec<Duration> = Vec::with_capacity(4);
         next.extend(self.note_at.map(at));
+        if self.line.has_next() && !self.may_act() {
+            next.push(RETRY_AFTER);
+        }
         if !is_working {
             if let Some(until) = self.paused_until {
                 next.push(until.saturating_duration_since(Instant::now()));

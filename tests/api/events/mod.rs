@@ -3,6 +3,7 @@
 mod days;
 mod limits;
 mod load;
+mod moved;
 mod plain;
 mod readers;
 mod replayed;

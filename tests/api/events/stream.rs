@@ -75,7 +75,7 @@ impl Reader {
     }
 }
 
-async fn note(api: &Api, name: &str) -> Value {
+pub async fn note(api: &Api, name: &str) -> Value {
     api.post("/contacts", json!({"name": name})).await.data(201).clone()
 }
 

@@ -4,6 +4,7 @@ mod after_send;
 mod failures;
 pub mod figures;
 mod hang;
+mod moved;
 mod order;
 mod pace;
 mod social;

@@ -78,6 +78,11 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
     {
         return Decision::now(DeliveryStatus::Failed(MessageError::campaign_canceled()), None);
     }
+    // Without the lease another process may have taken over, and would send it as well.
+    if !dispatch.base.store.may_act() {
+        let reason = "other processes may have taken over".to_owned();
+        return Outcome::Later(SendFailure::Retry { reason, after: None });
+    }
     let delivery = Delivery { account, to, message: what.message.clone() };
     // Every answer of a provider to a send passes here.
     match dispatch.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {

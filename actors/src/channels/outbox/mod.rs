@@ -126,11 +126,14 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Starts to hand over what other processes have left in these channels, before their companies are served.
-    pub(crate) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>) {
-        if let Some(dispatch) = self.dispatch.get() {
-            self.start_left(dispatch, left, |_| true);
+    /// Starts to hand over what other processes have left in these channels, before their companies are served. Senders
+    /// of these companies that still rest after a cancelled move resume.
+    pub(crate) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
+        let Some(dispatch) = self.dispatch.get() else { return };
+        for sender in self.channels.iter().filter(|sender| of(sender.key().0)) {
+            sender.addr.do_send(GoOn);
         }
+        self.start_left(dispatch, left, |_| true);
     }
 
     fn start_left(&self, dispatch: &Arc<Dispatch>, left: Vec<Channel>, of: impl Fn(CompanyId) -> bool) {

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgPool};
 
 use super::{begin_fenced, journal_of};
+use crate::begin::begin;
 use crate::cluster::LifeId;
 use crate::error::with_timeout;
 use crate::pool::session_name;
@@ -58,7 +59,7 @@ pub async fn seal(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
 }
 
 async fn try_seal(db: &PgPool, heir: LifeId, dead: LifeId) -> sqlx::Result<bool> {
-    let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(heir))).await?;
+    let mut transaction = begin(db, Some(begin_fenced(heir)), ()).await?.0;
     let wait = format!("set local lock_timeout = '{SEAL_LOCK_TIME_MAX}'");
     sqlx::query(sqlx::AssertSqlSafe(wait)).execute(&mut *transaction).await?;
     let sealed = sqlx::query(
@@ -92,6 +93,24 @@ async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(sqlx::query(end).bind(session_name(life)).execute(db)).await.map(drop)
 }
 
+/// Takes over the unfinished seals whose heir is gone without naming another: nobody would finish them. Returns how many
+/// they were. The new heir calls [`inherit`] after the same wait as if it had sealed these lives itself.
+///
+/// # Errors
+/// [`Error::NotOwner`] when the life that asks is over itself; when the database cannot answer.
+pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
+    with_timeout(async {
+        let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
+        // Of two that try at once, the second finds a live heir.
+        let adopted =
+            "update seals set heir = $1 where not done and not exists (select from lives where life = seals.heir)";
+        let adopted = sqlx::query(adopted).bind(life).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok(adopted.rows_affected())
+    })
+    .await
+}
+
 /// Releases the slots of a sealed life and marks the seal as done. Call it once the lease of that life can no longer
 /// hold. Returns false when another heir has taken over.
 ///
@@ -99,7 +118,7 @@ async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.
 pub async fn inherit(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
     with_timeout(async {
-        let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(heir))).await?;
+        let mut transaction = begin(db, Some(begin_fenced(heir)), ()).await?.0;
         let done = "update seals set done = true where life = $2 and heir = $1 and not done";
         let done = sqlx::query(done).bind(heir).bind(dead).execute(&mut *transaction).await?;
         if done.rows_affected() == 0 {

@@ -4,6 +4,7 @@ use sqlx::{FromRow, PgPool};
 
 use super::{LIVES, LifeRow, SealRow, begin_fenced};
 use crate::Result;
+use crate::begin::begin;
 use crate::cluster::{LifeId, Slot};
 use crate::error::with_timeout;
 
@@ -39,7 +40,7 @@ pub async fn slots(db: &PgPool) -> Result<Vec<SlotRow>> {
 pub async fn hand_over(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<Vec<Slot>> {
     let numbers: Vec<i16> = slots.iter().map(|slot| slot.column()).collect();
     with_timeout(async {
-        let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(life))).await?;
+        let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
         let moved: Vec<i16> = sqlx::query_scalar(
             "with heirs as (select life from lives where life in (select next from slots where slot = any($2)) for key share)
              update slots s set life = s.next, next = null from heirs
@@ -63,7 +64,7 @@ pub async fn hand_over(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<Vec<
 pub async fn keep(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<()> {
     let numbers: Vec<i16> = slots.iter().map(|slot| slot.column()).collect();
     with_timeout(async {
-        let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(life))).await?;
+        let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
         sqlx::query("update slots set next = null where slot = any($2) and life = $1")
             .bind(life)
             .bind(&numbers)
@@ -85,7 +86,7 @@ pub async fn plan(
     plan: impl FnOnce(&[LifeRow], &[SlotRow], &[SealRow]) -> Vec<(Slot, LifeId)> + Send,
 ) -> Result<usize> {
     with_timeout(async {
-        let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(life))).await?;
+        let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
         let lock = "select pg_try_advisory_xact_lock($1)";
         if !sqlx::query_scalar(lock).bind(PLANNER_LOCK).fetch_one(&mut *transaction).await? {
             return Ok(0);

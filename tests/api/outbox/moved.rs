@@ -1,0 +1,56 @@
+//! Messages of a company that is to move to another process.
+
+use hotline::providers::ProviderOptions;
+use hotline_actors::EngineOptions;
+use hotline_persistence::cluster::Owner;
+
+use super::{Office, fast, number};
+use crate::members::{beside, owner_of};
+use crate::support::eventually;
+use crate::support::provider::Answer;
+use crate::support::service::TestOptions;
+
+/// Slots that are to move with the company's.
+const OTHERS: i64 = 10;
+
+#[actix_web::test]
+async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
+    let options = TestOptions { member: true, ..TestOptions::default() };
+    let options = TestOptions { engine: EngineOptions { sending: fast(), ..options.engine.clone() }, ..options };
+    let office = Office::open_as(options.clone(), fast(), ProviderOptions::default()).await;
+    let channel = office.phone("1901").await;
+    let (second, _folder) = beside(&office.app, &options).await;
+    let (company, db) = (office.app.company.id, &office.app.database.db);
+    let services = [&office.app.service, &second];
+    let owner = owner_of(company, services);
+    let membership = owner.app.engine.store().membership().expect("a member").clone();
+    let slot = owner.app.engine.directory().slot(company).expect("a slot");
+    office.provider.always("1901", Answer::Hang);
+    let first = office.text(channel, &number(1), "first").await;
+    office.provider.called_times("1901", 1).await;
+
+    let moved = async |life: i64| -> i64 {
+        let count = "select count(*) from slots where life = $1";
+        sqlx::query_scalar(count).bind(life).fetch_one(db).await.expect("a count")
+    };
+    let had = moved(membership.life.get()).await;
+    let to_move = "update slots set next = (select life from lives where life <> $1)
+        where slot = $2 or slot in (select slot from slots where life = $1 and slot <> $2 order by slot limit $3)";
+    let to_move = sqlx::query(to_move).bind(membership.life).bind(slot.column()).bind(OTHERS);
+    to_move.execute(db).await.expect("they are to move");
+    // The provider does not answer for as long as is waited for it.
+    eventually("the others have moved", || async { moved(membership.life.get()).await == had - OTHERS }).await;
+    eventually("the company stays", || async { membership.placement.owner(slot) == Owner::Here }).await;
+    let next = "select count(*) from slots where life = $1 and slot = $2 and next is null";
+    let next = sqlx::query_scalar::<_, i64>(next).bind(membership.life).bind(slot.column());
+    assert_eq!(next.fetch_one(db).await.expect("a count"), 1);
+
+    office.provider.always("1901", Answer::Accept);
+    office.provider.release();
+    office.becomes(&first, "sent").await;
+    let second_job = office.text(channel, &number(2), "second").await;
+    office.becomes(&second_job, "sent").await;
+    assert_eq!(office.provider.accepted_count("1901"), 2, "each once");
+    second.stop().await.expect("a clean stop");
+    office.close().await;
+}
