@@ -271,7 +271,7 @@ impl Streaming {
                 (window.from, window.next) = (LastId(self.after.id), Some(self.after));
             }
             if self.after.id >= window.from.0 {
-                window.refresh(self, version).await?;
+                window.reach(self, version).await?;
             }
             // Checked again: the refresh may have evicted events that this stream has not sent.
             if self.after.id >= window.from.0 {
@@ -312,6 +312,29 @@ impl Streaming {
 }
 
 impl Window {
+    /// Reads up to where a reader is, and what has come since. Who begins at the end of the log may be far ahead of where the
+    /// readers before have left the window.
+    async fn reach(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
+        let place = |window: &Self| window.next.map_or(0, |next| next.id.0);
+        let gap = usize::try_from(by.after.id.0 - place(self)).unwrap_or_default();
+        if gap > SHARED_EVENTS_MAX {
+            // What lies between would be put out of the window as it is read.
+            let (company, db) = (by.caller.company, by.app.db(by.caller.company));
+            if by.after.id > events::last_id(db, company).await? {
+                // Nothing has happened yet that is to be told after it.
+                return Ok(());
+            }
+            *self = Self { from: LastId(by.after.id), next: Some(by.after), ..Self::default() };
+        }
+        loop {
+            let had = place(self);
+            self.refresh(by, version).await?;
+            if place(self) >= by.after.id.0 || place(self) == had {
+                return Ok(());
+            }
+        }
+    }
+
     /// Reads newer events, unless another stream has done so already.
     async fn refresh(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
         let Some(next) = self.next.filter(|next| self.version < version || next.id < by.after.id || self.version == 0)
