@@ -305,14 +305,29 @@ pub(super) async fn hasten(db: &mut PgConnection, company: CompanyId, webhook: W
     Ok(())
 }
 
-/// Schedules one event for delivery again, whatever its state. Returns whether the delivery exists.
+/// Holds a webhook's row, so that nothing is written of its deliveries in between: what waits for one before it in its lane
+/// would not be seen by whoever writes that this one is done.
+async fn hold(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+    let hold = sqlx::query("select from webhooks where company_id = $1 and id = $2 for update");
+    with_timeout(hold.bind(company).bind(webhook).execute(db)).await?;
+    Ok(())
+}
+
+/// Has one event delivered again, whatever became of it; behind those before it of its record that wait. Whether there is
+/// such a delivery.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
+    hold(&mut *db, company, webhook).await?;
     let again = zones::with_updated(
-        "update webhook_deliveries set status = 'pending', tries = 0, next_attempt_at = now(), updated_at = now()
-         where company_id = $1 and webhook_id = $2 and event_id = $3 returning event_id",
+        "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
+             next_attempt_at = case when not exists (
+                 select from webhook_deliveries p
+                 where p.company_id = $1 and p.webhook_id = $2 and p.lane = d.lane and p.status = 'pending'
+                     and p.event_id < $3
+             ) then now() end
+         where d.company_id = $1 and d.webhook_id = $2 and d.event_id = $3 returning d.event_id",
     );
     let again = sqlx::query_scalar::<_, i64>(AssertSqlSafe(again)).bind(company).bind(webhook).bind(event);
     let again = with_timeout(again.fetch_one(&mut *db)).await?;
@@ -330,6 +345,7 @@ pub async fn replay_failed(
     webhook: WebhookId,
     since: DateTime<Utc>,
 ) -> Result<u64> {
+    hold(&mut *db, company, webhook).await?;
     let again = zones::with_updated(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when a.is_first then now() end
