@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::super::words;
 use super::super::zones::{self, Place, Time, Wanted, Zoned};
-use super::WebhookId;
+use super::{Endpoint, WebhookId};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -128,19 +128,21 @@ pub struct Standing {
 /// When the database cannot answer.
 pub async fn record(
     db: &mut PgConnection,
-    company: CompanyId,
-    webhook: WebhookId,
+    endpoint: &Endpoint,
     standing: Standing,
     outcomes: &[Outcome],
     frees: bool,
 ) -> Result<bool> {
-    // First, because it locks the webhook's row against deletion and a change of its position.
+    let (company, webhook) = (endpoint.company, endpoint.id);
+    // First: it holds the row, so that nobody removes the webhook, or sends it elsewhere, in between. That an endpoint fails
+    // says nothing of the one it leads to by now.
     let place = sqlx::query_scalar::<_, i64>(
-        "update webhooks set told_to = case told_to when $3 then $4 else told_to end, failing_since = $5
+        "update webhooks set told_to = case told_to when $3 then $4 else told_to end,
+             failing_since = case url when $6 then $5 else failing_since end
          where company_id = $1 and id = $2 returning told_to",
     );
-    let place =
-        place.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to).bind(standing.failing_since);
+    let place = place.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to);
+    let place = place.bind(standing.failing_since).bind(&endpoint.url);
     let Some(told_to) = with_timeout(place.fetch_optional(&mut *db)).await? else { return Ok(false) };
     if !outcomes.is_empty() {
         write(db, company, webhook, outcomes).await?;
