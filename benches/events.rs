@@ -1,12 +1,13 @@
-//! Question: how long after a change is answered does who streams events hear of it, and what does a send cost more for
-//! being told?
+//! Question: how long after a change is answered does who streams events hear of it, and the receiver of a webhook; and what does
+//! a send cost more for being told?
 //!
 //! `cargo bench --bench events`; `HOTLINE_BENCH_RATE` changes how many changes a second are asked for, and
 //! `HOTLINE_BENCH_MESSAGES` how many there are.
 //!
 //! Messages are sent over HTTP in many tickets, at an even rate. A stream of the company's events is open meanwhile in the same
 //! process, and notes when each `message.created` comes. What is printed is the time from the answer to a send to its event, which
-//! is none where the event comes first.
+//! is none where the event comes first. The same again with a webhook in place of the stream, whose receiver is a thread of this
+//! process.
 //!
 //! Then as many are sent as fast as 64 at once are answered, by a service that keeps events and by one that keeps none, in
 //! turns, with nobody listening; what the processes of PostgreSQL have computed is compared, and what this one has, which is
@@ -21,11 +22,13 @@ mod support;
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::Postgres;
+use support::receiver::{self, Received};
 use support::stage::Stage;
 use support::usage::{POSTGRES, Usage};
 
@@ -55,8 +58,12 @@ async fn run() {
     let (rate, messages) =
         (support::size("HOTLINE_BENCH_RATE", RATE), support::size("HOTLINE_BENCH_MESSAGES", MESSAGES));
     let postgres = Postgres::start().await;
-    let told = Rc::new(Stage::start(&postgres, "told", (1, TICKETS), |_| ()).await);
+    let allow = |settings: &mut hotline::service::Settings| {
+        settings.webhooks.allowed_networks = vec!["127.0.0.0/8".parse().expect("a network")];
+    };
+    let told = Rc::new(Stage::start(&postgres, "told", (1, TICKETS), allow).await);
     listen(&told, rate, messages).await;
+    receive(&told, rate, messages).await;
 
     let silent =
         Rc::new(Stage::start(&postgres, "silent", (1, TICKETS), |settings| settings.events.are_kept = false).await);
@@ -106,6 +113,35 @@ async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
         }
         heard
     });
+    let answered = send_all(stage, rate, messages).await;
+    tell("a stream", &answered, &heard.await.expect("all events"));
+}
+
+/// The time from the answers to the receiver of a webhook.
+async fn receive(stage: &Rc<Stage>, rate: usize, messages: usize) {
+    let received = Arc::new(Received::default());
+    received.keep();
+    let receiver = receiver::serve(received.clone());
+    let key = &stage.companies[0].key;
+    let hook = json!({"url": format!("http://{receiver}/"), "types": ["message.created"]});
+    let made = stage.post(key, "/webhooks", &hook).await;
+    let answered = send_all(stage, rate, messages).await;
+    received.reach(messages).await;
+    let id = |body: &[u8]| serde_json::from_slice::<Value>(body).ok()?["data"]["id"].as_i64();
+    let kept = received.kept();
+    // Of one that came twice, the first time.
+    let heard = kept.iter().rev().filter_map(|(at, body)| Some((id(body)?, *at))).collect();
+    tell("a webhook", &answered, &heard);
+    let hook = stage.url(&format!("/webhooks/{}", made["data"]["id"]));
+    let removed = stage.client.delete(hook).bearer_auth(key).send().await.expect("an answer");
+    assert!(removed.status().is_success(), "{}", removed.status());
+}
+
+/// What was sent, each with its answer's time; and how long all of it took.
+type Answered = (Vec<(i64, Instant)>, Duration);
+
+/// Sends messages at an even rate.
+async fn send_all(stage: &Rc<Stage>, rate: usize, messages: usize) -> Answered {
     let began = Instant::now();
     let mut sends = Vec::with_capacity(messages);
     for number in 0..messages {
@@ -119,12 +155,15 @@ async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
         answered.push(send.await.expect("an answer"));
     }
     let took = answered.iter().map(|(_, at)| at.duration_since(began)).max().unwrap_or_default();
-    let heard = heard.await.expect("all events");
+    (answered, took)
+}
+
+fn tell(who: &str, (answered, took): &Answered, heard: &HashMap<i64, Instant>) {
     let mut times: Vec<Duration> = answered.iter().map(|(id, at)| heard[id].saturating_duration_since(*at)).collect();
     times.sort_unstable();
     let (median, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-    let reached = messages as f64 / took.as_secs_f64();
-    println!("{messages} changes at {reached:.0}/s: heard of {median:.1?} after the answer (median), {p99:.1?} (p99)");
+    let (count, reached) = (times.len(), times.len() as f64 / took.as_secs_f64());
+    println!("{count} changes at {reached:.0}/s: {who} hears {median:.1?} after the answer (median), {p99:.1?} (p99)");
 }
 
 /// What was computed, in hundredths of a second.

@@ -1,8 +1,9 @@
 //! A receiver of webhooks that takes everything, and counts.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use actix_web::web::{self, Bytes, Data};
 use actix_web::{App, HttpResponse, HttpServer};
@@ -13,6 +14,9 @@ use tokio::sync::Notify;
 pub struct Received {
     pub count: AtomicUsize,
     bytes: AtomicUsize,
+    /// Whether what comes is kept.
+    keeps: AtomicBool,
+    kept: Mutex<Vec<(Instant, Bytes)>>,
     more: Notify,
 }
 
@@ -32,6 +36,16 @@ impl Received {
             }
             more.await;
         }
+    }
+
+    /// Keeps what comes from now on.
+    pub fn keep(&self) {
+        self.keeps.store(true, Ordering::Release);
+    }
+
+    /// What was kept, and when each came.
+    pub fn kept(&self) -> Vec<(Instant, Bytes)> {
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Bytes of one body.
@@ -56,6 +70,9 @@ pub fn serve(received: Arc<Received>) -> SocketAddr {
 
 async fn take(received: Data<Received>, body: Bytes) -> HttpResponse {
     received.bytes.fetch_add(body.len(), Ordering::Relaxed);
+    if received.keeps.load(Ordering::Acquire) {
+        received.kept.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), body));
+    }
     received.count.fetch_add(1, Ordering::Release);
     received.more.notify_waiters();
     HttpResponse::Ok().finish()

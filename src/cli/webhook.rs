@@ -322,7 +322,13 @@ async fn test(
     let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("there is no such webhook")?;
     let now = Utc::now();
     let json = Bytes::from(test_event(id, now).to_string());
-    Ok(outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await.into())
+    let tried = outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
+    if tried.error.is_none() {
+        let mut transaction = db.begin().await?;
+        webhooks::forgive(&mut transaction, &endpoint).await?;
+        transaction.commit().await?;
+    }
+    Ok(tried.into())
 }
 
 async fn replay(db: &PgPool, (company, id): (CompanyId, WebhookId), what: What) -> Result<Replayed, Failure> {

@@ -27,6 +27,10 @@ const JITTER: f64 = 0.1;
 /// How long an endpoint may fail before it is disabled.
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
 
+/// Longest time between two failures of an endpoint that fails without a pause: somewhat longer than the longest time between
+/// two attempts. After a longer one, in which nothing was to be sent, nobody knows how it was.
+const LULL_MAX: TimeDelta = TimeDelta::hours(30);
+
 /// When a delivery is retried, and when an endpoint is disabled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -34,11 +38,13 @@ pub struct Plan {
     pub pauses: Vec<Duration>,
     /// An endpoint that has accepted nothing for this long is disabled.
     pub failing_max: TimeDelta,
+    /// A failure that comes so long after the one before is the first of others.
+    pub lull_max: TimeDelta,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { pauses: PAUSES.into(), failing_max: FAILING_MAX }
+        Self { pauses: PAUSES.into(), failing_max: FAILING_MAX, lull_max: LULL_MAX }
     }
 }
 
@@ -48,6 +54,11 @@ impl Plan {
         let index = usize::try_from(failures).ok()?.checked_sub(1)?;
         let pause = self.pauses.get(index)?.mul_f64(rand::rng().random_range(1.0 - JITTER..=1.0 + JITTER));
         Some(now + TimeDelta::from_std(pause).ok()?)
+    }
+
+    /// Whether an endpoint that fails has done so since it failed last.
+    pub fn is_going_on(&self, failed_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+        now - failed_at <= self.lull_max
     }
 
     /// Whether an endpoint that has failed since then is given up.
@@ -79,5 +90,15 @@ mod tests {
         let (plan, now) = (Plan::default(), Utc::now());
         assert!(!plan.is_given_up(now - TimeDelta::days(5) + TimeDelta::seconds(1), now));
         assert!(plan.is_given_up(now - TimeDelta::days(5), now));
+    }
+
+    #[test]
+    fn no_pause_between_two_attempts_is_one_in_which_an_endpoint_may_have_been_well() {
+        let (plan, now) = (Plan::default(), Utc::now());
+        for pause in PAUSES {
+            let longest = TimeDelta::from_std(pause.mul_f64(1.0 + JITTER)).expect("some hours");
+            assert!(plan.is_going_on(now - longest, now), "{pause:?}");
+        }
+        assert!(!plan.is_going_on(now - TimeDelta::days(2), now));
     }
 }

@@ -6,14 +6,43 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hotline_persistence::tables::reports;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use crate::load::Conversation;
 use crate::process::{Process, data_folder, with_database};
-use crate::support::{Api, Company, check_events};
+use crate::support::{Api, Company, Reply, check_events, check_plain_events};
 
 /// Times the process is killed, and conversations that go on meanwhile.
 const KILLS: usize = 20;
 const CONVERSATIONS: usize = 12;
+
+/// Contacts, cards and scheduled messages that come, change and go, until the service is gone.
+async fn change_records(api: &Api, company: &Company, board: &Value, round: usize) {
+    async fn made(api: &Api, path: &str, body: Value) -> Option<i64> {
+        api.try_post(path, &body).await?.body["data"]["id"].as_i64()
+    }
+    for number in 0.. {
+        let name = format!("{round}/{number}");
+        let contact = json!({"name": name, "number": format!("55119{:08}", round * 100_000 + number)});
+        let Some(contact) = made(api, "/contacts", contact).await else { return };
+        let Some(card) = made(api, "/crm/cards", json!({"boardId": board, "name": name})).await else { return };
+        let later =
+            json!({"contactId": contact, "channelId": company.phone, "body": name, "sendAt": "2099-01-31T12:00:00Z"});
+        let Some(schedule) = made(api, "/schedules", later).await else { return };
+        let (method, path) = match number % 5 {
+            0 => (Method::PUT, format!("/contacts/{contact}")),
+            1 => (Method::DELETE, format!("/contacts/{contact}")),
+            2 => (Method::PUT, format!("/crm/cards/{card}")),
+            3 => (Method::DELETE, format!("/crm/cards/{card}")),
+            _ => (Method::DELETE, format!("/schedules/{schedule}")),
+        };
+        let change = api.request(method, &path).json(&json!({"name": format!("{name} again")}));
+        if Reply::try_of(change).await.is_none() {
+            return;
+        }
+    }
+}
 
 #[actix_web::test]
 async fn what_was_answered_survives_twenty_kills_at_random_moments() {
@@ -28,6 +57,7 @@ async fn what_was_answered_survives_twenty_kills_at_random_moments() {
         async move { Conversation::begin(&api, &company, &format!("visitor-{number}")).await }
     });
     let mut conversations = join_all(beginnings).await;
+    let board = api.post("/crm/boards", json!({"name": "Sales"})).await.data(201)["id"].clone();
 
     for round in 0..KILLS {
         let stop = Arc::new(AtomicBool::new(false));
@@ -38,7 +68,8 @@ async fn what_was_answered_survives_twenty_kills_at_random_moments() {
             tokio::time::sleep(moment).await;
             process.kill();
         };
-        let ((), _) = futures_util::future::join(killed, join_all(going)).await;
+        let records = change_records(&api, &company, &board, round);
+        futures_util::future::join3(killed, join_all(going), records).await;
         process = Process::serve(folder.path());
         api = Api::new(process.address, &company.key);
         for conversation in &conversations {
@@ -74,6 +105,10 @@ async fn what_was_answered_survives_twenty_kills_at_random_moments() {
         let difference = reports::rebuild(&mut connection, company.id).await.expect("counted anew");
         assert!(difference.is_none(), "each change was counted once: {difference:?}");
         check_events(db, company.id).await;
+        check_plain_events(db, company.id).await;
+        let changed = "select count(*) filter (where status = 'pending'), (select count(*) from cards) from schedules";
+        let (pending, cards): (i64, i64) = sqlx::query_as(changed).fetch_one(db).await.expect("counts");
+        assert!(pending > 0 && cards > 0, "hardly anything was changed: {pending}, {cards}");
     })
     .await;
 }

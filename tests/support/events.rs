@@ -60,14 +60,59 @@ const QUESTIONS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Fails unless the log tells each change of what the tables hold once.
+/// The events of plain records, one a row: `id`, `kind`, `noun`, `record`, and the `name` it has by then; and the records that
+/// there are, by `noun` and `id`.
+const PLAIN_EVENTS: &str = "with told as (
+    select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, split_part(t.event ->> 'k', '.', 1) as noun,
+        coalesce(t.event -> 'r' -> 'c' -> 'i', t.event -> 'r' -> 'k' -> 'i', t.event -> 'r' -> 'd' -> 'r' -> 'id')::bigint as record,
+        coalesce(t.event -> 'r' -> 'c', t.event -> 'r' -> 'k') -> 's' ->> 'name' as name
+    from events e, jsonb_array_elements(e.told::jsonb) with ordinality t (event, place) where e.company_id = $1
+), records as (
+    select 'contact' as noun, id, name from contacts where company_id = $1
+    union all select 'card', id, name from cards where company_id = $1
+    union all select 'schedule', id, null from schedules where company_id = $1)";
+
+/// What is asked of them, and must find nothing.
+const PLAIN_QUESTIONS: [(&str, &str); 3] = [
+    (
+        "each contact, card and scheduled message is told of once, when it comes",
+        "select r.id, count(t.id), 0::bigint from records r
+         left join told t on t.record = r.id and t.kind = r.noun || '.created'
+         group by r.noun, r.id having count(t.id) <> 1",
+    ),
+    (
+        "a contact or card that is gone is told of as gone, once, and none that is there",
+        "select t.record, count(*) filter (where t.kind = t.noun || '.deleted'), count(r.id) from told t
+         left join records r on r.noun = t.noun and r.id = t.record where t.noun in ('contact', 'card')
+         group by t.noun, t.record
+         having count(*) filter (where t.kind = t.noun || '.deleted') <> (count(r.id) = 0)::integer",
+    ),
+    (
+        "a contact or card is what was told of it last",
+        "select last.record, last.id, 0::bigint from (
+             select distinct on (noun, record) noun, record, id, name from told
+             where noun in ('contact', 'card') order by noun, record, id desc
+         ) last join records r on r.noun = last.noun and r.id = last.record where last.name is distinct from r.name",
+    ),
+];
+
+/// Fails unless the log tells each change of what the tables hold once: of live records.
 pub async fn check_events(db: &PgPool, company: CompanyId) {
-    let count = format!("{EVENTS} select count(*) from told");
+    ask(db, company, EVENTS, &QUESTIONS).await;
+}
+
+/// The same of plain records, all of which came through the API.
+pub async fn check_plain_events(db: &PgPool, company: CompanyId) {
+    ask(db, company, PLAIN_EVENTS, &PLAIN_QUESTIONS).await;
+}
+
+async fn ask(db: &PgPool, company: CompanyId, events: &str, questions: &[(&str, &str)]) {
+    let count = format!("{events} select count(*) from told");
     let count: i64 = sqlx::query_scalar(AssertSqlSafe(count)).bind(company).fetch_one(db).await.expect("a count");
     assert!(count > 0, "nothing was told at all");
-    for (what, question) in QUESTIONS {
+    for (what, question) in questions {
         let found: Vec<(Option<i64>, Option<i64>, Option<i64>)> =
-            sqlx::query_as(AssertSqlSafe(format!("{EVENTS} {question} limit 5")))
+            sqlx::query_as(AssertSqlSafe(format!("{events} {question} limit 5")))
                 .bind(company)
                 .fetch_all(db)
                 .await

@@ -23,7 +23,7 @@ use hotline_persistence::sealed::Keyring;
 
 pub use client::{Api, Reply};
 pub use database::TestDatabase;
-pub use events::check_events;
+pub use events::{check_events, check_plain_events};
 pub use person::{PASSWORD, Person};
 pub use provider::Provider;
 pub use receiver::{Conduct, Received, Receiver};

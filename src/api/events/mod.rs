@@ -11,7 +11,7 @@ use actix_web::body::BoxBody;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpResponse, Responder, ResponseError};
 use hotline_actors::Engine;
-use hotline_persistence::tables::events::{self, After, EventKind};
+use hotline_persistence::tables::events::{self, After, EventKind, Portion};
 use hotline_persistence::{CompanyId, Listening, LoggedEventId, Presence};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use kept::KeptEvents;
 pub use stream::{EventStream, READERS_PER_COMPANY_MAX, Tails, stream};
-pub use view::{Event, EventData, EventMeta, show_all};
+pub use view::{Event, EventData, EventMeta, Page, ShownEvent, show_all, show_page};
 
 use super::messages::Showing;
 use crate::app::App;
@@ -31,8 +31,12 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 /// Default number of events in a response.
 const LIMIT: i64 = 100;
 
-/// Maximum number of events in a response: some megabytes at worst, which the caller must read completely.
+/// Events of an answer at most. They are fewer where they are large ([`BYTES_MAX`]).
 pub const LIMIT_MAX: i64 = 1000;
+
+/// Bytes of an answer's events, unless the first alone is larger: a caller holds up no more memory than this and the row it
+/// was read from, however large a company's messages are.
+pub const BYTES_MAX: usize = 1 << 20;
 
 /// Maximum wait for an event, in seconds: proxies time out after a minute.
 const WAIT_S_MAX: i64 = 30;
@@ -146,13 +150,13 @@ bounded! {
 
 /// `200` with events.
 pub struct Events {
-    data: Vec<Event>,
+    data: Vec<ShownEvent>,
     meta: EventMeta,
 }
 
 #[derive(Serialize)]
 struct Written<'a> {
-    data: &'a [Event],
+    data: &'a [ShownEvent],
     meta: &'a EventMeta,
 }
 
@@ -203,7 +207,7 @@ pub async fn list(
     // Subscribed before the first read, so that no event is missed in between.
     let mut news = listen(&app.engine, caller.company)?;
     let _seat = if asked.wait_s > 0 { Some(tails.admit(caller.company)?) } else { None };
-    let limit = usize::try_from(asked.limit).unwrap_or_default();
+    let portion = Portion { events: usize::try_from(asked.limit).unwrap_or_default(), bytes: BYTES_MAX };
     let until = Instant::now() + Duration::from_secs(asked.wait_s.unsigned_abs());
     let mut stopping = app.stopping();
     let mut after = After::event(asked.after);
@@ -211,7 +215,7 @@ pub async fn list(
     // A waiting request gives up its presence, so that dropping the company does not wait for it.
     let mut inside = request.extensions_mut().remove::<Presence>();
     loop {
-        let read = events::read(db, caller.company, after, &types, limit).await?;
+        let read = events::read(db, caller.company, after, &types, portion).await?;
         after = read.next;
         let is_over = !read.events.is_empty() || read.has_more || app.is_stopping();
         let is_over = is_over || {
@@ -235,8 +239,8 @@ pub async fn list(
         };
         if is_over {
             let showing = Showing::of(&caller, &app, &request);
-            let data = show_all(db, caller.company, read.events, &showing).await?;
-            return Ok(Events { data, meta: EventMeta { last_id: after.id, has_more: read.has_more } });
+            let Page { events, next, has_more } = show_page(db, caller.company, read, &showing, BYTES_MAX).await?;
+            return Ok(Events { data: events, meta: EventMeta { last_id: next.id, has_more } });
         }
         db = app.db(caller.company);
     }

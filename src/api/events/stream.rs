@@ -5,7 +5,6 @@
 //! read. Streams of one company that have reached its latest events share what is read and serialized for them.
 
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +13,13 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use dashmap::DashMap;
 use futures_util::stream;
-use hotline_persistence::tables::events::{self, After, EventKind};
+use hotline_persistence::tables::events::{self, After, EventKind, Portion};
 use hotline_persistence::{CompanyId, EventNews, Listening, LoggedEventId, Presence};
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::view::{Event, show_all};
+use super::view::{Page, ShownEvent, show_page};
 use super::{LastId, Types, listen, told};
 use crate::api::messages::Showing;
 use crate::app::App;
@@ -39,8 +38,9 @@ const RETRY_MS: u64 = 3000;
 /// Pause after a failed read of the database.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Events per read, and so the maximum a stream holds for a reader that takes nothing.
-const EVENTS_AT_ONCE: usize = 100;
+/// What is read at once, and so the most a stream holds for a reader who takes nothing: of all that a company may open some
+/// 50 MiB. An event that alone is larger is a piece of its own.
+const PIECE: Portion = Portion { events: 100, bytes: 256 << 10 };
 
 /// Events of a company that its streams share: enough for those slightly behind the others.
 const SHARED_EVENTS_MAX: usize = 256;
@@ -125,13 +125,10 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(event: &Event) -> ApiResult<Self> {
-        let json = serde_json::to_string(event).map_err(ApiError::internal)?;
-        let mut text = String::with_capacity(json.len() + 64);
+    fn of(ShownEvent { id, kind, json }: &ShownEvent) -> Self {
         // JSON on one line contains no line breaks, so its content cannot end the event.
-        let written = write!(text, "id: {}\nevent: {}\ndata: {json}\n\n", event.id, event.kind.as_str());
-        written.map_err(ApiError::internal)?;
-        Ok(Self { id: event.id, kind: event.kind, text: text.into() })
+        let text = format!("id: {id}\nevent: {}\ndata: {}\n\n", kind.as_str(), json.get());
+        Self { id: *id, kind: *kind, text: text.into() }
     }
 }
 
@@ -280,7 +277,7 @@ impl Streaming {
                 (window.from, window.next) = (LastId(self.after.id), Some(self.after));
             }
             if self.after.id >= window.from.0 {
-                window.refresh(self, version).await?;
+                window.reach(self, version).await?;
             }
             // Checked again: the refresh may have evicted events that this stream has not sent.
             if self.after.id >= window.from.0 {
@@ -288,30 +285,62 @@ impl Streaming {
                 let frames: Vec<Frame> =
                     window.frames.iter().filter(|frame| frame.id > self.after.id).cloned().collect();
                 drop(window);
-                if reached.id > self.after.id {
-                    self.after = reached;
-                }
-                return Ok(self.joined(&frames));
+                let reached = if reached.id > self.after.id { reached } else { self.after };
+                return Ok(self.joined(&frames, reached));
             }
         }
-        let read = events::read(self.app.db(company), company, self.after, &self.types, EVENTS_AT_ONCE).await?;
-        let shown = show_all(self.app.db(company), company, read.events, &self.showing).await?;
-        let frames = shown.iter().map(Frame::of).collect::<ApiResult<Vec<_>>>()?;
-        self.after = read.next;
-        Ok(self.joined(&frames))
+        let read = events::read(self.app.db(company), company, self.after, &self.types, PIECE).await?;
+        let shown = show_page(self.app.db(company), company, read, &self.showing, PIECE.bytes).await?;
+        let frames: Vec<Frame> = shown.events.iter().map(Frame::of).collect();
+        Ok(self.joined(&frames, shown.next))
     }
 
-    fn joined(&self, frames: &[Frame]) -> (Bytes, u64) {
-        let wanted = || frames.iter().filter(|frame| self.types.is_empty() || self.types.contains(&frame.kind));
-        let count = wanted().count() as u64;
-        match wanted().next() {
-            Some(frame) if count == 1 => (frame.text.clone(), 1),
-            _ => (wanted().flat_map(|frame| frame.text.iter().copied()).collect(), count),
+    /// Those that are wanted, as many as are a piece, and how many they are. With all of them it has `reached` so far.
+    fn joined(&mut self, frames: &[Frame], reached: After) -> (Bytes, u64) {
+        let is_wanted = |frame: &&Frame| self.types.is_empty() || self.types.contains(&frame.kind);
+        let wanted: Vec<&Frame> = frames.iter().filter(is_wanted).collect();
+        let (mut taken, mut bytes) = (0, 0);
+        while taken < wanted.len() && bytes < PIECE.bytes {
+            bytes += wanted[taken].text.len();
+            taken += 1;
         }
+        self.after = match wanted[..taken].last() {
+            Some(last) if taken < wanted.len() => After { id: last.id, ..self.after },
+            _ => reached,
+        };
+        if let [frame] = &wanted[..taken] {
+            return (frame.text.clone(), 1);
+        }
+        let mut piece = Vec::with_capacity(bytes);
+        wanted[..taken].iter().for_each(|frame| piece.extend_from_slice(&frame.text));
+        (piece.into(), taken as u64)
     }
 }
 
 impl Window {
+    /// Reads up to where a reader is, and what has come since. Who begins at the end of the log may be far ahead of where the
+    /// readers before have left the window.
+    async fn reach(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
+        let place = |window: &Self| window.next.map_or(0, |next| next.id.0);
+        let gap = usize::try_from(by.after.id.0 - place(self)).unwrap_or_default();
+        if gap > SHARED_EVENTS_MAX {
+            // What lies between would be put out of the window as it is read.
+            let (company, db) = (by.caller.company, by.app.db(by.caller.company));
+            if by.after.id > events::last_id(db, company).await? {
+                // Nothing has happened yet that is to be told after it.
+                return Ok(());
+            }
+            *self = Self { from: LastId(by.after.id), next: Some(by.after), ..Self::default() };
+        }
+        loop {
+            let had = place(self);
+            self.refresh(by, version).await?;
+            if place(self) >= by.after.id.0 || place(self) == had {
+                return Ok(());
+            }
+        }
+    }
+
     /// Reads newer events, unless another stream has done so already.
     async fn refresh(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
         let Some(next) = self.next.filter(|next| self.version < version || next.id < by.after.id || self.version == 0)
@@ -323,14 +352,14 @@ impl Window {
         if let Some(organization) = app.engine.directory().company(company) {
             showing = showing.with(organization);
         }
-        let read = events::read(app.db(company), company, next, &[], EVENTS_AT_ONCE).await?;
-        let has_more = read.has_more;
-        for event in show_all(app.db(company), company, read.events, &showing).await? {
-            let frame = Frame::of(&event)?;
+        let read = events::read(app.db(company), company, next, &[], PIECE).await?;
+        let Page { events, next, has_more } = show_page(app.db(company), company, read, &showing, PIECE.bytes).await?;
+        for event in events {
+            let frame = Frame::of(&event);
             self.bytes += frame.text.len();
             self.frames.push_back(frame);
         }
-        self.next = Some(read.next);
+        self.next = Some(next);
         if !has_more {
             self.version = version;
         }

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use hotline_actors::tickets::{self, Heard, LastMessage, Reached, Written};
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::tables::events::{EventKind, MessageThen, Record, ShownThen, StoredEvent, TicketThen};
+use hotline_persistence::tables::events::{
+    After, EventKind, MessageThen, Reading, Record, ShownThen, StoredEvent, TicketThen,
+};
 use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
 use hotline_persistence::{CompanyId, Db, LoggedEventId, MessageId, SessionId, TicketId, Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use crate::api::cards::Card;
@@ -23,7 +25,7 @@ use crate::api::messages::{Message, Showing};
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
 use crate::api::webchat::Session;
-use crate::web::ApiResult;
+use crate::web::{ApiError, ApiResult};
 
 /// Something that happened to a record.
 #[derive(Debug, Serialize, ToSchema)]
@@ -117,26 +119,89 @@ pub struct EventMeta {
     pub has_more: bool,
 }
 
-/// Converts events to their API form, in order.
+/// An event as it is sent. It is written once: what is counted is what is sent.
+#[derive(Debug)]
+pub struct ShownEvent {
+    /// Its id.
+    pub id: LoggedEventId,
+    /// Its type.
+    pub kind: EventKind,
+    /// All of it.
+    pub json: Box<RawValue>,
+}
+
+impl Serialize for ShownEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json.serialize(serializer)
+    }
+}
+
+/// Events as they are sent, and where whoever takes them goes on.
+#[derive(Debug)]
+pub struct Page {
+    /// The events, oldest first.
+    pub events: Vec<ShownEvent>,
+    /// Up to where everything was looked at.
+    pub next: After,
+    /// Whether there is more.
+    pub has_more: bool,
+}
+
+/// What was read, as it is shown; what is more than so many bytes is left for the next page.
 ///
 /// # Errors
-/// When the database cannot answer: messages are looked up there.
+/// As of [`show_all`].
+pub async fn show_page(
+    db: Db<'_>,
+    company: CompanyId,
+    reading: Reading,
+    showing: &Showing,
+    bytes_max: usize,
+) -> ApiResult<Page> {
+    let Reading { events, next, has_more } = reading;
+    let places: Vec<After> = events.iter().map(StoredEvent::place).collect();
+    let events = show_all(db, company, events, showing, bytes_max).await?;
+    if events.len() == places.len() {
+        return Ok(Page { events, next, has_more });
+    }
+    let next = events.len().checked_sub(1).map_or(next, |last| places[last]);
+    Ok(Page { events, next, has_more: true })
+}
+
+/// Events as they are shown, in their order, until they are so many bytes; the first in any case.
+///
+/// # Errors
+/// When the database cannot answer: messages are looked up in it.
 pub async fn show_all(
     db: Db<'_>,
     company: CompanyId,
     events: Vec<StoredEvent>,
     showing: &Showing,
-) -> ApiResult<Vec<Event>> {
-    let ids: Vec<MessageId> = events
-        .iter()
-        .filter_map(|event| match &event.record {
-            Record::Message(message) => Some(message.id),
-            _ => None,
-        })
-        .collect();
-    let rows = if ids.is_empty() { Vec::new() } else { messages::find_all(db, company, &ids).await? };
+    bytes_max: usize,
+) -> ApiResult<Vec<ShownEvent>> {
+    let message = |event: &StoredEvent| match &event.record {
+        Record::Message(message) => Some(message.id),
+        _ => None,
+    };
+    let ids: Vec<MessageId> = events.iter().filter_map(message).collect();
+    let (rows, are_all) =
+        if ids.is_empty() { (Vec::new(), true) } else { messages::find_within(db, company, &ids, bytes_max).await? };
     let rows: HashMap<MessageId, MessageRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    Ok(events.into_iter().map(|event| show(event, &rows, showing)).collect())
+    let is_found = |event: &StoredEvent| message(event).is_some_and(|id| rows.contains_key(&id));
+    let last_found = events.iter().rposition(is_found);
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    for (place, event) in events.into_iter().enumerate() {
+        // Of a message that is not there nobody knows whether it is gone or did not fit, if it is behind all that did.
+        let did_not_fit = !are_all && last_found < Some(place) && message(&event).is_some();
+        if !shown.is_empty() && (bytes >= bytes_max || did_not_fit) {
+            break;
+        }
+        let (id, kind) = (event.id, event.kind);
+        let json = to_raw_value(&show(event, &rows, showing)).map_err(ApiError::internal)?;
+        bytes += json.get().len();
+        shown.push(ShownEvent { id, kind, json });
+    }
+    Ok(shown)
 }
 
 fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: &Showing) -> Event {

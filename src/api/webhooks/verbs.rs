@@ -102,7 +102,13 @@ pub async fn test(
     let secrets = endpoint.secrets_at(clock::now());
     let tried = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
     // The effect is external, so it is recorded once it is known.
-    once.transaction(app.db(company), async |_| Ok(Json::of(Tested::from(tried)))).await
+    once.transaction(app.db(company), async |db| {
+        if tried.error.is_none() {
+            webhooks::forgive(db, &endpoint).await?;
+        }
+        Ok(Json::of(Tested::from(tried)))
+    })
+    .await
 }
 
 /// The body of `POST /webhooks/{webhookId}/replay`.

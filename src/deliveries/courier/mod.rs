@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use self::work::{Known, Recorded, Unwritten, Work, due, switch_off, write};
 use super::Shared;
-use super::line::{Consequence, Letter, Line, Why};
+use super::line::{Consequence, Failing, Letter, Line, Why};
 use super::log::{self, Page};
 use super::places::Place;
 use crate::metrics::AttemptEnd;
@@ -71,10 +71,11 @@ pub(super) struct Courier {
 impl Courier {
     pub(super) fn new(shared: Arc<Shared>, news: watch::Receiver<Arc<Endpoint>>) -> Self {
         let endpoint = news.borrow().clone();
+        let failing = endpoint.failing_since.map(|since| Failing { since, last: endpoint.failed_at.unwrap_or(since) });
         Self {
             shared,
             news,
-            line: Line::new(endpoint.told_to, endpoint.failing_since),
+            line: Line::new(endpoint.told_to, failing),
             after: After::event(LoggedEventId::new(endpoint.told_to)),
             endpoint,
             is_behind: true,
@@ -133,13 +134,9 @@ impl Courier {
                 }
                 () = listening.changed() => self.is_behind = true,
                 changed = self.news.changed() => {
-                    if changed.is_err() {
+                    if changed.is_err() || self.leads_elsewhere() {
                         break None;
                     }
-                    self.endpoint = self.news.borrow_and_update().clone();
-                    self.line.ask();
-                    self.due_at = Some(clock::now());
-                    self.is_behind = true;
                 }
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break None,
                 () = &mut freed, if is_refused => {}
@@ -154,6 +151,22 @@ impl Courier {
             self.did(done);
         }
         self.end(ends).await;
+    }
+
+    /// Takes what the webhook is now. Whether it leads somewhere else: then another courier begins, and what is under way is
+    /// sent there.
+    fn leads_elsewhere(&mut self) -> bool {
+        let endpoint = self.news.borrow_and_update().clone();
+        let is_elsewhere = endpoint.url != self.endpoint.url;
+        if is_elsewhere || endpoint.failing_since.is_none() {
+            // It may be that the table has not been told yet that it fails: then it fails from its next failure on.
+            self.line.forgive();
+        }
+        self.endpoint = endpoint;
+        self.line.ask();
+        self.due_at = Some(clock::now());
+        self.is_behind = true;
+        is_elsewhere
     }
 
     /// Starts all attempts that are possible now. Returns whether a place was refused.

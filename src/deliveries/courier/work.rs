@@ -52,7 +52,7 @@ pub(super) async fn write(
         let mut change = store.db(company).begin().await?;
         let connection = change.connection()?;
         let stands =
-            deliveries::record(connection, company, id, writing.standing, &writing.outcomes, writing.frees).await?;
+            deliveries::record(connection, endpoint, writing.standing, &writing.outcomes, writing.frees).await?;
         change.commit().await?;
         Ok::<_, hotline_persistence::Error>(stands)
     };

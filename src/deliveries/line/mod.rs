@@ -68,6 +68,14 @@ pub(super) enum Why {
     FailingSince(DateTime<Utc>),
 }
 
+/// How long an endpoint has failed without a pause.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failing {
+    pub(super) since: DateTime<Utc>,
+    /// When it did last.
+    pub(super) last: DateTime<Utc>,
+}
+
 /// The deliveries of one webhook.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -84,7 +92,7 @@ pub(super) struct Line {
     read_to: i64,
     /// The position that was written last.
     written_to: i64,
-    failing_since: Option<DateTime<Utc>>,
+    failing: Option<Failing>,
     written_failing_since: Option<DateTime<Utc>>,
     /// Whether the table may contain waiting deliveries.
     may_wait: bool,
@@ -103,7 +111,7 @@ pub(super) struct Writing {
 
 impl Line {
     /// Continues from the written position.
-    pub(super) fn new(told_to: i64, failing_since: Option<DateTime<Utc>>) -> Self {
+    pub(super) fn new(told_to: i64, failing: Option<Failing>) -> Self {
         Self {
             held: BTreeMap::new(),
             held_bytes: 0,
@@ -114,8 +122,8 @@ impl Line {
             unwritten: Vec::new(),
             read_to: told_to,
             written_to: told_to,
-            failing_since,
-            written_failing_since: failing_since,
+            failing,
+            written_failing_since: failing.map(|failing| failing.since),
             may_wait: true,
             is_asked: false,
         }
@@ -257,7 +265,7 @@ impl Line {
             return (DeliveryStatus::Failed, Consequence::None);
         };
         if verdict == Verdict::Taken {
-            self.failing_since = None;
+            self.failing = None;
             self.under_way_max = (self.under_way_max + 1).min(UNDER_WAY_MAX);
             self.unwritten.push(outcome_of(&letter, DeliveryStatus::Delivered, tries, Some(attempt), None));
             self.go_on(&letter.lane);
@@ -265,7 +273,7 @@ impl Line {
         }
         // An endpoint that fails gets fewer concurrent attempts, down to one.
         self.under_way_max = (self.under_way_max / 2).max(1);
-        let since = *self.failing_since.get_or_insert(now);
+        let since = self.fail(plan, now);
         let consequence = match verdict {
             Verdict::Gone => Consequence::SwitchOff(Why::Gone),
             _ if plan.is_given_up(since, now) => Consequence::SwitchOff(Why::FailingSince(since)),
@@ -279,6 +287,23 @@ impl Line {
             _ => self.go_on(&letter.lane),
         }
         (status, consequence)
+    }
+
+    /// Notes that the endpoint fails, and answers since when it has. After a pause it begins to: nobody has asked it meanwhile.
+    fn fail(&mut self, plan: &Plan, now: DateTime<Utc>) -> DateTime<Utc> {
+        let before = self.failing.filter(|failing| plan.is_going_on(failing.last, now));
+        let since = before.map_or(now, |failing| failing.since);
+        self.failing = Some(Failing { since, last: now });
+        since
+    }
+
+    /// The endpoint does not fail any more, or is another one.
+    pub(super) fn forgive(&mut self) {
+        self.failing = None;
+    }
+
+    fn failing_since(&self) -> Option<DateTime<Utc>> {
+        self.failing.map(|failing| failing.since)
     }
 
     /// Makes the first delivery of a lane ready.
@@ -300,7 +325,7 @@ impl Line {
 
     /// Whether something must be written: outcomes, or a new position.
     pub(super) fn is_unwritten(&self) -> bool {
-        let has_moved = self.told_to() > self.written_to || self.failing_since != self.written_failing_since;
+        let has_moved = self.told_to() > self.written_to || self.failing_since() != self.written_failing_since;
         !self.unwritten.is_empty() || has_moved || self.is_asked
     }
 
@@ -364,7 +389,7 @@ impl Line {
 
     /// Takes the content of the next write. It counts as written unless it is returned ([`Line::not_written`]).
     pub(super) fn writing(&mut self) -> Writing {
-        let standing = Standing { from: self.written_to, told_to: self.told_to(), failing_since: self.failing_since };
+        let standing = Standing { from: self.written_to, told_to: self.told_to(), failing_since: self.failing_since() };
         let mut outcomes: Vec<Outcome> = Vec::new();
         // An event may occur twice: noted, and done. A statement can write each row only once, and the last outcome
         // counts.

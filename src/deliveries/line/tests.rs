@@ -90,11 +90,52 @@ fn an_endpoint_is_switched_off_when_it_is_gone_or_has_failed_for_five_days() {
     next(&mut line);
     let (_, gone) = line.ended(1, Verdict::Gone, attempt(), &plan, START);
     assert_eq!(gone, Consequence::SwitchOff(Why::Gone));
-    let (_, early) =
-        line.ended(2, Verdict::Refused, attempt(), &plan, START + TimeDelta::days(5) - TimeDelta::seconds(1));
-    assert_eq!(early, Consequence::None);
-    let (_, late) = line.ended(3, Verdict::Refused, attempt(), &plan, START + TimeDelta::days(5));
+    // Others fail all the while.
+    let failed = |line: &mut Line, event: i64, after: TimeDelta| {
+        line.ended(event, Verdict::Refused, attempt(), &plan, START + after).1
+    };
+    for (event, day) in (10..).zip(1..5) {
+        fail_first(&mut line, event, START + TimeDelta::days(day));
+    }
+    assert_eq!(failed(&mut line, 2, TimeDelta::days(5) - TimeDelta::seconds(1)), Consequence::None);
+    let late = failed(&mut line, 3, TimeDelta::days(5));
     assert_eq!(late, Consequence::SwitchOff(Why::FailingSince(START)));
+}
+
+/// Has an event of its own record come and fail; what follows for the webhook.
+fn fail_first(line: &mut Line, event: i64, now: DateTime<Utc>) -> Consequence {
+    line.take(vec![letter(event, &event.to_string())], event, &HashSet::new(), now);
+    next(line);
+    line.ended(event, Verdict::Refused, attempt(), &Plan::default(), now).1
+}
+
+#[test]
+fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
+    let weeks = |weeks: i64| START + TimeDelta::weeks(weeks);
+    let mut line = Line::new(0, None);
+    assert_eq!(fail_first(&mut line, 1, START), Consequence::None);
+    assert_eq!(fail_first(&mut line, 2, weeks(3)), Consequence::None, "nobody has asked it for three weeks");
+    assert_eq!(line.writing().standing.failing_since, Some(weeks(3)));
+    // The same of one that was written before the service was started.
+    let failing = Failing { since: START, last: START + TimeDelta::days(3) };
+    let mut line = Line::new(0, Some(failing));
+    assert!(!line.is_unwritten());
+    assert_eq!(fail_first(&mut line, 1, weeks(3)), Consequence::None);
+    let mut line = Line::new(0, Some(failing));
+    let fifth = START + TimeDelta::days(5);
+    assert_eq!(fail_first(&mut line, 1, fifth - TimeDelta::hours(20)), Consequence::None);
+    assert_eq!(fail_first(&mut line, 2, fifth), Consequence::SwitchOff(Why::FailingSince(START)));
+}
+
+#[test]
+fn an_endpoint_that_is_forgiven_fails_from_its_next_failure_on() {
+    let failing = Failing { since: START - TimeDelta::days(6), last: START };
+    let mut line = Line::new(0, Some(failing));
+    line.forgive();
+    assert!(line.is_unwritten(), "the table is told");
+    assert_eq!(line.writing().standing.failing_since, None);
+    assert_eq!(fail_first(&mut line, 1, START), Consequence::None);
+    assert_eq!(line.writing().standing.failing_since, Some(START));
 }
 
 #[test]
@@ -180,7 +221,11 @@ impl Table {
 #[test]
 fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
     // Longer than any of these runs: nothing fails permanently.
-    let plan = Plan { pauses: vec![std::time::Duration::from_secs(5); 1_000], failing_max: TimeDelta::days(1_000) };
+    let plan = Plan {
+        pauses: vec![std::time::Duration::from_secs(5); 1_000],
+        failing_max: TimeDelta::days(1_000),
+        ..Plan::default()
+    };
     for seed in 0..1_000 {
         let mut random = StdRng::seed_from_u64(seed);
         let last = random.random_range(1..80);

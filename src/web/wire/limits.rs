@@ -13,6 +13,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// Time for a client to read more of a response when its receive window is full.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// Bytes a second that a client takes at least of an answer it makes wait, on top of the time above: a phone at the edge of its
+/// network takes more. Who takes a byte now and then would hold a piece of an answer for as long as they like.
+pub(super) const WRITE_BYTES_PER_S_MIN: u64 = 1024;
+
 /// Time for a client that sends more than is read to receive the response and close; the framework discards the rest
 /// meanwhile. Closing at once would reset the connection because of its unread bytes, and the response could be lost.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);

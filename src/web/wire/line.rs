@@ -61,12 +61,17 @@ impl AsyncRead for Line {
 impl AsyncWrite for Line {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.progress.wrote(written.is_ready());
+        match &written {
+            Poll::Ready(Ok(bytes)) => self.progress.wrote(Some(*bytes)),
+            Poll::Ready(Err(_)) => self.progress.wrote(Some(0)),
+            Poll::Pending => self.progress.wrote(None),
+        }
         written
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // A socket has nothing to flush.
+        // A socket has nothing to flush. The framework comes here once it has written all it holds.
+        self.progress.wrote_all();
         Poll::Ready(Ok(()))
     }
 

@@ -4,13 +4,14 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::limits::{GOODBYE_BYTES_MAX, Limits};
+use super::limits::{GOODBYE_BYTES_MAX, Limits, WRITE_BYTES_PER_S_MIN};
 
 /// The state of a connection.
 pub(super) struct Progress {
@@ -25,6 +26,8 @@ pub(super) struct Progress {
     idle_since: Cell<Instant>,
     /// Since when the client has not read.
     stalled_since: Cell<Option<Instant>>,
+    /// Since when what was to be written waits, and how much of it the client has taken since.
+    slow_since: Cell<Option<(Instant, u64)>>,
     /// Signals that the connection must be closed without a further response.
     cut: Notify,
 }
@@ -59,6 +62,7 @@ impl Progress {
             rest: Cell::new(None),
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
+            slow_since: Cell::new(None),
             cut: Notify::new(),
         })
     }
@@ -82,18 +86,24 @@ impl Progress {
         }
     }
 
-    /// Bytes were written to the client, or the write would block.
-    pub(super) fn wrote(&self, is_done: bool) {
-        if !is_done {
-            if self.stalled_since.get().is_none() {
-                self.stalled_since.set(Some(Instant::now()));
-            }
+    /// So many bytes were written to the client; none: nothing could be.
+    pub(super) fn wrote(&self, bytes: Option<usize>) {
+        let Some(bytes) = bytes else {
+            let now = Instant::now();
+            self.stalled_since.set(self.stalled_since.get().or(Some(now)));
+            self.slow_since.set(self.slow_since.get().or(Some((now, 0))));
             return;
-        }
+        };
         self.stalled_since.set(None);
+        self.slow_since.set(self.slow_since.get().map(|(since, before)| (since, before + bytes as u64)));
         if let Unbegun::Heard(_) = self.unbegun.get() {
             self.unbegun.set(Unbegun::Heard(Instant::now()));
         }
+    }
+
+    /// All there was to write is written.
+    pub(super) fn wrote_all(&self) {
+        self.slow_since.set(None);
     }
 
     /// A request begins.
@@ -130,8 +140,10 @@ impl Progress {
     }
 
     fn due(&self, limits: Limits) -> Option<(Instant, Overdue)> {
-        if let Some(since) = self.stalled_since.get() {
-            return Some((since + limits.write, Overdue::Stalled));
+        let taken = |(since, bytes)| since + limits.write + Duration::from_secs(bytes / WRITE_BYTES_PER_S_MIN);
+        let stalled = self.stalled_since.get().map(|since| since + limits.write);
+        if let Some(at) = stalled.into_iter().chain(self.slow_since.get().map(taken)).min() {
+            return Some((at, Overdue::Stalled));
         }
         if self.open.get() > 0 {
             return None;
@@ -211,10 +223,33 @@ mod tests {
         assert_eq!(due(&progress), Some(Overdue::Idle), "nobody knows what was heard meanwhile");
         progress.heard(6);
         assert_eq!(due(&progress), Some(Overdue::Head));
-        progress.wrote(false);
+        progress.wrote(None);
         assert_eq!(due(&progress), Some(Overdue::Stalled));
-        progress.wrote(true);
+        progress.wrote(Some(8));
+        progress.wrote_all();
         assert_eq!(due(&progress), Some(Overdue::Head));
+    }
+
+    #[test]
+    fn who_takes_an_answer_by_drips_is_waited_for_as_long_as_the_bytes_are_worth() {
+        let limits = Limits::default();
+        let due = |progress: &Progress| progress.due(limits).map(|(at, overdue)| (at - limits.write, overdue));
+        let progress = Progress::new();
+        let _begun = progress.begin(false);
+        progress.wrote(Some(1 << 20));
+        assert_eq!(due(&progress), None, "who takes everything is not timed");
+        progress.wrote(None);
+        let first = due(&progress);
+        for _ in 0..100 {
+            progress.wrote(Some(1));
+            progress.wrote(None);
+            assert_eq!(due(&progress), first, "a byte is worth nothing");
+        }
+        progress.wrote(Some(10 * WRITE_BYTES_PER_S_MIN as usize));
+        let later = first.map(|(at, overdue)| (at + Duration::from_secs(10), overdue));
+        assert_eq!(due(&progress), later, "it is slow, and not too slow");
+        progress.wrote_all();
+        assert_eq!(due(&progress), None);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! How many read a company's events as they happen, and what becomes of who reads too slowly.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use hotline::api::events::READERS_PER_COMPANY_MAX;
 use hotline::web::wire::Limits;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpSocket;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::stream::Reader;
 use super::{ids, newest, types};
@@ -76,31 +76,70 @@ fn whole(answer: &[u8]) -> Vec<i64> {
     events.collect()
 }
 
-#[actix_web::test]
-async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they_have_read() {
-    /// Of 16 KB each: more than both sides' windows hold.
-    const CONTACTS: usize = 600;
+/// Contacts of 16 KB each: more than both sides' windows hold.
+const CONTACTS: usize = 600;
+
+/// A stream that is open, of which nothing is read.
+async fn open_and_read_nothing(app: &TestApp, after: i64) -> TcpStream {
     /// Small, and wide enough that what is on its way when the connection is closed comes soon.
     const WINDOW_BYTES: u32 = 64 << 10;
-    let defaults = TestOptions::default();
-    let limits = Limits { write: Duration::from_millis(500), ..defaults.limits };
-    let app = TestApp::start_with(TestOptions { limits, ..defaults }).await;
-    let begin = newest(&app.api).await;
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(WINDOW_BYTES).expect("a small window");
     let mut slow = socket.connect(app.service.address).await.expect("connected");
     let request = format!(
-        "GET /api/v1/events/stream?after={begin} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+        "GET /api/v1/events/stream?after={after} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
         app.company.key
     );
     slow.write_all(request.as_bytes()).await.expect("asked");
     let figures = app.service.app.figures.clone();
     eventually("it streams", || async { figures.events.open() == 1 }).await;
+    slow
+}
 
+async fn import_contacts(app: &TestApp) {
     let long = ("x".repeat(7_900), "y".repeat(7_900));
     let row = |number: usize| json!({"name": format!("{number}"), "headline": long.0, "sourceUrl": long.1});
     let rows: Vec<Value> = (0..CONTACTS).map(row).collect();
     assert_eq!(app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200)["created"], CONTACTS);
+}
+
+#[actix_web::test]
+async fn a_stream_that_begins_at_the_end_hears_what_happens_at_once_however_far_behind_another_one_is() {
+    let app = TestApp::start().await;
+    let begin = newest(&app.api).await;
+    let slow = open_and_read_nothing(&app, begin).await;
+    for _ in 0..2 {
+        import_contacts(&app).await;
+    }
+    let last = newest(&app.api).await;
+    let mut new = Reader::open(&app.api, "", None).await;
+    let mut beyond = Reader::open(&app.api, &format!("?after={}", last + 1_000_000), None).await;
+    let begun = Instant::now();
+    for name in ["Maria", "Ana"] {
+        app.api.post("/contacts", json!({"name": name})).await.data(201);
+    }
+    assert_eq!(ids(&new.take(2).await), [last + 1, last + 2]);
+    assert!(begun.elapsed() < Duration::from_secs(10), "only the clock has woken it: {:?}", begun.elapsed());
+    // Who says to have read what has not happened hears nothing, and disturbs nobody.
+    let mut another = Reader::open(&app.api, "", Some(last)).await;
+    app.api.post("/contacts", json!({"name": "Clara"})).await.data(201);
+    assert_eq!(ids(&another.take(3).await), [last + 1, last + 2, last + 3]);
+    assert_eq!(ids(&new.take(1).await), [last + 3]);
+    let heard = tokio::time::timeout(Duration::from_millis(100), beyond.next()).await;
+    assert!(heard.is_err(), "{heard:?}");
+    drop((slow, new, beyond, another));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they_have_read() {
+    let defaults = TestOptions::default();
+    let limits = Limits { write: Duration::from_millis(500), ..defaults.limits };
+    let app = TestApp::start_with(TestOptions { limits, ..defaults }).await;
+    let begin = newest(&app.api).await;
+    let figures = app.service.app.figures.clone();
+    let mut slow = open_and_read_nothing(&app, begin).await;
+    import_contacts(&app).await;
     let mut quick = Reader::open(&app.api, "", Some(begin)).await;
     let all = ids(&quick.take(CONTACTS).await);
     assert!(all.is_sorted_by(|one, next| one + 1 == *next), "a slow reader kept a quick one");

@@ -8,6 +8,7 @@ mod plain;
 mod readers;
 mod replayed;
 mod sent;
+mod sizes;
 mod stream;
 mod told;
 

@@ -102,12 +102,95 @@ async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     app.stop().await;
 }
 
+/// For so long an endpoint may fail.
+const FAILING_MAX: Duration = Duration::from_millis(1_500);
+
+fn soon_given_up() -> TestOptions {
+    let defaults = TestOptions::default();
+    let failing_max = TimeDelta::from_std(FAILING_MAX).expect("a time");
+    let plan = Plan { pauses: vec![Duration::from_millis(100); 100], failing_max, ..Plan::default() };
+    let webhooks = WebhookOptions { plan, ..defaults.webhooks.clone() };
+    TestOptions { webhooks, ..defaults }
+}
+
+#[actix_web::test]
+async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
+    // An hour: nobody waits for that.
+    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.behave(Conduct::status(500));
+    let ticket = app.ticket("5511900000001").await;
+    for text in ["a", "b"] {
+        note(&app.api, ticket.0, text).await;
+    }
+    come_to(&app.api, webhook, "pending", 2).await;
+    let path = format!("/webhooks/{webhook}");
+    let before = app.api.put(&path, json!({"url": receiver.url(), "description": "the same"})).await;
+    before.data(200);
+    let other = Receiver::start().await;
+    app.api.put(&path, json!({"url": other.url()})).await.data(200);
+    come_to(&app.api, webhook, "delivered", 2).await;
+    let bodies = other.received().iter().map(|r| r.event()["data"]["body"].clone()).collect::<Vec<_>>();
+    assert_eq!(bodies, ["a", "b"]);
+    assert_eq!(receiver.count(), 1, "the same address is no other one");
+    app.stop().await;
+
+    let app = TestApp::start_with(soon_given_up()).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.behave(Conduct::status(500));
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    // About a second.
+    receiver.has(9).await;
+    let other = Receiver::start().await;
+    other.behave(Conduct::status(500));
+    let changed = Instant::now();
+    app.api.put(&format!("/webhooks/{webhook}"), json!({"url": other.url()})).await.data(200);
+    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
+    assert!(changed.elapsed() >= FAILING_MAX, "too early: {:?}", changed.elapsed());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_hangs_at_one_address_is_sent_to_the_next_one() {
+    let app = TestApp::start().await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.behave(Conduct::Hang);
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    receiver.has(1).await;
+    let other = Receiver::start().await;
+    let changed = Instant::now();
+    app.api.put(&format!("/webhooks/{webhook}"), json!({"url": other.url()})).await.data(200);
+    other.has(1).await;
+    assert!(changed.elapsed() < Duration::from_secs(10), "the first was waited for: {:?}", changed.elapsed());
+    come_to(&app.api, webhook, "delivered", 1).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
+    let app = TestApp::start_with(soon_given_up()).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.choose(|request| {
+        let is_test = request.header("webhook-id").starts_with("test_");
+        Conduct::status(if is_test { 200 } else { 500 })
+    });
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    // About a second.
+    receiver.has(9).await;
+    let tested = Instant::now();
+    let test = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
+    assert_eq!(test.data(200)["delivered"], true);
+    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
+    assert!(tested.elapsed() >= FAILING_MAX, "too early: {:?}", tested.elapsed());
+    app.stop().await;
+}
+
 #[actix_web::test]
 async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_reason() {
-    let defaults = TestOptions::default();
-    let plan = Plan { pauses: vec![Duration::from_millis(100); 100], failing_max: TimeDelta::milliseconds(1_500) };
-    let webhooks = WebhookOptions { plan, ..defaults.webhooks.clone() };
-    let app = TestApp::start_with(TestOptions { webhooks, ..defaults }).await;
+    let app = TestApp::start_with(soon_given_up()).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
@@ -121,7 +204,7 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
     let failing = Instant::now();
     note(&app.api, ticket.0, "b").await;
     eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
-    assert!(failing.elapsed() >= Duration::from_millis(1_500), "too early: {:?}", failing.elapsed());
+    assert!(failing.elapsed() >= FAILING_MAX, "too early: {:?}", failing.elapsed());
     assert!(begun.elapsed() > failing.elapsed());
     let reason = shown(&app.api, webhook).await["disabledReason"].clone();
     assert!(reason.as_str().is_some_and(|reason| reason.starts_with("every delivery has failed since 20")), "{reason}");

@@ -10,7 +10,6 @@ mod signed;
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use hotline::webhooks::{Plan, WebhookOptions};
 use serde_json::{Value, json};
 
@@ -22,7 +21,7 @@ use crate::support::{Api, Company, Receiver, TestApp, eventually};
 fn quick(pauses_ms: &[u64]) -> TestOptions {
     let defaults = TestOptions::default();
     let pauses = pauses_ms.iter().copied().map(Duration::from_millis).collect();
-    let plan = Plan { pauses, failing_max: TimeDelta::days(5) };
+    let plan = Plan { pauses, ..Plan::default() };
     let webhooks = WebhookOptions { plan, answer_time_max: Duration::from_millis(700), ..defaults.webhooks.clone() };
     TestOptions { webhooks, ..defaults }
 }

@@ -63,6 +63,34 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
 }
 
 #[actix_web::test]
+async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
+    // An hour: nobody waits for that.
+    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.behave(Conduct::status(500));
+    let ticket = app.ticket("5511900000001").await;
+    for text in ["a", "b", "c"] {
+        note(&app.api, ticket.0, text).await;
+    }
+    let pending = come_to(&app.api, webhook, "pending", 3).await;
+    receiver.has(1).await;
+    receiver.behave(Conduct::status(200));
+    let replay = async |delivery: &Value| {
+        let path = format!("/webhooks/{webhook}/replay");
+        app.api.post(&path, json!({"deliveryId": delivery["id"]})).await.data(202);
+    };
+    replay(&pending[2]).await;
+    replay(&pending[1]).await;
+    let waits = deliveries(&app.api, webhook, "pending").await;
+    let times: Vec<bool> = waits.iter().map(|one| one["nextAttemptAt"].is_string()).collect();
+    assert_eq!(times, [true, false, false], "only the first is tried by the clock");
+    replay(&pending[0]).await;
+    come_to(&app.api, webhook, "delivered", 3).await;
+    assert_eq!(said(&receiver), ["a", "a", "b", "c"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_tried() {
     let app = TestApp::start_with(quick(&[])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;

@@ -29,6 +29,13 @@ fn judge() -> Option<std::path::PathBuf> {
     works().then_some(python)
 }
 
+/// Says that a part of these tests is not run, which `.config/nextest.toml` has shown although they pass. In CI everything they
+/// need is to be there.
+fn skip(why: &str) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "not to be skipped in CI: {why}");
+    eprintln!("not run: {why}");
+}
+
 const VERIFY: &str = r#"
 import json, sys
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -66,7 +73,7 @@ fn judged(python: &std::path::Path, cases: &[Value]) -> Vec<String> {
 #[actix_web::test]
 async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_nothing_else() {
     let Some(python) = judge() else {
-        eprintln!("skipped: there is no Python with venv, or no registry to install standardwebhooks from");
+        skip("there is no Python with venv, or no registry to install standardwebhooks from");
         return;
     };
     let app = TestApp::start().await;
@@ -132,7 +139,7 @@ fn snippet(language: &str) -> String {
 fn run(interpreter: &str, code: &str, cases: &[Value]) -> Option<Vec<String>> {
     use std::io::Write;
     if Command::new(interpreter).arg("--version").output().is_err() {
-        eprintln!("skipped: there is no {interpreter}");
+        skip(&format!("there is no {interpreter}"));
         return None;
     }
     let flag = if interpreter == "node" { "-e" } else { "-c" };

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sqlx::PgExecutor;
 
 pub use kind::EventKind;
-pub use reading::{After, Reading, find, read};
+pub use reading::{After, Portion, Reading, find, read};
 pub use record::{
     MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, Subject, TicketThen,
 };
@@ -36,7 +36,7 @@ const EVENTS_OF_ROW_MAX: usize = 200;
 /// Maximum bytes of the events of a row, unless a single one is larger: what a reader must load for the next event.
 const BYTES_OF_ROW_MAX: usize = 64 << 10;
 
-/// Rows read per statement: with rows of [`BYTES_OF_ROW_MAX`] some megabytes.
+/// Rows that are read with one statement, if they are no more bytes than who asks can take.
 const ROWS_AT_ONCE: i64 = 64;
 
 /// Maximum rows skipped by one read, if few contain events of the requested types. The caller continues from there.
@@ -63,6 +63,8 @@ pub struct Told {
 pub struct StoredEvent {
     pub company_id: CompanyId,
     pub id: LoggedEventId,
+    /// A time before which none of the later ones was written.
+    pub since: DateTime<Utc>,
     pub kind: EventKind,
     /// When it happened.
     pub created_at: DateTime<Utc>,
@@ -72,6 +74,11 @@ pub struct StoredEvent {
 }
 
 impl StoredEvent {
+    /// Where who has read it goes on.
+    pub fn place(&self) -> After {
+        After { id: self.id, since: self.since }
+    }
+
     /// The record it belongs to. Events of one subject are delivered in the order in which they happened.
     pub fn subject(&self) -> Subject {
         self.record.subject()

@@ -27,6 +27,15 @@ impl After {
     }
 }
 
+/// How much is read at once. The first event is read in any case, however large it is.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Portion {
+    pub events: usize,
+    /// Of the rows that are read.
+    pub bytes: usize,
+}
+
 /// The result of a read.
 #[derive(Debug)]
 pub struct Reading {
@@ -44,9 +53,13 @@ struct StoredRow {
     last_id: i64,
     created_at: DateTime<Utc>,
     told: Option<String>,
+    /// Whether the rows before it are as many bytes as may be read: then it is not read itself.
+    #[sqlx(default)]
+    is_beyond: bool,
 }
 
-/// The next `limit` events of a company, of these types or, if none is given, of any.
+/// The next events of a company, of any type if none is named, one portion at most. Rows are weighed where they are: what
+/// does not fit stays in the database.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -55,32 +68,40 @@ pub async fn read(
     company: CompanyId,
     after: After,
     kinds: &[EventKind],
-    limit: usize,
+    Portion { events: limit, bytes: bytes_max }: Portion,
 ) -> Result<Reading> {
     let types = if kinds.is_empty() { -1 } else { kinds.iter().fold(0, |types, kind| types | kind.bit()) };
     let mut reading = Reading { events: Vec::new(), next: after, has_more: false };
-    let mut passed = 0;
+    let (mut passed, mut bytes) = (0, 0);
     loop {
         let rows: Vec<StoredRow> = with_timeout(
             sqlx::query_as(
-                "select first_id, last_id, created_at, case when types & $4 <> 0 then told end as told from events
-                 where company_id = $1 and last_id > $2 and created_at >= $3 order by last_id limit $5",
+                "select first_id, last_id, created_at, bytes_before >= $6 as is_beyond,
+                     case when types & $4 <> 0 and bytes_before < $6 then told end as told
+                 from (
+                     select first_id, last_id, created_at, types, told,
+                         coalesce(sum(octet_length(told)) filter (where types & $4 <> 0)
+                             over (order by last_id rows between unbounded preceding and 1 preceding), 0) as bytes_before
+                     from events where company_id = $1 and last_id > $2 and created_at >= $3 order by last_id limit $5
+                 ) next order by last_id",
             )
             .bind(company)
             .bind(reading.next.id)
             .bind(reading.next.since)
             .bind(types)
             .bind(ROWS_AT_ONCE)
+            .bind(i64::try_from(bytes_max.saturating_sub(bytes)).unwrap_or(i64::MAX))
             .fetch_all(db),
         )
         .await?;
         let are_all = rows.len() < usize::try_from(ROWS_AT_ONCE).unwrap_or(usize::MAX);
         passed += rows.len();
         for row in rows {
-            if reading.events.len() >= limit {
+            if reading.events.len() >= limit || row.is_beyond {
                 reading.has_more = true;
                 return Ok(reading);
             }
+            bytes += row.told.as_ref().map_or(0, String::len);
             reading.take(company, &row, types, limit);
             if reading.has_more {
                 return Ok(reading);
@@ -110,7 +131,7 @@ impl Reading {
             }
             let Told { kind, at, record, previous } = event;
             let id = LoggedEventId::new(id);
-            self.events.push(StoredEvent { company_id: company, id, kind, created_at: at, record, previous });
+            self.events.push(StoredEvent { company_id: company, id, since, kind, created_at: at, record, previous });
             self.next.id = id;
         }
         self.next.id = LoggedEventId::new(row.last_id);

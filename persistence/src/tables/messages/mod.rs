@@ -10,7 +10,7 @@ mod row;
 
 use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
-use sqlx::{FromRow, PgExecutor};
+use sqlx::{FromRow, PgExecutor, Row};
 
 pub(crate) use columns::{copy, copy_rows, insert, insert_rows, note_zones};
 pub(crate) use inbound::set_media;
@@ -48,13 +48,33 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> R
     one(with_timeout(found.fetch_optional(db)).await?)
 }
 
-/// The existing ones of several messages.
+/// Those of several messages that there are, in the order in which they are named and as often, until they are so many bytes;
+/// the first in any case. They are weighed where they are: what does not fit stays in the database. Whether these are all.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[MessageId]) -> Result<Vec<MessageRow>> {
-    let found = sqlx::query("select * from messages where company_id = $1 and id = any($2)").bind(company).bind(ids);
-    Ok(document::read_all(&with_timeout(found.fetch_all(db)).await?))
+pub async fn find_within(
+    db: impl Database<'_>,
+    company: CompanyId,
+    ids: &[MessageId],
+    bytes_max: usize,
+) -> Result<(Vec<MessageRow>, bool)> {
+    let found = sqlx::query(
+        "select * from (
+             select weighed.*, bool_and(bytes_before < $3) over () as are_all from (
+                 select m.*, i.place, coalesce(sum(
+                     coalesce(octet_length(m.body), 0) + coalesce(octet_length(m.media::text), 0)
+                     + coalesce(octet_length(m.template::text), 0) + coalesce(octet_length(m.interactive::text), 0)
+                 ) over (order by i.place rows between unbounded preceding and 1 preceding), 0) as bytes_before
+                 from unnest($2::bigint[]) with ordinality i (id, place)
+                 join messages m on m.company_id = $1 and m.id = i.id
+             ) weighed
+         ) found where bytes_before < $3 order by place",
+    );
+    let found = found.bind(company).bind(ids).bind(i64::try_from(bytes_max).unwrap_or(i64::MAX));
+    let rows = with_timeout(found.fetch_all(db)).await?;
+    let are_all = rows.first().is_none_or(|row| row.try_get("are_all").unwrap_or(true));
+    Ok((document::read_all(&rows), are_all))
 }
 
 /// The client ids of messages in a session, as given by the visitor.

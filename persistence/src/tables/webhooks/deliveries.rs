@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::super::words;
 use super::super::zones::{self, Place, Time, Wanted, Zoned};
-use super::WebhookId;
+use super::{Endpoint, WebhookId};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -128,19 +128,21 @@ pub struct Standing {
 /// When the database cannot answer.
 pub async fn record(
     db: &mut PgConnection,
-    company: CompanyId,
-    webhook: WebhookId,
+    endpoint: &Endpoint,
     standing: Standing,
     outcomes: &[Outcome],
     frees: bool,
 ) -> Result<bool> {
-    // First, because it locks the webhook's row against deletion and a change of its position.
+    let (company, webhook) = (endpoint.company, endpoint.id);
+    // First: it holds the row, so that nobody removes the webhook, or sends it elsewhere, in between. That an endpoint fails
+    // says nothing of the one it leads to by now.
     let place = sqlx::query_scalar::<_, i64>(
-        "update webhooks set told_to = case told_to when $3 then $4 else told_to end, failing_since = $5
+        "update webhooks set told_to = case told_to when $3 then $4 else told_to end,
+             failing_since = case url when $6 then $5 else failing_since end
          where company_id = $1 and id = $2 returning told_to",
     );
-    let place =
-        place.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to).bind(standing.failing_since);
+    let place = place.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to);
+    let place = place.bind(standing.failing_since).bind(&endpoint.url);
     let Some(told_to) = with_timeout(place.fetch_optional(&mut *db)).await? else { return Ok(false) };
     if !outcomes.is_empty() {
         write(db, company, webhook, outcomes).await?;
@@ -305,14 +307,29 @@ pub(super) async fn hasten(db: &mut PgConnection, company: CompanyId, webhook: W
     Ok(())
 }
 
-/// Schedules one event for delivery again, whatever its state. Returns whether the delivery exists.
+/// Holds a webhook's row, so that nothing is written of its deliveries in between: what waits for one before it in its lane
+/// would not be seen by whoever writes that this one is done.
+async fn hold(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+    let hold = sqlx::query("select from webhooks where company_id = $1 and id = $2 for update");
+    with_timeout(hold.bind(company).bind(webhook).execute(db)).await?;
+    Ok(())
+}
+
+/// Has one event delivered again, whatever became of it; behind those before it of its record that wait. Whether there is
+/// such a delivery.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
+    hold(&mut *db, company, webhook).await?;
     let again = zones::with_updated(
-        "update webhook_deliveries set status = 'pending', tries = 0, next_attempt_at = now(), updated_at = now()
-         where company_id = $1 and webhook_id = $2 and event_id = $3 returning event_id",
+        "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
+             next_attempt_at = case when not exists (
+                 select from webhook_deliveries p
+                 where p.company_id = $1 and p.webhook_id = $2 and p.lane = d.lane and p.status = 'pending'
+                     and p.event_id < $3
+             ) then now() end
+         where d.company_id = $1 and d.webhook_id = $2 and d.event_id = $3 returning d.event_id",
     );
     let again = sqlx::query_scalar::<_, i64>(AssertSqlSafe(again)).bind(company).bind(webhook).bind(event);
     let again = with_timeout(again.fetch_one(&mut *db)).await?;
@@ -330,6 +347,7 @@ pub async fn replay_failed(
     webhook: WebhookId,
     since: DateTime<Utc>,
 ) -> Result<u64> {
+    hold(&mut *db, company, webhook).await?;
     let again = zones::with_updated(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when a.is_first then now() end

@@ -33,7 +33,7 @@ pub struct Webhook {
     pub url: String,
     #[schema(example = "Tells the warehouse")]
     pub description: Option<String>,
-    /// Which events are sent; none: all.
+    /// The event types to send; empty: all.
     #[schema(example = json!(["ticket.opened", "message.received"]))]
     pub types: Vec<String>,
     #[schema(example = true)]
@@ -71,6 +71,8 @@ pub struct Endpoint {
     pub told_to: i64,
     /// Since when no delivery has succeeded, if the last one failed.
     pub failing_since: Option<DateTime<Utc>>,
+    /// When that last one failed, as far as its row is there.
+    pub failed_at: Option<DateTime<Utc>>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -98,6 +100,7 @@ struct EndpointRow {
     old_secret_until: Option<DateTime<Utc>>,
     told_to: i64,
     failing_since: Option<DateTime<Utc>>,
+    failed_at: Option<DateTime<Utc>>,
 }
 
 impl EndpointRow {
@@ -116,6 +119,7 @@ impl EndpointRow {
             old_secret_until: self.old_secret_until,
             told_to: self.told_to,
             failing_since: self.failing_since,
+            failed_at: self.failed_at,
         })
     }
 }
@@ -169,23 +173,39 @@ pub async fn insert(
     Ok(Some(with_timeout(insert.fetch_one(db)).await?))
 }
 
-/// Updates the given columns. Enabling it clears its failures and makes waiting deliveries due.
+/// Changes what is given. One that is switched on or leads somewhere else has not failed yet, and what waits for it is due.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the webhook does not exist; other errors when the database cannot answer.
+/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
 pub async fn update(db: &mut PgConnection, company: CompanyId, id: WebhookId, columns: Columns) -> Result<Webhook> {
     let is_on = columns.has("active") && !columns.is_false("active");
-    if is_on {
-        let on = sqlx::query(
-            "update webhooks set disabled_reason = null, failing_since = null
-             where company_id = $1 and id = $2 and not active",
-        );
-        let on = with_timeout(on.bind(company).bind(id).execute(&mut *db)).await?;
-        if on.rows_affected() > 0 {
-            deliveries::hasten(db, company, id).await?;
-        }
+    let anew = sqlx::query(
+        "update webhooks set failing_since = null,
+             disabled_reason = case when $3 and not active then null else disabled_reason end
+         where company_id = $1 and id = $2 and ($3 and not active or url <> $4)",
+    );
+    let anew = anew.bind(company).bind(id).bind(is_on).bind(columns.text("url"));
+    if with_timeout(anew.execute(&mut *db)).await?.rows_affected() > 0 {
+        deliveries::hasten(db, company, id).await?;
     }
     table::update::<Webhook>(db, company, id, &columns).await
+}
+
+/// Notes that an endpoint has taken something that is no delivery: it does not fail any more, unless it leads somewhere else
+/// meanwhile.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn forgive(db: &mut PgConnection, endpoint: &Endpoint) -> Result<()> {
+    let forgive = sqlx::query(
+        "update webhooks set failing_since = null
+         where company_id = $1 and id = $2 and url = $3 and failing_since is not null",
+    );
+    let forgive = forgive.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url);
+    if with_timeout(forgive.execute(&mut *db)).await?.rows_affected() > 0 {
+        deliveries::wake(db, endpoint.company, endpoint.id).await?;
+    }
+    Ok(())
 }
 
 /// Replaces a webhook's secret; the old one signs along with it for a while.
@@ -237,8 +257,22 @@ pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &s
     Ok(with_timeout(off.execute(db)).await?.rows_affected() > 0)
 }
 
-const ENDPOINT: &str = "select company_id, id, url, types, secret, old_secret, old_secret_until, told_to, failing_since
-    from webhooks where company_id = $1";
+/// When one that fails did so last is known of the newest event that failed for good, and of what is tried again the latest.
+const ENDPOINT: &str =
+    "select company_id, id, url, types, secret, old_secret, old_secret_until, told_to, failing_since,
+        case when failing_since is not null then (
+            select max(updated_at) from (
+                (select d.updated_at from webhook_deliveries d
+                 where d.company_id = w.company_id and d.webhook_id = w.id and d.status = 'failed'
+                 order by d.event_id desc limit 1)
+                union all
+                (select d.updated_at from webhook_deliveries d
+                 where d.company_id = w.company_id and d.webhook_id = w.id and d.status = 'pending'
+                     and d.next_attempt_at is not null and d.tries > 0
+                 order by d.next_attempt_at desc limit 1)
+            ) failed
+        ) end as failed_at
+    from webhooks w where company_id = $1";
 
 /// The active webhooks of a company for delivery. One whose secret cannot be opened is logged and left out, without
 /// affecting the others.

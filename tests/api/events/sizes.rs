@@ -1,0 +1,122 @@
+//! How large pieces of events are: however long what is said, nobody is handed more than they can take at once.
+
+use hotline::api::events::BYTES_MAX;
+use hotline_persistence::tables::events::{self, After, Portion};
+use hotline_persistence::tables::messages;
+use hotline_persistence::{LoggedEventId, MessageId};
+use serde_json::{Value, json};
+
+use super::stream::Reader;
+use super::{ids, newest};
+use crate::support::{Reply, TestApp, eventually};
+
+/// Notes that are some megabytes together: nearly as long as may be, and twice as long as JSON.
+const NOTES: usize = 30;
+const NOTE_BYTES: usize = 60_000;
+
+/// Bytes of an answer beside its events.
+const AROUND: usize = 1_000;
+
+/// Has long notes written in one ticket. Answers with the newest event before them.
+async fn write_notes(app: &TestApp) -> i64 {
+    let ticket = app.ticket("5511900000001").await;
+    let begin = newest(&app.api).await;
+    let body = "\"".repeat(NOTE_BYTES);
+    for _ in 0..NOTES {
+        app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": body})).await.data(201);
+    }
+    let all = i64::try_from(NOTES).expect("few");
+    eventually("all are told", || async {
+        let last = events::last_id(app.service.app.db(app.company.id), app.company.id).await.expect("an id");
+        last.0 == begin + all
+    })
+    .await;
+    begin
+}
+
+fn last_id(reply: &Reply) -> i64 {
+    reply.body["meta"]["lastId"].as_i64().expect("an id")
+}
+
+#[actix_web::test]
+async fn an_answer_of_long_events_ends_early_and_the_next_goes_on_there() {
+    let app = TestApp::start().await;
+    let begin = write_notes(&app).await;
+    let (mut last, mut seen, mut pages) = (begin, Vec::new(), 0);
+    loop {
+        let reply = app.api.get(&format!("/events?after={last}&limit=1000")).await;
+        let page = reply.data(200).as_array().expect("a list");
+        let bytes = reply.body.to_string().len();
+        assert!(bytes < BYTES_MAX + 2 * NOTE_BYTES + AROUND, "{bytes} bytes at once");
+        assert_eq!(page.last().map(|event| event["id"].clone()), Some(json!(last_id(&reply))));
+        assert!(page.iter().all(|event| event["data"]["body"].as_str().map(str::len) == Some(NOTE_BYTES)));
+        seen.extend(ids(page));
+        (last, pages) = (last_id(&reply), pages + 1);
+        if reply.body["meta"]["hasMore"] == json!(false) {
+            break;
+        }
+    }
+    assert!((2..NOTES).contains(&pages), "{pages} pages");
+    let expected: Vec<i64> = (begin + 1..).take(NOTES).collect();
+    assert_eq!(seen, expected);
+
+    // Two streams that share what is read, and one of some types.
+    let mut streams = Vec::new();
+    for query in ["", "", "?types=note.added"] {
+        streams.push(Reader::open(&app.api, query, Some(begin)).await);
+    }
+    for stream in &mut streams {
+        assert_eq!(ids(&stream.take(NOTES).await), expected);
+    }
+    drop(streams);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_does_not_fit_is_not_taken_from_the_database_and_one_event_always_is() {
+    let app = TestApp::start().await;
+    let begin = After::event(LoggedEventId::new(write_notes(&app).await));
+    let (company, db) = (app.company.id, || app.service.app.db(app.company.id));
+    let all = "select id from messages where company_id = $1 order by id";
+    let all: Vec<MessageId> = sqlx::query_scalar(all).bind(company).fetch_all(&app.database.db).await.expect("ids");
+    for (bytes, count) in [(1, 1), (NOTE_BYTES, 1), (NOTE_BYTES + 1, 2), (NOTE_BYTES * NOTES, NOTES)] {
+        let (rows, are_all) = messages::find_within(db(), company, &all, bytes).await.expect("messages");
+        assert_eq!((rows.len(), are_all), (count, count == NOTES), "{bytes} bytes");
+        assert!(rows.iter().map(|row| row.id).eq(all[..count].iter().copied()), "from the front");
+    }
+    // One that is named again counts again; one that is not there counts nothing.
+    let named = [all[0], MessageId::new(1), all[0], all[1]];
+    let (rows, are_all) = messages::find_within(db(), company, &named, NOTE_BYTES + 1).await.expect("messages");
+    assert_eq!((rows.len(), are_all), (2, false));
+
+    // Each of these contacts is an event of its own size; rows of some are read as a whole.
+    let long = "x".repeat(7_900);
+    let rows: Vec<Value> = (0..40).map(|number| json!({"name": format!("{number}"), "headline": long})).collect();
+    app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200);
+    let (mut after, mut seen, mut has_more) = (begin, 0, true);
+    while has_more {
+        let read = events::read(db(), company, after, &[], Portion { events: 1_000, bytes: 1 }).await.expect("events");
+        assert!(!read.events.is_empty(), "at least one");
+        seen += read.events.len();
+        assert!(read.events.len() < NOTES + 40, "not all at once");
+        (after, has_more) = (read.next, read.has_more);
+    }
+    assert_eq!(seen, NOTES + 40);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn long_events_are_delivered_each_once_and_in_order() {
+    let app = TestApp::start().await;
+    let receiver = crate::support::Receiver::start().await;
+    let hook = json!({"url": receiver.url(), "types": ["note.added"]});
+    let webhook = crate::steps::id(app.api.post("/webhooks", hook).await.data(201));
+    // All of them wait, and are due at once: then what is taken from the table is bounded as well.
+    app.api.put(&format!("/webhooks/{webhook}"), json!({"active": false})).await.data(200);
+    let begin = write_notes(&app).await;
+    app.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await.data(200);
+    receiver.has(NOTES).await;
+    let expected: Vec<i64> = (begin + 1..).take(NOTES).collect();
+    assert_eq!(receiver.ids(), expected);
+    app.stop().await;
+}
