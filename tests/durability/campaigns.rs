@@ -272,3 +272,50 @@ async fn a_campaign_of_many_takes_little_memory() {
     assert_eq!(total, form.in_memory as i64, "{counts}");
     sale.scene.close().await;
 }
+
+/// Contacts that are put into a list by one call.
+const TAGGED: i64 = 100_000;
+
+/// What that may take: so little that their ids, 800 KB, are not held as rows.
+const TAGGED_MEMORY_MAX: u64 = 4 << 20;
+
+#[actix_web::test]
+async fn a_hundred_thousand_contacts_are_put_into_a_list_in_little_memory() {
+    let (scene, (list, few, many)) = Scene::open(FAST, async |db, company, _| {
+        let list: i64 =
+            sqlx::query_scalar("insert into contact_lists (company_id, name) values ($1, 'Everybody') returning id")
+                .bind(company.id)
+                .fetch_one(db)
+                .await
+                .expect("a list");
+        let mut tags = Vec::new();
+        for (name, contacts) in [("Few", 100), ("Many", TAGGED)] {
+            let tagged = "with tag as (insert into tags (company_id, name) values ($1, $2) returning id),
+                 made as (insert into contacts (company_id, name)
+                     select $1, 'Contact ' || k from generate_series(1, $3) k returning id),
+                 tagged as (insert into contact_tags (company_id, contact_id, tag_id)
+                     select $1, made.id, tag.id from made, tag)
+                 select id from tag";
+            let tag = sqlx::query_scalar(tagged).bind(company.id).bind(name).bind(contacts).fetch_one(db);
+            tags.push(tag.await.expect("contacts with a tag"));
+        }
+        let [few, many]: [i64; 2] = tags.try_into().expect("two tags");
+        (list, few, many)
+    })
+    .await;
+    let api = scene.api();
+    let put = async |tag: i64| {
+        let added = api.post(&format!("/contact-lists/{list}/contacts"), json!({"tagId": tag})).await;
+        added.data(200)["added"].as_i64()
+    };
+    eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+    // What the first call brings with it is there before.
+    assert_eq!(put(few).await, Some(100));
+    let idle = scene.process().resident_bytes();
+    scene.process().forget_peak();
+    assert_eq!(put(many).await, Some(TAGGED));
+    let taken = scene.process().peak_bytes().saturating_sub(idle);
+    println!("{TAGGED} contacts with a tag: {} KiB above idle", taken >> 10);
+    assert!(taken <= TAGGED_MEMORY_MAX, "{} KiB above idle", taken >> 10);
+    scene.close().await;
+}

@@ -93,6 +93,7 @@ impl Drop for HeldCampaign {
     fn drop(&mut self) {
         // Released first, so that the actor no longer sees the hold when it handles `Changed`.
         drop(self.holder.take());
+        hotline_persistence::fail_point!("campaign_released");
         self.hot.addr.do_send(Changed);
     }
 }

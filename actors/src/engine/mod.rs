@@ -109,7 +109,7 @@ impl Engine {
             inboxes: inboxes.clone(),
             hot: Registry::default(),
         });
-        let contacts = Arc::new(Contacts::new(base.clone(), known.clone(), ticket_scope.clone()));
+        let contacts = Arc::new(Contacts::new(base.clone(), known.clone(), ticket_scope.clone(), in_transit.clone()));
         let assignment = Arc::new(Assignment::new(base.clone(), desks));
         let tickets = Arc::new(Tickets::new(base.clone(), contacts.clone(), assignment.clone(), ticket_scope.clone()));
         let inbound = Inbound::new(base.clone(), contacts.clone(), tickets.clone(), inboxes);

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use hotline::providers::ProviderOptions;
 use hotline_actors::channels::SendingOptions;
 use serde_json::{Value, json};
 
+use super::time::time;
 use super::{becomes, check_once, contacts, counts, does, fast, list, made, numbers, office, recipients, shown};
 use crate::outbox::{Office, fast as unpaced};
 use crate::support::eventually;
@@ -175,4 +177,96 @@ async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
     assert_eq!(counts(&shown(&app.api, campaign).await), json!({"skipped": 100}));
     drop(provider);
     app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
+    let (office, _, all, everybody) = office("1808", 100).await;
+    let channel = office.phone("1809").await.0;
+    let api = &office.app.api;
+    office.provider.always("1809", Answer::refuse(503, 2, "not now"));
+    let campaign = made(api, fast(everybody, channel, "hello")).await;
+    does(api, campaign, "start").await;
+    let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
+    eventually("as many as may be are under way", waiting).await;
+    let opt_out = async |contact: i64| {
+        api.put(&format!("/contacts/{contact}"), json!({"marketingOptOut": true})).await.data(200);
+    };
+    // At hand, and by then for too long.
+    opt_out(all[80]).await;
+    fail::cfg("campaign_line_stale", "1*return").expect("failpoint");
+    // Of those under way, in both ways.
+    opt_out(all[30]).await;
+    let row = json!({"number": numbers(&office.app, &all[31..32]).await[0], "marketingOptOut": true});
+    let imported = api.post("/contacts/import", json!({"contacts": [row]})).await;
+    assert_eq!(imported.data(200)["updated"], 1);
+    office.provider.always("1809", Answer::Accept);
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 97, "skipped": 3}));
+    let rows = recipients(api, campaign).await;
+    for number in [30, 31, 80] {
+        let row = &rows[number];
+        assert_eq!((&row["status"], &row["error"]["code"]), (&json!("skipped"), &json!("ERR_MARKETING_OPT_OUT")));
+        assert_eq!(row["messageId"].is_null(), number == 80, "{row}");
+    }
+    assert_eq!(office.provider.accepted_count("1809"), 97);
+    office.close().await;
+}
+
+/// How often a campaign is paused while its messages arrive.
+const PAUSES: usize = 8;
+
+/// Puts messages of a campaign on their way, and lets them arrive just when it is let go by whoever asked this.
+async fn asked_amid_arrivals(office: &Office, account: &str, campaign: i64, verb: &str) -> Value {
+    office.provider.always(account, Answer::refuse(503, 2, "not now"));
+    let waiting = || async { office.app.api.all("/messages?status=queued").await.len() >= 20 };
+    eventually("some wait for the provider", waiting).await;
+    office.provider.always(account, Answer::Accept.after(Duration::from_millis(20)));
+    does(&office.app.api, campaign, verb).await
+}
+
+#[actix_web::test]
+async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other() {
+    let (office, channel, _, everybody) = office("1806", 900).await;
+    let api = &office.app.api;
+    let campaign = made(api, fast(everybody, channel, "hello")).await;
+    does(api, campaign, "start").await;
+    // Between the release and what tells the campaign's actor of it.
+    fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
+    for _ in 0..PAUSES {
+        let paused = asked_amid_arrivals(&office, "1806", campaign, "pause").await;
+        let settled = || async { api.all("/messages?status=queued").await.is_empty() };
+        eventually("what was on its way has arrived", settled).await;
+        let last: DateTime<Utc> = sqlx::query_scalar("select max(created_at) from messages where company_id = $1")
+            .bind(office.app.company.id)
+            .fetch_one(&office.app.database.db)
+            .await
+            .expect("the last message");
+        assert!(last <= time(&paused["updatedAt"]), "one of {last} was written after {}", paused["updatedAt"]);
+        does(api, campaign, "resume").await;
+    }
+    fail::remove("campaign_released");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn messages_that_arrive_while_a_canceled_campaign_is_let_go_lead_to_none_without_a_recipient() {
+    let (office, channel, _, everybody) = office("1807", 150).await;
+    let api = &office.app.api;
+    fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
+    for _ in 0..PAUSES {
+        let campaign = made(api, fast(everybody, channel, "hello")).await;
+        let before = api.all(&format!("/messages?channelId={channel}")).await.len();
+        does(api, campaign, "start").await;
+        asked_amid_arrivals(&office, "1807", campaign, "cancel").await;
+        let settled = || async {
+            let shown = shown(api, campaign).await;
+            shown["counts"]["pending"] == 0 && api.all("/messages?status=queued").await.is_empty()
+        };
+        eventually("all are settled", settled).await;
+        let written = api.all(&format!("/messages?channelId={channel}")).await.len() - before;
+        let theirs = recipients(api, campaign).await.iter().filter(|row| row["messageId"].is_i64()).count();
+        assert_eq!(written, theirs, "a message has no recipient");
+    }
+    fail::remove("campaign_released");
+    office.close().await;
 }

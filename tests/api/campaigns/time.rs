@@ -1,17 +1,20 @@
 //! When a campaign starts by itself, and how evenly it is sent.
 
+use std::time::{Duration, Instant};
+
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{becomes, counts, does, fast, list, made, office, shown, text};
 use crate::steps::restarted;
-use crate::support::TestApp;
+use crate::support::provider::Answer;
+use crate::support::{TestApp, eventually};
 
 fn in_ms(milliseconds: i64) -> String {
     (Utc::now() + TimeDelta::milliseconds(milliseconds)).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-fn time(value: &Value) -> DateTime<Utc> {
+pub(super) fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
 }
 
@@ -107,5 +110,33 @@ async fn the_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
     }
     let even = times[19] - times[0];
     assert!(even <= interval * 19 * 2, "twenty took {even}");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() {
+    const RATE: i64 = 60;
+    let (office, channel, _, everybody) = office("1903", 7).await;
+    let api = &office.app.api;
+    let mut body = fast(everybody, channel, "hello");
+    body["ratePerMinute"] = json!(RATE);
+    let campaign = made(api, body).await;
+    does(api, campaign, "start").await;
+    office.provider.accepts("1903", 2).await;
+    office.provider.always("1903", Answer::refuse(503, 2, "not now"));
+    // Away for longer than three of them take: only one waits.
+    let refused = office.provider.calls("1903").len();
+    let is_over = |since: Instant| since.elapsed() > Duration::from_secs(4);
+    let since = Instant::now();
+    eventually("three could have been sent", || async { is_over(since) }).await;
+    assert!(office.provider.calls("1903").len() > refused);
+    assert_eq!(api.all("/messages?status=queued").await.len(), 1);
+    office.provider.always("1903", Answer::Accept);
+    becomes(api, campaign, "completed").await;
+    let arrived: Vec<Instant> = office.provider.accepted("1903").into_iter().map(|call| call.at).collect();
+    assert_eq!(arrived.len(), 7);
+    // A message may be on its way for longer than the one that follows.
+    let gaps: Vec<Duration> = arrived.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| *gap >= Duration::from_millis(700)), "{gaps:?}");
     office.close().await;
 }

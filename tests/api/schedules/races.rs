@@ -83,3 +83,77 @@ async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
     assert_eq!(sent.len(), too_late, "a message left that was called off, or left twice");
     assert!(races.len() as i64 > RACES / 2 && obeyed > 20 && too_late > 20, "there was no race");
 }
+
+/// How often two callers meet a message that leaves.
+const MEETINGS: i64 = 300;
+
+/// What two callers who asked at once were answered, and whether each wanted it canceled.
+struct Meeting {
+    schedule: i64,
+    asked: [(bool, u16); 2],
+}
+
+async fn ask(app: &TestApp, path: &str, is_cancel: bool) -> (bool, u16) {
+    let reply = if is_cancel {
+        app.api.delete(path).await
+    } else {
+        app.api.put(path, json!({"sendAt": "2090-01-01T00:00:00.000Z"})).await
+    };
+    (is_cancel, reply.status.as_u16())
+}
+
+async fn meet(app: &TestApp, contact: i64, number: i64) -> Option<Meeting> {
+    let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &in_ms(AHEAD_MS))).await;
+    if reply.status == 422 {
+        return None;
+    }
+    let made = reply.data(201);
+    let schedule = id(made);
+    let wait = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds() + number % 7 - 4;
+    tokio::time::sleep(std::time::Duration::from_millis(wait.max(0).unsigned_abs())).await;
+    let path = format!("/schedules/{schedule}");
+    // Two cancels, a cancel and an update, or two updates.
+    let (first, second) = futures_util::join!(ask(app, &path, number % 3 < 2), ask(app, &path, number % 3 < 1));
+    Some(Meeting { schedule, asked: [first, second] })
+}
+
+#[actix_web::test]
+async fn of_two_who_cancel_or_change_at_once_none_is_told_what_is_not_so() {
+    let app = TestApp::start().await;
+    let contacts = contacts(&app, MEETINGS).await;
+    let app = &app;
+    let meetings: Vec<Meeting> = stream::iter(contacts.into_iter().zip(0..))
+        .map(|(contact, number)| meet(app, contact, number))
+        .buffer_unordered(AT_ONCE / 2)
+        .filter_map(|meeting| async { meeting })
+        .collect()
+        .await;
+    let settled = async || {
+        let far = "2089-01-01T00:00:00Z";
+        app.api.get(&format!("/schedules?status=pending&sendTo={far}")).await.body["data"] == json!([])
+    };
+    eventually("what was not called off has left", settled).await;
+    let (mut sent, mut canceled, mut changed) = (0, 0, 0);
+    for Meeting { schedule, asked } in &meetings {
+        let cancels = asked.iter().filter(|asked| **asked == (true, 204)).count();
+        let updates = asked.iter().filter(|asked| **asked == (false, 200)).count();
+        let refused = asked.iter().filter(|(_, status)| *status == 409).count();
+        assert_eq!(cancels + updates + refused, 2, "{asked:?}");
+        assert!(cancels <= 1, "canceled twice: {asked:?}");
+        let expected = match (cancels, updates) {
+            (1, _) => "canceled",
+            (_, 1..) => "pending",
+            _ => "sent",
+        };
+        let now = shown(app, *schedule).await;
+        assert_eq!(now["status"], expected, "{asked:?}: {now}");
+        *match expected {
+            "canceled" => &mut canceled,
+            "pending" => &mut changed,
+            _ => &mut sent,
+        } += 1;
+    }
+    println!("{canceled} were canceled, {changed} were changed, {sent} left");
+    assert_eq!(app.api.all("/messages").await.len(), sent, "a message left that was called off, or left twice");
+    assert!(canceled > 20 && changed > 20 && sent > 5, "there was no race");
+}

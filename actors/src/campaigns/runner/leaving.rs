@@ -53,7 +53,7 @@ pub(super) async fn leave(
             let is_queued = message.status == MessageStatus::Queued;
             if is_queued {
                 // Registered before anyone can report that the message has arrived.
-                scope.in_transit.begin(company, message.id, home.clone().recipient());
+                scope.in_transit.begin(company, message.id, contact, home.clone().recipient());
             }
             home.do_send(Decided { contact, in_transit: is_queued.then_some(message.id) });
             vec![Change::Recipient(Box::new(RecipientRow {

@@ -29,7 +29,7 @@ use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, P
 pub(crate) use self::commands::{Changed, Hold, Withdraw};
 use self::outcomes::HasLeft;
 use super::line::{Line, NextRecipient, page_of};
-use super::pace::Pace;
+use super::pace::{Pace, under_way_max};
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
@@ -37,10 +37,6 @@ use crate::channels::InTransit;
 use crate::clock::now;
 use crate::engine::{Contacts, Sending};
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
-
-/// Messages of a campaign that are decided but not yet with their provider: the number of concurrent calls of one
-/// channel.
-const UNDER_WAY_MAX: usize = 64;
 
 /// How long before their turn recipients are loaded, at most.
 const AHEAD_MAX: Duration = Duration::from_secs(10);
@@ -207,7 +203,7 @@ impl CampaignRunner {
         if !self.scope.base.owns(self.company) {
             return self.ring_in(TICK, cx);
         }
-        self.holders.retain(|holder| holder.strong_count() > 0);
+        self.notice_releases();
         let has_been_read = matches!(self.known, Known::Run(_) | Known::Gone | Known::Stale(Some(_)));
         if has_been_read && self.leaving.is_empty() {
             self.waiting.drain(..).for_each(|waiting| waiting.give(Ok(())));
@@ -229,6 +225,16 @@ impl CampaignRunner {
         }
     }
 
+    /// Whoever has let go may have changed the campaign: what was read before that is not enough, whichever message comes
+    /// between their release and [`Changed`].
+    fn notice_releases(&mut self) {
+        let held_by = self.holders.len();
+        self.holders.retain(|holder| holder.strong_count() > 0);
+        if self.holders.len() < held_by {
+            self.outdated();
+        }
+    }
+
     fn go_on(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
         match run.status {
             CampaignStatus::Scheduled => match (run.scheduled_at - now()).to_std() {
@@ -245,13 +251,18 @@ impl CampaignRunner {
     /// Sends to recipients whose turn it is, and loads more.
     fn send(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
         let mut again_in = TICK;
-        let mut pace = *self.pace.get_or_insert_with(|| Pace::new(run.rate_per_minute, clock, run.has_begun));
-        while self.deciding.is_none() && self.in_transit.len().max(self.leaving.len()) < UNDER_WAY_MAX {
-            if pace.next_at() > clock {
-                again_in = again_in.min(pace.next_at() - clock);
+        let under_way_max = under_way_max(run.rate_per_minute);
+        while self.deciding.is_none() && self.in_transit.len().max(self.leaving.len()) < under_way_max {
+            let Some(next_at) = self.next_at(run, clock) else { break };
+            if next_at > clock {
+                again_in = again_in.min(next_at - clock);
                 break;
             }
             let Some(presence) = self.enter() else { break };
+            // The campaign had to wait: who is at hand may want no campaigns by now.
+            if self.line.is_stale(clock) {
+                self.line.begin_anew();
+            }
             let Some(recipient) = self.line.next() else { break };
             if recipient.is_opted_out {
                 self.pass_over(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
@@ -260,13 +271,14 @@ impl CampaignRunner {
                 }
                 continue;
             }
-            pace.used(clock);
+            if let Some(pace) = &mut self.pace {
+                pace.used(clock);
+            }
             self.write_to(run.clone(), recipient, presence, cx);
         }
-        self.pace = Some(pace);
         // A restarted line would include recipients under way, so loading waits until their outcome is known.
         // Recipients whose turn is far away are not loaded yet, because their data may change by then.
-        let is_soon = pace.next_at() <= clock + AHEAD_MAX;
+        let is_soon = self.next_at(run, clock).is_some_and(|at| at <= clock + AHEAD_MAX);
         if is_soon && (!self.line.is_new() || self.leaving.is_empty()) {
             self.load(page_of(run.rate_per_minute), run, cx);
         }
@@ -275,6 +287,26 @@ impl CampaignRunner {
             self.complete(cx);
         }
         self.ring_in(again_in, cx);
+    }
+
+    /// When the rate allows the next one; none: not before a message has arrived.
+    fn next_at(&mut self, run: &CampaignRun, clock: Instant) -> Option<Instant> {
+        let pace = self.pace.get_or_insert_with(|| Pace::new(run.rate_per_minute, clock, run.has_begun));
+        pace.next_at(self.in_transit.len(), clock)
+    }
+
+    /// A message is not on its way any more.
+    fn has_arrived(&mut self, message: MessageId) {
+        if self.in_transit.remove(&message) {
+            self.counts();
+        }
+    }
+
+    /// A message counts for the rate.
+    fn counts(&mut self) {
+        if let Some(pace) = &mut self.pace {
+            pace.arrived(Instant::now());
+        }
     }
 
     fn write_to(

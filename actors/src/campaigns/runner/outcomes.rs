@@ -133,7 +133,11 @@ impl Handler<Decided> for CampaignRunner {
             // If the actor has retired since, the message is not tracked any more.
             match decided.in_transit {
                 Some(message) if this.retired => this.scope.in_transit.forget(this.company, message),
-                message => this.in_transit.extend(message),
+                Some(message) => {
+                    this.in_transit.insert(message);
+                }
+                // Whoever sees it has it.
+                None => this.counts(),
             }
         });
     }
@@ -143,9 +147,7 @@ impl Handler<Landed> for CampaignRunner {
     type Result = ();
 
     fn handle(&mut self, Landed(message): Landed, cx: &mut Self::Context) {
-        self.guarded(cx, |this, _| {
-            this.in_transit.remove(&message);
-        });
+        self.guarded(cx, |this, _| this.has_arrived(message));
     }
 }
 

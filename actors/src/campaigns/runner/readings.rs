@@ -25,7 +25,7 @@ struct Read {
 struct Found {
     run: CampaignRun,
     /// Its messages that their provider does not have yet.
-    in_transit: Vec<MessageId>,
+    in_transit: Vec<(MessageId, ContactId)>,
 }
 
 /// Which of the messages in transit still are, as of a time after tracking began.
@@ -81,12 +81,12 @@ impl CampaignRunner {
                 if run.status != CampaignStatus::Processing {
                     self.line.begin_anew();
                 }
-                let unknown: Vec<MessageId> =
-                    in_transit.into_iter().filter(|message| self.in_transit.insert(*message)).collect();
-                for message in &unknown {
-                    self.scope.in_transit.begin(self.company, *message, cx.address().recipient());
+                let unknown: Vec<(MessageId, ContactId)> =
+                    in_transit.into_iter().filter(|(message, _)| self.in_transit.insert(*message)).collect();
+                for (message, contact) in &unknown {
+                    self.scope.in_transit.begin(self.company, *message, *contact, cx.address().recipient());
                 }
-                self.verify(unknown, cx);
+                self.verify(unknown.into_iter().map(|(message, _)| message).collect(), cx);
                 let run = Arc::new(run);
                 self.known = if is_current { Known::Run(run) } else { Known::Stale(Some(run)) };
             }
@@ -110,7 +110,8 @@ impl CampaignRunner {
         actix::spawn(async move {
             let still = async {
                 let db = scope.base.reads().tables_as_of_now(company).await?;
-                Ok(campaigns::in_transit(db, company, id).await?)
+                let still = campaigns::in_transit(db, company, id).await?;
+                Ok(still.into_iter().map(|(message, _)| message).collect())
             };
             home.do_send(Verified { asked, still: still.await });
         });
@@ -131,7 +132,7 @@ impl CampaignRunner {
         match still {
             Ok(still) => {
                 for message in asked.iter().filter(|message| !still.contains(message)) {
-                    self.in_transit.remove(message);
+                    self.has_arrived(*message);
                     self.scope.in_transit.forget(self.company, *message);
                 }
             }
@@ -248,17 +249,21 @@ async fn next(
     scope: &CampaignScope,
     (company, id): (CompanyId, CampaignId),
     run: &CampaignRun,
-    Reading { after, limit, .. }: Reading,
+    Reading { generation, after, limit }: Reading,
 ) -> Result<Vec<NextRecipient>, Refusal> {
     let db = scope.base.reads().tables(company).await?;
     let page = campaigns::waiting(db, company, id, after, limit).await?;
     let contacts: Vec<ContactId> = page.iter().map(|recipient| recipient.contact_id).collect();
     let fetched: HashSet<ContactId> = scope.contacts.have_at_hand(company, &contacts).await?.into_iter().collect();
     leaving::look_ahead(scope, company, run, &contacts).await;
+    // That looking up took long does not make it old, or a slow database would have the same page read for ever.
+    let read_at = Instant::now();
     let next = page.into_iter().map(|recipient| NextRecipient {
         contact_id: recipient.contact_id,
         is_opted_out: recipient.is_opted_out,
         is_fetched: fetched.contains(&recipient.contact_id),
+        read_at,
+        generation,
     });
     Ok(next.collect())
 }

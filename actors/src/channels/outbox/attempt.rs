@@ -74,9 +74,9 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
         Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
     };
     if what.message.source == Source::Campaign
-        && dispatch.in_transit.is_withdrawn(what.message.company_id, what.message.id)
+        && let Some(error) = dispatch.in_transit.withdrawn(what.message.company_id, what.message.id)
     {
-        return Decision::now(DeliveryStatus::Failed(MessageError::campaign_canceled()), None);
+        return Decision::now(DeliveryStatus::Failed(error), None);
     }
     // Without the lease another process may have taken over, and would send it as well.
     if !dispatch.base.store.may_act() {

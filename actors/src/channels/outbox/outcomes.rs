@@ -61,7 +61,7 @@ impl ChannelSender {
                             tracing::error!(channel.id = %self.channel.1, company.id = %company, message.id = %id, "a message that waits to be sent cannot be read; it fails");
                             self.refuse(message, MessageError::unreadable());
                         }
-                        Waiting::Withdrawn(message) => self.refuse(message, MessageError::campaign_canceled()),
+                        Waiting::Withdrawn(message, error) => self.refuse(message, error),
                     }
                 }
                 self.outbox.end_reading(count, &readable, asked);

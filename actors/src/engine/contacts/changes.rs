@@ -22,6 +22,8 @@ pub struct ContactChanges {
     contacts: Arc<Contacts>,
     company: CompanyId,
     ids: Mutex<Vec<ContactId>>,
+    /// Those of them who want no campaigns from then on.
+    opted_out: Mutex<Vec<ContactId>>,
 }
 
 impl ContactChanges {
@@ -30,12 +32,21 @@ impl ContactChanges {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
     }
 
+    /// Notes contacts who want no campaigns once they are changed.
+    pub fn opt_out(&self, ids: impl IntoIterator<Item = ContactId>) {
+        self.opted_out.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+    }
+
     fn take(&self) -> Vec<ContactId> {
         std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notifies the conversations: later reads show the contacts as they are now.
+    /// Tells the conversations: what is asked next shows the contacts as they are now. What a campaign has on its way to one
+    /// who wants none does not leave.
     pub async fn settle(self) {
+        for contact in self.opted_out.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            self.contacts.in_transit.opt_out(self.company, contact);
+        }
         let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if self.contacts.settle(self.company, &ids, false).await.is_ok() {
             self.take();
@@ -64,7 +75,7 @@ struct Become {
 impl Contacts {
     /// Must be called before contacts are changed, and settled afterwards.
     pub fn changes(self: &Arc<Self>, company: CompanyId) -> ContactChanges {
-        ContactChanges { contacts: self.clone(), company, ids: Mutex::default() }
+        ContactChanges { contacts: self.clone(), company, ids: Mutex::default(), opted_out: Mutex::default() }
     }
 
     /// Reads contacts again, and updates everything in memory that holds a copy of them.

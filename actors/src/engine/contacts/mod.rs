@@ -17,6 +17,7 @@ pub use changes::ContactChanges;
 
 use crate::Refusal;
 use crate::base::Base;
+use crate::channels::InTransit;
 use crate::contacts::KnownContacts;
 use crate::tickets::{Author, Heard, Open, Send, TicketScope, waiting_in};
 use crate::variables::{ContactValues, names};
@@ -30,11 +31,18 @@ pub struct Contacts {
     known: Arc<KnownContacts>,
     /// The tickets, which hold copies of contacts.
     tickets: Arc<TicketScope>,
+    /// What campaigns have on its way to them.
+    in_transit: Arc<InTransit>,
 }
 
 impl Contacts {
-    pub(super) fn new(base: Arc<Base>, known: Arc<KnownContacts>, tickets: Arc<TicketScope>) -> Self {
-        Self { base, known, tickets }
+    pub(super) fn new(
+        base: Arc<Base>,
+        known: Arc<KnownContacts>,
+        tickets: Arc<TicketScope>,
+        in_transit: Arc<InTransit>,
+    ) -> Self {
+        Self { base, known, tickets, in_transit }
     }
 
     /// The cached contacts, which need no read of the tables.
@@ -44,7 +52,7 @@ impl Contacts {
 
     /// Drops the cached contacts of a company.
     pub(super) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, known, tickets: _ } = self;
+        let Self { base: _, known, tickets: _, in_transit: _ } = self;
         known.forget_company(company);
     }
 

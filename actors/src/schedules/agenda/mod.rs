@@ -1,11 +1,11 @@
-//! A company's scheduled messages in memory: decides which message may be sent next. It reads no clock and does no I/O;
-//! callers pass the time.
+//! What a company has scheduled, as far as it is held in memory: which message may leave next. Knows no clock and does no
+//! I/O: whoever asks says what time it is.
 //!
-//! - All messages pending up to a point ([`Agenda::until`]) are in memory. Later ones are in the tables, and are loaded
-//!   as time passes. When memory is full, those due last are evicted.
-//! - Of each conversation one message is sent at a time, the oldest first; the others wait behind it.
-//! - While a read of the tables is under way, nothing that was decided is dropped, and memory takes precedence over the
-//!   result, because a read may be older than a decision.
+//! - All that is pending up to a point ([`Agenda::until`]) is held, and what was made since and is due soon. What lies
+//!   beyond is in the tables, and is loaded as time goes on. What does not fit is given up from the far end.
+//! - Of one conversation one leaves at a time, the oldest first; the others stand behind it.
+//! - While a read of the tables is under way nothing that was decided is dropped, and what is held counts more than
+//!   what was read: a read may be older than a decision.
 
 #[cfg(test)]
 mod tests;
@@ -151,14 +151,14 @@ impl Agenda {
     }
 
     /// A read of the tables has ended, and its result was added.
-    pub(super) fn end_read(&mut self) {
+    pub(super) fn end_read(&mut self, now: DateTime<Utc>) {
         self.reads = self.reads.saturating_sub(1);
         if self.reads > 0 {
             return;
         }
         for id in std::mem::take(&mut self.decided) {
             let Some(held) = self.held.get(&id) else { continue };
-            let is_beyond = held.row.due() > self.until && matches!(held.state, State::Ready);
+            let is_beyond = self.is_beyond(&held.row, now) && matches!(held.state, State::Ready);
             if held.state == State::Over || is_beyond {
                 self.has_beyond |= is_beyond;
                 self.take_out(id);
@@ -186,13 +186,14 @@ impl Agenda {
         self.make_room();
     }
 
-    /// Sets the new state of a message.
-    pub(super) fn decided(&mut self, row: Arc<ScheduleRow>) {
+    /// A message is now this, and nothing else is decided of it. One that is due soon is held although what is due before
+    /// it may not be: the tables may be away until then.
+    pub(super) fn decided(&mut self, row: Arc<ScheduleRow>, now: DateTime<Utc>) {
         self.take_out(row.id);
         let is_pending = row.status == ScheduleStatus::Pending;
         if is_pending && row.due() > self.until {
             self.has_beyond = true;
-            if self.reads == 0 {
+            if self.reads == 0 && self.is_beyond(&row, now) {
                 return;
             }
         }
@@ -259,6 +260,11 @@ impl Agenda {
             waiting.late += usize::from(held.row.send_at + LATE_AFTER < now);
         }
         waiting
+    }
+
+    /// Whether a message is left to the tables: what is due soon is not, however far all is held.
+    fn is_beyond(&self, row: &ScheduleRow, now: DateTime<Utc>) -> bool {
+        row.due() > self.until && row.send_at > now + AHEAD_MIN
     }
 
     fn put(&mut self, row: Arc<ScheduleRow>) {

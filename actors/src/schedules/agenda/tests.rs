@@ -36,7 +36,7 @@ fn whole(rows: Vec<ScheduleRow>) -> Agenda {
     let mut agenda = Agenda::default();
     agenda.begin_read();
     agenda.loaded(agenda.until(), rows, (at(1_000_000), ScheduleId::new(i64::MAX)), false);
-    agenda.end_read();
+    agenda.end_read(at(0));
     agenda
 }
 
@@ -45,7 +45,7 @@ fn left(agenda: &mut Agenda, second: i64) -> Vec<i64> {
     let mut left = Vec::new();
     while let Some(row) = agenda.leave(at(second), Instant::now()) {
         left.push(row.id.0);
-        agenda.decided(over(ScheduleRow::clone(&row)));
+        agenda.decided(over(ScheduleRow::clone(&row)), at(0));
     }
     left
 }
@@ -76,15 +76,15 @@ fn of_a_conversation_one_leaves_at_a_time_and_others_do_not_wait_for_it() {
     agenda.rest(first.id, rested);
     assert!(matches!(agenda.look(first.id), Look::Settled(_)));
     assert!(agenda.leave(now, clock).is_none());
-    agenda.decided(over(row(2, 2, 7)));
+    agenda.decided(over(row(2, 2, 7)), at(0));
     assert_eq!(agenda.next(), (None, Some(rested)));
     assert_eq!(agenda.leave(now, rested).expect("it has rested").id.0, 1);
-    agenda.decided(over(row(1, 1, 7)));
+    agenda.decided(over(row(1, 1, 7)), at(0));
     assert_eq!(agenda.leave(now, rested).expect("the next").id.0, 3);
     // A message that waits for its retry and is canceled blocks nothing.
     agenda.rest(ScheduleId::new(3), rested);
-    agenda.decided(Arc::new(row(5, 5, 7)));
-    agenda.decided(over(row(3, 3, 7)));
+    agenda.decided(Arc::new(row(5, 5, 7)), at(0));
+    agenda.decided(over(row(3, 3, 7)), at(0));
     assert_eq!(agenda.leave(now, rested).expect("the last").id.0, 5);
     assert_eq!(agenda.waiting(at(9)), Waiting { held: 2, due: 2, late: 0 });
     assert_eq!(agenda.waiting(at(10)), Waiting { held: 2, due: 2, late: 1 });
@@ -96,12 +96,12 @@ fn what_was_decided_counts_more_than_a_read_that_began_before() {
     agenda.begin_read();
     let after = agenda.until();
     // Canceled, changed and created while the read is under way, which has seen none of it.
-    agenda.decided(over(row(1, 1, 1)));
-    agenda.decided(Arc::new(row(2, 5, 2)));
-    agenda.decided(Arc::new(row(3, 3, 3)));
-    agenda.decided(Arc::new(row(9, 99, 9)));
+    agenda.decided(over(row(1, 1, 1)), at(0));
+    agenda.decided(Arc::new(row(2, 5, 2)), at(0));
+    agenda.decided(Arc::new(row(3, 3, 3)), at(0));
+    agenda.decided(Arc::new(row(9, 9999, 9)), at(0));
     agenda.loaded(after, vec![row(1, 1, 1), row(2, 2, 2)], (at(50), ScheduleId::new(i64::MAX)), false);
-    agenda.end_read();
+    agenda.end_read(at(0));
     assert!(agenda.has_beyond, "the last is beyond, and to be loaded");
     assert!(matches!(agenda.look(ScheduleId::new(9)), Look::Unknown));
     assert!(matches!(agenda.look(ScheduleId::new(1)), Look::Unknown), "nobody can take it for pending any more");
@@ -114,14 +114,41 @@ fn what_is_far_ahead_is_loaded_as_time_goes_on() {
     assert!(agenda.wants_more(at(0)));
     agenda.begin_read();
     agenda.loaded(agenda.until(), vec![row(1, 10, 1)], (at(5400), ScheduleId::new(i64::MAX)), true);
-    agenda.end_read();
+    agenda.end_read(at(0));
     assert!(!agenda.wants_more(at(1800)) && agenda.wants_more(at(1801)));
     // A message created beyond `until` is not in memory; one created before it is.
-    agenda.decided(Arc::new(row(2, 6000, 2)));
-    agenda.decided(Arc::new(row(3, 5000, 3)));
+    agenda.decided(Arc::new(row(2, 6000, 2)), at(0));
+    agenda.decided(Arc::new(row(3, 5000, 3)), at(0));
     assert!(matches!(agenda.look(ScheduleId::new(2)), Look::Unknown));
     assert_eq!(left(&mut agenda, 10_000), [1, 3]);
     assert!(!agenda.is_done());
+}
+
+#[test]
+fn what_is_made_while_nothing_can_be_loaded_leaves_at_its_time() {
+    let mut agenda = Agenda::default();
+    agenda.begin_read();
+    agenda.loaded(agenda.until(), vec![row(1, 10, 1)], (at(5400), ScheduleId::new(i64::MAX)), true);
+    agenda.end_read(at(0));
+    // The tables have been away for an hour.
+    let now = at(3600);
+    assert!(agenda.wants_more(now));
+    agenda.decided(Arc::new(row(2, 6000, 2)), now);
+    agenda.decided(Arc::new(row(3, 7201, 3)), now);
+    // Also when a read that began before has failed.
+    agenda.begin_read();
+    agenda.decided(Arc::new(row(4, 7000, 4)), now);
+    agenda.decided(Arc::new(row(5, 7300, 5)), now);
+    agenda.end_read(now);
+    assert_eq!(agenda.waiting(now).held, 3, "the first, and those that are due within an hour");
+    assert!(matches!(agenda.look(ScheduleId::new(3)), Look::Unknown));
+    assert_eq!(left(&mut agenda, 10_000), [1, 2, 4]);
+    // Back again, they find the rest, and nothing of what has left.
+    agenda.begin_read();
+    agenda.loaded(agenda.until(), vec![row(3, 7201, 3), row(5, 7300, 5)], (at(9000), ScheduleId::new(i64::MAX)), false);
+    agenda.end_read(at(10_000));
+    assert_eq!(left(&mut agenda, 10_000), [3, 5]);
+    assert!(agenda.is_done());
 }
 
 #[test]
@@ -133,9 +160,9 @@ fn what_does_not_fit_is_given_up_from_the_far_end_and_found_again() {
     // A nearer message replaces a farther one; a read that began before is ignored.
     let before = agenda.until();
     agenda.begin_read();
-    agenda.decided(Arc::new(row(count + 1, 0, count + 1)));
+    agenda.decided(Arc::new(row(count + 1, 0, count + 1)), at(0));
     agenda.loaded(before, vec![row(count, count, count)], (at(count), ScheduleId::new(count)), false);
-    agenda.end_read();
+    agenda.end_read(at(0));
     assert_eq!(agenda.until().1.0, count - 11);
     assert!(agenda.has_beyond);
     assert_eq!(left(&mut agenda, count).len(), HELD_MAX);
@@ -143,7 +170,7 @@ fn what_does_not_fit_is_given_up_from_the_far_end_and_found_again() {
     let mut agenda = whole(Vec::new());
     let long = ScheduleRow { body: "x".repeat(65_536), ..row(1, 1, 1) };
     for id in 1..=600 {
-        agenda.decided(Arc::new(ScheduleRow { id: ScheduleId::new(id), send_at: at(id), ..long.clone() }));
+        agenda.decided(Arc::new(ScheduleRow { id: ScheduleId::new(id), send_at: at(id), ..long.clone() }), at(0));
     }
     assert!(agenda.bytes <= HELD_BYTES_MAX && agenda.held.len() > 500 && agenda.has_beyond);
 }

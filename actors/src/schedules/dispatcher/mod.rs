@@ -265,7 +265,7 @@ impl ScheduleDispatcher {
         if is_soon && self.looking.next.len() < LOOK_AHEAD_MAX {
             self.looking.next.push(row.clone());
         }
-        self.agenda.decided(row);
+        self.agenda.decided(row, now());
         Ok(durable)
     }
 

@@ -40,7 +40,7 @@ impl ScheduleDispatcher {
             Ok(message) => {
                 let row = Arc::new(row.sent(&message));
                 self.scope.sent.fetch_add(1, Ordering::Relaxed);
-                self.agenda.decided(row.clone());
+                self.agenda.decided(row.clone(), now());
                 self.is_back(&row, cx);
             }
             Err(refusal) if is_recorded => self.check(row, refusal, cx),
@@ -53,6 +53,9 @@ impl ScheduleDispatcher {
 
     /// Looks up a message of unknown outcome in the tables, once these have all earlier decisions.
     fn check(&mut self, row: Arc<ScheduleRow>, refusal: Refusal, cx: &mut Mailbox<Self>) {
+        if self.retired {
+            return;
+        }
         let (scope, company, home) = (self.scope.clone(), self.company, cx.address());
         actix::spawn(async move {
             let found = while_unavailable(OUTAGE_PAUSE, || row_of(&scope, company, row.id)).await;
@@ -69,12 +72,18 @@ impl ScheduleDispatcher {
             Ok(Some(found)) if found.status != ScheduleStatus::Pending => {
                 let found = Arc::new(found);
                 self.scope.sent.fetch_add(1, Ordering::Relaxed);
-                self.agenda.decided(found.clone());
+                self.agenda.decided(found.clone(), now());
                 return self.is_back(&found, cx);
             }
             Ok(Some(_)) => self.has_not_left(&row, &refusal),
             Ok(None) => self.agenda.gone(row.id),
-            Err(_) => self.agenda.rest(row.id, Instant::now() + OUTAGE_PAUSE),
+            // It may have left, so it is not tried again before that is known; whoever waits for it waits on.
+            Err(defect) => {
+                let schedule = row.id;
+                tracing::error!(%defect, company.id = %self.company, schedule.id = %schedule, "it is not known whether a scheduled message has left");
+                cx.run_later(OUTAGE_PAUSE, move |this, cx| this.guarded(cx, |this, cx| this.check(row, refusal, cx)));
+                return;
+            }
         }
         self.is_back(&row, cx);
     }

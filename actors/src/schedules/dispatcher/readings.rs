@@ -14,6 +14,7 @@ use super::super::agenda::{AHEAD_MAX, AHEAD_MIN, Look};
 use super::leaving;
 use super::{LOOK_AHEAD_MAX, OUTAGE_PAUSE, ScheduleDispatcher, ScheduleScope, Task};
 use crate::Refusal;
+use crate::clock::now;
 
 /// Maximum rows of a load. A text may have 64 KiB.
 const LOAD_ROWS: i64 = 200;
@@ -86,7 +87,7 @@ impl ScheduleDispatcher {
                 Look::Unknown => task(self, Err(missing.clone())),
             }
         }
-        self.agenda.end_read();
+        self.agenda.end_read(now());
     }
 
     pub(super) fn load(&mut self, now: DateTime<Utc>, clock: Instant, cx: &mut Mailbox<Self>) {
@@ -125,7 +126,7 @@ impl ScheduleDispatcher {
                 self.loads_after = Some(Instant::now() + OUTAGE_PAUSE);
             }
         }
-        self.agenda.end_read();
+        self.agenda.end_read(now());
     }
 
     /// Loads ahead: periodically for all messages that are due soon, and at once for new ones.

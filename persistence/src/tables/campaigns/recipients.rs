@@ -79,8 +79,9 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
     Ok(())
 }
 
-/// Updates recipients to their messages' status, for these messages and for the messages of these contacts. A message
-/// that was withdrawn because the campaign was canceled counts as skipped.
+/// Moves the recipients of these messages, and those that these contacts are, as far as their messages have come. A
+/// message that its provider was not given because the campaign was canceled, or the contact opted out, is one that was
+/// skipped.
 pub(crate) async fn follow(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -94,7 +95,7 @@ pub(crate) async fn follow(
                     "update campaign_recipients r set status = y.status, error = y.error,
                          updated_at = greatest(r.updated_at, y.at)
                      from (select distinct k.company_id, k.campaign_id, k.contact_id, m.error,
-                             case when m.status = 'failed' and m.error ->> 'code' = $3 then 'skipped' else m.status end
+                             case when m.status = 'failed' and m.error ->> 'code' = any ($3) then 'skipped' else m.status end
                                  as status,
                              coalesce(m.read_at, m.delivered_at, m.sent_at, now()) as at
                          from unnest($1::bigint[], $2::bigint[]) as x (company_id, id)
@@ -108,7 +109,7 @@ pub(crate) async fn follow(
                 ))
                 .bind(companies)
                 .bind(ids)
-                .bind(MessageError::CAMPAIGN_CANCELED)
+                .bind([MessageError::CAMPAIGN_CANCELED, MessageError::OPTED_OUT])
                 .execute(&mut *db)
                 .await?;
             }
@@ -176,14 +177,18 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
-/// The messages of a campaign that were not handed to the provider yet: no more than may be in transit at once.
+/// The messages of a campaign that their provider does not have yet, and who they are for: no more than are under way at once.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
+pub async fn in_transit(
+    db: impl Database<'_>,
+    company: CompanyId,
+    id: CampaignId,
+) -> Result<Vec<(MessageId, ContactId)>> {
     with_timeout(
-        sqlx::query_scalar(
-            "select message_id from campaign_recipients where company_id = $1 and campaign_id = $2
+        sqlx::query_as(
+            "select message_id, contact_id from campaign_recipients where company_id = $1 and campaign_id = $2
                  and status = 'pending' and message_id is not null order by message_id",
         )
         .bind(company)

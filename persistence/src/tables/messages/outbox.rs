@@ -3,7 +3,7 @@
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, FromRow, Row};
 
-use super::{MessageRow, MessageType, one};
+use super::{MessageError, MessageRow, MessageType, one};
 use crate::cluster::OfSlots;
 use crate::document;
 use crate::error::with_timeout;
@@ -35,14 +35,18 @@ pub enum Waiting {
     Message(Box<Addressed>),
     /// A message that can never be sent: this release cannot read its stored content.
     Unreadable(Unreadable),
-    /// A message of a campaign that was canceled before it was sent.
-    Withdrawn(Unreadable),
+    /// One of a campaign that was canceled before it was sent, or whose contact has opted out, and why it is not sent.
+    Withdrawn(Unreadable, MessageError),
 }
 
 impl Waiting {
     fn of(row: &PgRow) -> sqlx::Result<Self> {
         if row.try_get("is_withdrawn")? {
-            return Unreadable::from_row(row).map(Self::Withdrawn);
+            return Unreadable::from_row(row)
+                .map(|message| Self::Withdrawn(message, MessageError::campaign_canceled()));
+        }
+        if row.try_get("is_opted_out")? {
+            return Unreadable::from_row(row).map(|message| Self::Withdrawn(message, MessageError::opted_out()));
         }
         let unreadable = || Unreadable::from_row(row).map(Self::Unreadable);
         let Ok(addressed) = document::read::<Addressed>(row) else { return unreadable() };
@@ -93,11 +97,12 @@ pub async fn outbox(
         sqlx::query(
             "select m.*, c.number, m.source = 'campaign' and exists (select from campaign_recipients r
                      join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
-                     where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled') as is_withdrawn
+                     where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled') as is_withdrawn,
+                 m.source = 'campaign' and c.marketing_opt_out as is_opted_out
              from messages m
              -- Looked up message by message: as a join of two tables that were never analyzed, the planner reads all
              -- contacts of the company.
-             cross join lateral (select number from contacts c
+             cross join lateral (select number, marketing_opt_out from contacts c
                  where c.company_id = m.company_id and c.id = m.contact_id offset 0) c
              where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
                -- Hashed, which an array that is no constant is not.

@@ -25,6 +25,9 @@ impl MessageError {
     /// Code for a message that was not sent because its campaign was canceled.
     pub const CAMPAIGN_CANCELED: &'static str = "ERR_CAMPAIGN_CANCELED";
 
+    /// What a message is called that did not leave because its contact wants no campaigns.
+    pub const OPTED_OUT: &'static str = "ERR_MARKETING_OPT_OUT";
+
     /// The campaign was canceled before the message was sent.
     pub fn campaign_canceled() -> Self {
         Self { code: Self::CAMPAIGN_CANCELED.to_owned(), message: "the campaign was canceled before".to_owned() }
@@ -32,7 +35,7 @@ impl MessageError {
 
     /// The contact has opted out of campaigns.
     pub fn opted_out() -> Self {
-        Self { code: "ERR_MARKETING_OPT_OUT".to_owned(), message: "the contact has opted out of campaigns".to_owned() }
+        Self { code: Self::OPTED_OUT.to_owned(), message: "the contact has opted out of campaigns".to_owned() }
     }
 
     /// This release cannot read the stored message.
