@@ -291,15 +291,17 @@ impl Member {
 
     /// Takes over the work of an heir whose own life is over, whether it was sealed or has left.
     async fn look_after_left(&self, known: &mut HashMap<LifeId, ()>) {
-        if !self.0.membership.is_retiring()
-            && let Err(error) = lives::adopt(&self.0.db, self.life()).await
-        {
-            if !self.is_passing(&error) {
-                return;
-            }
-            tracing::debug!(%error, "what others have left is looked after later");
-        }
         let Ok(seals) = lives::seals(&self.0.db).await else { return };
+        let is_known = |life: LifeId| life == self.life() || self.0.membership.placement.has_peer(life);
+        if !self.0.membership.is_retiring() && seals.iter().any(|seal| !seal.done && !is_known(seal.heir)) {
+            // What is adopted is seen with the next look.
+            if let Err(error) = lives::adopt(&self.0.db, self.life()).await {
+                if !self.is_passing(&error) {
+                    return;
+                }
+                tracing::debug!(%error, "what others have left is looked after later");
+            }
+        }
         known.retain(|life, ()| seals.iter().any(|seal| seal.life == *life));
         let mine = seals.iter().filter(|seal| seal.heir == self.life() && !seal.done);
         for seal in mine {
