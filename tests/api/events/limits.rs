@@ -87,7 +87,9 @@ async fn open_and_read_nothing(app: &TestApp, after: i64) -> TcpStream {
     socket.set_recv_buffer_size(WINDOW_BYTES).expect("a small window");
     let mut slow = socket.connect(app.service.address).await.expect("connected");
     let request = format!(
-        "GET /api/v1/events/stream?after={after} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+        "GET /api/v1/events/stream?after={after} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+        // As the others say it: streams share what is read for the same site.
+        app.service.address,
         app.company.key
     );
     slow.write_all(request.as_bytes()).await.expect("asked");
