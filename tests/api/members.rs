@@ -35,7 +35,7 @@ pub async fn beside(app: &TestApp, options: &TestOptions) -> (Service, TempDir) 
 }
 
 /// Which of them serves a company.
-pub fn owner_of<'a>(company: CompanyId, services: [&'a Service; 2]) -> &'a Service {
+pub fn owner_of(company: CompanyId, services: [&Service; 2]) -> &Service {
     let owner = services.into_iter().find(|service| service.app.engine.owns(company));
     owner.expect("one of them serves the company")
 }
