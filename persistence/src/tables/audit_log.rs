@@ -71,16 +71,30 @@ pub struct Begun {
 ///
 /// # Errors
 /// When the database cannot answer: then the action must not be performed.
-pub async fn begin(db: impl PgExecutor<'_>, company: CompanyId, new: NewEntry<'_>) -> Result<Begun> {
+pub async fn begin(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>) -> Result<Begun> {
+    let begun = async {
+        match insert(db, company, new).await {
+            // The partition of the row was attached after the statement had chosen another one.
+            Err(sqlx::Error::Database(error)) if error.is_check_violation() => insert(db, company, new).await,
+            outcome => outcome,
+        }
+    };
+    let (id, at) = with_timeout(begun).await?;
+    Ok(Begun { company, id, at })
+}
+
+async fn insert(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    new: NewEntry<'_>,
+) -> sqlx::Result<(AuditEntryId, DateTime<Utc>)> {
     let kind = if new.actor.is_admin() { ActorKind::Admin } else { ActorKind::User };
     let insert = sqlx::query_as(
         "insert into audit_log (company_id, actor_kind, actor_id, actor_name, address, action, target_id)
          values ($1, $2, $3, $4, $5, $6, $7) returning id, created_at",
     );
     let insert = insert.bind(company).bind(kind).bind(new.actor.id()).bind(new.actor_name);
-    let insert = insert.bind(new.address).bind(new.action).bind(new.target_id);
-    let (id, at) = with_timeout(insert.fetch_one(db)).await?;
-    Ok(Begun { company, id, at })
+    insert.bind(new.address).bind(new.action).bind(new.target_id).fetch_one(db).await
 }
 
 /// Records the outcome of an action.
