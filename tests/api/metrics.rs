@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use hotline::service::Service;
 use hotline_actors::EngineOptions;
-use hotline_persistence::ContactId;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tempfile::TempDir;
@@ -210,34 +209,4 @@ async fn an_address_that_is_taken_is_named_and_nothing_starts() {
     assert!(error.contains(&address.to_string()), "{error}");
     assert!(!folder.path().join("journal").exists(), "the journal was opened");
     database.drop().await;
-}
-
-#[actix_web::test]
-async fn scheduled_messages_count_while_they_wait_and_when_they_are_due_and_late() {
-    let app = watched().await;
-    let (known, unknown) = (app.contact("5511900000001").await, app.contact("5511900000002").await);
-    let state = |state: &str| format!("hotline_schedules{{state=\"{state}\"}}");
-    let shown = async || {
-        let seen = figures(&app).await;
-        ["held", "due", "late"].map(|name| seen.value(&state(name)))
-    };
-    let body = |contact: ContactId, milliseconds: i64| {
-        let at = chrono::Utc::now() + chrono::TimeDelta::milliseconds(milliseconds);
-        let at = at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
-        json!({"contactId": contact, "channelId": app.company.phone, "body": "hello", "sendAt": at})
-    };
-    app.api.post("/schedules", body(known, 3_000_000)).await.data(201);
-    eventually("one is held", || async { shown().await == [1.0, 0.0, 0.0] }).await;
-    // Its conversation cannot be looked up.
-    let mut lock = app.database.db.begin().await.expect("a transaction");
-    sqlx::query("lock table tickets in access exclusive mode").execute(&mut *lock).await.expect("a lock");
-    app.api.post("/schedules", body(unknown, 100)).await.data(201);
-    eventually("one is due", || async { shown().await == [2.0, 1.0, 0.0] }).await;
-    eventually("it is late", || async { shown().await == [2.0, 1.0, 1.0] }).await;
-    lock.rollback().await.expect("the lock is given up");
-    eventually("it has left", || async { shown().await == [1.0, 0.0, 0.0] }).await;
-    let seen = figures(&app).await;
-    let ends = ["sent", "failed"].map(|end| seen.value(&format!("hotline_schedules_ended_total{{end=\"{end}\"}}")));
-    assert_eq!(ends, [1.0, 0.0]);
-    app.stop().await;
 }
