@@ -4,7 +4,8 @@ import type { AuditEntry } from "../core/shapes";
 import { isAdmin, opened } from "../core/session";
 import { moment, say, type Text } from "../core/text";
 import { PagedList } from "../resource/list";
-import { ACTIONS, COMMANDS } from "../resources/actions";
+import { ACTIONS } from "../resources/actions";
+import { COMMANDS } from "../resources/commands";
 import { Badge, Page } from "../ui/parts";
 
 const said = {
