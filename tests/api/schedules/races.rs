@@ -23,25 +23,33 @@ struct Race {
     reply: Reply,
 }
 
-async fn race(app: &TestApp, contact: i64, number: i64) -> Option<Race> {
+/// A message that is about to leave, or has just left; none when its time had come before it was read.
+async fn about_to_leave(app: &TestApp, contact: i64, number: i64) -> Option<i64> {
     let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &in_ms(AHEAD_MS))).await;
-    // Its time may have come before it was read.
     if reply.status == 422 {
         return None;
     }
     let made = reply.data(201);
-    let schedule = id(made);
     // At another moment each time: a little before it is due, or after.
     let wait = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds() + number % 7 - 4;
     tokio::time::sleep(std::time::Duration::from_millis(wait.max(0).unsigned_abs())).await;
+    Some(id(made))
+}
+
+/// Cancels a message, or puts it off for long.
+async fn ask(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply {
     let path = format!("/schedules/{schedule}");
-    let is_cancel = number % 2 == 0;
-    let reply = if is_cancel {
+    if is_cancel {
         app.api.delete(&path).await
     } else {
         app.api.put(&path, json!({"sendAt": "2090-01-01T00:00:00.000Z"})).await
-    };
-    Some(Race { schedule, is_cancel, reply })
+    }
+}
+
+async fn race(app: &TestApp, contact: i64, number: i64) -> Option<Race> {
+    let schedule = about_to_leave(app, contact, number).await?;
+    let is_cancel = number % 2 == 0;
+    Some(Race { schedule, is_cancel, reply: ask(app, schedule, is_cancel).await })
 }
 
 #[actix_web::test]
@@ -93,28 +101,12 @@ struct Meeting {
     asked: [(bool, u16); 2],
 }
 
-async fn ask(app: &TestApp, path: &str, is_cancel: bool) -> (bool, u16) {
-    let reply = if is_cancel {
-        app.api.delete(path).await
-    } else {
-        app.api.put(path, json!({"sendAt": "2090-01-01T00:00:00.000Z"})).await
-    };
-    (is_cancel, reply.status.as_u16())
-}
-
 async fn meet(app: &TestApp, contact: i64, number: i64) -> Option<Meeting> {
-    let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &in_ms(AHEAD_MS))).await;
-    if reply.status == 422 {
-        return None;
-    }
-    let made = reply.data(201);
-    let schedule = id(made);
-    let wait = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds() + number % 7 - 4;
-    tokio::time::sleep(std::time::Duration::from_millis(wait.max(0).unsigned_abs())).await;
-    let path = format!("/schedules/{schedule}");
+    let schedule = about_to_leave(app, contact, number).await?;
     // Two cancels, a cancel and an update, or two updates.
-    let (first, second) = futures_util::join!(ask(app, &path, number % 3 < 2), ask(app, &path, number % 3 < 1));
-    Some(Meeting { schedule, asked: [first, second] })
+    let cancels = [number % 3 < 2, number % 3 < 1];
+    let (first, second) = futures_util::join!(ask(app, schedule, cancels[0]), ask(app, schedule, cancels[1]));
+    Some(Meeting { schedule, asked: [(cancels[0], first.status.as_u16()), (cancels[1], second.status.as_u16())] })
 }
 
 #[actix_web::test]
