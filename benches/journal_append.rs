@@ -138,7 +138,7 @@ impl GroupedJournal {
 
     fn append(&self) {
         let place = self.journal.reserve().expect("take a place");
-        place.append(vec![0x5A; RECORD_BYTES], ()).expect("the record is small");
+        place.append(&[0x5A; RECORD_BYTES], ()).expect("the record is small");
     }
 
     /// The time to queue a group counts in full; under load it passes while the group before is being synced.

@@ -211,7 +211,7 @@ fn append(journal: &Journal<()>, changes: &[Change]) {
         }
     };
     let bytes = encode(changes).expect("the changes are encoded");
-    place.append(bytes, ()).expect("the record is small");
+    place.append(&bytes, ()).expect("the record is small");
 }
 
 /// An open ticket of each contact, in tables as a server that has run for a while knows them.

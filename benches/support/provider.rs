@@ -116,14 +116,30 @@ impl Desk {
         Self { store, engine, company, channels, messages: messages / count }
     }
 
-    /// The time from the connection of the channels to the last message.
-    pub async fn drain(&self, taken: &AtomicUsize) -> Duration {
+    /// The time of the sends while the channels are disconnected, and the time from their connection to the last message
+    /// at the provider.
+    pub async fn drain(&self, taken: &AtomicUsize) -> (Duration, Duration) {
         self.connect("disconnected").await;
-        self.fill().await;
+        let ((), filled) = super::timed(self.fill()).await;
         super::drain(&self.store.log).await;
         let due = taken.load(Ordering::Acquire) + self.messages * self.channels.len();
         let begin = Instant::now();
         self.connect("connected").await;
+        (filled, self.arrive(taken, due, begin).await)
+    }
+
+    /// The time from the first send to the last message at the provider, while the channels are connected: a message that
+    /// is handed over before it was flushed is written to the tables once.
+    pub async fn live(&self, taken: &AtomicUsize) -> Duration {
+        self.connect("connected").await;
+        let due = taken.load(Ordering::Acquire) + self.messages * self.channels.len();
+        let begin = Instant::now();
+        self.fill().await;
+        self.arrive(taken, due, begin).await
+    }
+
+    /// Waits until the provider has so many, and then for the tables, which does not count.
+    async fn arrive(&self, taken: &AtomicUsize, due: usize, begin: Instant) -> Duration {
         while taken.load(Ordering::Acquire) < due {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

@@ -206,7 +206,7 @@ impl ChangeLog {
                 let bytes = encode(&changes)?;
                 let (synced, durable) = Durable::pending();
                 let seq = place
-                    .append(bytes, Waiting { changes, synced })
+                    .append(&bytes, Waiting { changes, synced })
                     .map_err(|_| Error::Unavailable("the change is too large for the journal".to_owned()))?;
                 (seq, durable)
             }

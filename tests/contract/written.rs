@@ -255,6 +255,30 @@ fn the_kinds_of_refused_rows_are_those_the_code_writes() {
     assert_eq!(said, kinds);
 }
 
+/// The names of metrics in a text, without what a histogram's samples end with.
+fn metrics_in(text: &str) -> BTreeSet<String> {
+    let is_part = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+    let names = text.match_indices("hotline_").map(|(at, _)| {
+        let name = text[at..].split(|letter| !is_part(letter)).next().unwrap_or_default();
+        name.strip_suffix("_bucket").unwrap_or(name).to_owned()
+    });
+    names.collect()
+}
+
+#[test]
+fn the_dashboard_shows_every_metric_that_is_documented_and_no_other() {
+    let dashboard: serde_json::Value = serde_json::from_str(&read("docs/grafana/hotline.json")).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let shown = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let shown = shown.flat_map(|target| metrics_in(target["expr"].as_str().expect("a query"))).collect::<BTreeSet<_>>();
+    let manual = read("docs/metrics.md");
+    // A name in backticks, possibly with its labels.
+    let documented = manual.split('`').skip(1).step_by(2).filter(|code| code.starts_with("hotline_"));
+    let documented = documented.flat_map(|code| metrics_in(code)).collect::<BTreeSet<_>>();
+    assert!(documented.len() > 50, "{documented:?}");
+    assert_eq!(shown, documented);
+}
+
 #[test]
 fn the_code_map_names_every_folder_of_the_service() {
     let map = read("ARCHITECTURE.md");

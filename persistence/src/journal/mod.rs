@@ -10,6 +10,7 @@
 mod chores;
 mod confirmed;
 mod error;
+mod queued;
 mod reader;
 pub mod record;
 mod recover;
@@ -31,7 +32,7 @@ pub use reader::Records;
 pub use recover::{Known, Recovered, TornTail, look, open};
 
 use chores::do_chores;
-use state::{Begun, Chore, Entry, State, lock};
+use state::{Begun, Chore, State, lock};
 use writer::{Failure, Writer};
 
 /// Position of a record in the log. The first record is 1.
@@ -259,7 +260,7 @@ pub struct Reservation<T> {
 impl<T> Reservation<T> {
     /// Assigns the next sequence to the record and queues it; call order is log order. A record above
     /// [`RECORD_BYTES_MAX`] is a caller's bug: the item is returned and nothing is queued.
-    pub fn append(mut self, record: Vec<u8>, item: T) -> Result<Seq, TooLarge<T>> {
+    pub fn append(mut self, record: &[u8], item: T) -> Result<Seq, TooLarge<T>> {
         if record.len() > RECORD_BYTES_MAX {
             return Err(TooLarge { item, bytes: record.len() });
         }
@@ -269,7 +270,7 @@ impl<T> Reservation<T> {
         queue.next += 1;
         state.appended.store(seq, Ordering::Release);
         state.use_place(record.len());
-        queue.entries.push_back(Entry { record, item });
+        queue.records.push(record, item);
         state.wake_writer(&mut queue);
         drop(queue);
         Ok(seq)

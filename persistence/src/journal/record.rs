@@ -161,47 +161,15 @@ pub(super) fn frame_bytes_max(group_bytes_max: usize) -> u32 {
     u32::try_from(FRAME_BYTES + body).unwrap_or(u32::MAX)
 }
 
-/// Encodes one group; the buffer is reused.
-#[derive(Debug, Default)]
-pub(super) struct GroupBuffer {
-    bytes: Vec<u8>,
-    records: u32,
-}
-
-impl GroupBuffer {
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.resize(FRAME_BYTES, 0);
-        self.records = 0;
-    }
-
-    pub fn push(&mut self, record: &[u8]) {
-        // `append` rejects records above RECORD_BYTES_MAX, so the length fits.
-        self.bytes.extend_from_slice(&(record.len() as u32).to_le_bytes());
-        self.bytes.extend_from_slice(record);
-        self.records += 1;
-    }
-
-    /// Bytes of the whole group so far.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    pub fn records(&self) -> u32 {
-        self.records
-    }
-
-    /// Fills in the frame and returns the bytes to write.
-    pub fn seal(&mut self, first: Seq, seed: u32) -> &[u8] {
-        let length = (self.bytes.len() - FRAME_BYTES) as u32;
-        self.bytes[..4].copy_from_slice(&GROUP_MAGIC);
-        self.bytes[4..8].copy_from_slice(&length.to_le_bytes());
-        self.bytes[12..16].copy_from_slice(&self.records.to_le_bytes());
-        self.bytes[16..24].copy_from_slice(&first.to_le_bytes());
-        let crc = group_crc(seed, &self.bytes);
-        self.bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-        &self.bytes
-    }
+/// Fills in the frame of a group: `group` is room for a frame, followed by this many records with their prefixes.
+pub(super) fn seal_group(group: &mut [u8], first: Seq, records: u32, seed: u32) {
+    let length = (group.len() - FRAME_BYTES) as u32;
+    group[..4].copy_from_slice(&GROUP_MAGIC);
+    group[4..8].copy_from_slice(&length.to_le_bytes());
+    group[12..16].copy_from_slice(&records.to_le_bytes());
+    group[16..24].copy_from_slice(&first.to_le_bytes());
+    let crc = group_crc(seed, group);
+    group[8..12].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// A group's frame, not yet checked against its body.

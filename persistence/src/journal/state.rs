@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use super::confirmed::Confirmed;
+use super::queued::Queued;
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, RECORD_PREFIX_BYTES, frame_bytes_max};
 use super::segment::{self, Dir, DirLock, SegmentFile, SegmentPath};
 use super::{JournalError, Options, Refused, Seq};
@@ -62,13 +63,11 @@ impl Segments {
     }
 }
 
-pub(super) struct Entry<T> {
-    pub record: Vec<u8>,
-    pub item: T,
-}
-
 pub(super) struct Queue<T> {
-    pub entries: VecDeque<Entry<T>>,
+    pub records: Queued<T>,
+    /// Items whose records were not released when the writer stopped. They live as long as the journal: dropping an item
+    /// could look like an answer to its waiter.
+    pub stranded: Vec<T>,
     /// The sequence of the next record appended.
     pub next: Seq,
     pub is_sleeping: bool,
@@ -165,7 +164,8 @@ impl<T> State<T> {
             id,
             dir_lock: Mutex::new(Some(lock)),
             queue: Mutex::new(Queue {
-                entries: VecDeque::new(),
+                records: Queued::new(),
+                stranded: Vec::new(),
                 next,
                 is_sleeping: false,
                 is_closed: false,

@@ -7,6 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::queued::Queued;
+use super::record::Header;
 use super::*;
 
 mod damage;
@@ -36,7 +38,7 @@ fn start(dir: &Path, options: &Options, watermark: Seq) -> (Journal<u64>, Releas
 }
 
 fn append(journal: &Journal<u64>, record: &[u8]) -> Seq {
-    journal.reserve().unwrap().append(record.to_vec(), 0).unwrap()
+    journal.reserve().unwrap().append(record, 0).unwrap()
 }
 
 /// Appends and waits for the sync, so that the record is its own group.
@@ -48,6 +50,14 @@ fn append_synced(journal: &Journal<u64>, released: &Released, record: &[u8]) -> 
 
 fn record(seq: Seq) -> Vec<u8> {
     format!("record {seq} {}", "x".repeat(seq as usize % 40)).into_bytes()
+}
+
+/// The bytes of one group.
+fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
+    let mut queued = Queued::new();
+    records.iter().for_each(|record| queued.push(record, ()));
+    let group = queued.take(first, usize::MAX, &mut Vec::new());
+    queued.seal(&group, header.seed()).to_vec()
 }
 
 /// A journal of records 1 to `count`, each its own group, closed.
@@ -167,7 +177,7 @@ fn concurrent_appends_are_released_in_order_and_once() {
                         }
                         std::thread::yield_now();
                     };
-                    sequences.push((place.append(item.to_le_bytes().to_vec(), item).unwrap(), item));
+                    sequences.push((place.append(&item.to_le_bytes(), item).unwrap(), item));
                 }
                 sequences
             })
@@ -195,7 +205,7 @@ fn a_full_journal_refuses_until_it_is_released() {
         for _ in 0..20 {
             let before = last;
             while let Ok(place) = journal.reserve() {
-                last = place.append(vec![7; 20], 0).unwrap();
+                last = place.append(&[7; 20], 0).unwrap();
             }
             assert!(last > before);
             assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
@@ -245,7 +255,7 @@ fn places_count_and_come_back_when_dropped() {
 fn a_record_above_the_limit_comes_back() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _released) = start(dir.path(), &SMALL, 0);
-    let refused = journal.reserve().unwrap().append(vec![0; RECORD_BYTES_MAX + 1], 42).unwrap_err();
+    let refused = journal.reserve().unwrap().append(&vec![0; RECORD_BYTES_MAX + 1], 42).unwrap_err();
     assert_eq!((refused.item, refused.bytes), (42, RECORD_BYTES_MAX + 1));
     assert_eq!(journal.appended(), 0);
     journal.close().unwrap();

@@ -1,7 +1,6 @@
 //! The writer thread: it collects queued records into a group, writes the group in one call, syncs once, and only then
 //! releases the waiting items.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -11,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::Seq;
 use super::error::{is_short_of_files, is_shortage};
-use super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, frame_bytes_max};
+use super::queued::{Group, Queued};
+use super::record::{FRAME_BYTES, HEADER_BYTES, Header, frame_bytes_max};
 use super::segment::{self, SegmentFile};
-use super::state::{Chore, Current, Entry, State, lock};
+use super::state::{Chore, Current, State, lock};
 
 /// Retry interval when the disk is full or another resource is exhausted: short enough not to delay anybody, long
 /// enough to cost nothing.
@@ -35,10 +35,9 @@ pub(super) enum Failure {
 pub(super) struct Writer<T, F> {
     state: Arc<State<T>>,
     file: File,
-    backlog: VecDeque<Entry<T>>,
+    backlog: Queued<T>,
     /// Sequence of the first record in the backlog.
     next: Seq,
-    group: GroupBuffer,
     items: Vec<(Seq, T)>,
     /// Initial checksum value of this segment's groups.
     seed: u32,
@@ -54,8 +53,7 @@ enum Work {
 impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     pub fn new(state: Arc<State<T>>, file: File, seed: u32, on_synced: F) -> Self {
         let next = state.synced.load(Ordering::Acquire) + 1;
-        let (backlog, group, items) = (VecDeque::new(), GroupBuffer::default(), Vec::new());
-        Self { state, file, backlog, next, group, items, seed, on_synced }
+        Self { state, file, backlog: Queued::new(), next, items: Vec::new(), seed, on_synced }
     }
 
     /// Runs until the journal is closed and the queue is empty.
@@ -74,12 +72,8 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         let mut closing: Option<Instant> = None;
         let mut queue = lock(&state.queue);
         loop {
-            if self.backlog.is_empty() {
-                std::mem::swap(&mut self.backlog, &mut queue.entries);
-            } else {
-                // Records queued during the last sync join those that did not fit the last group.
-                self.backlog.append(&mut queue.entries);
-            }
+            // Records queued during the last sync join those that did not fit the last group.
+            self.backlog.join(&mut queue.records);
             if !self.backlog.is_empty() {
                 return Work::Group;
             }
@@ -101,17 +95,21 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     }
 
     fn write_group(&mut self) -> Result<(), Failure> {
-        let first_bytes = self.backlog.front().map_or(0, |entry| RECORD_PREFIX_BYTES + entry.record.len());
+        let first_bytes = self.backlog.first_bytes();
         let mut rest = self.rest_of_segment();
         if ((FRAME_BYTES + first_bytes) as u64) > rest {
             let bytes = (HEADER_BYTES + FRAME_BYTES + first_bytes) as u64;
             self.begin_segment(bytes.max(self.state.options.segment_bytes))?;
             rest = self.rest_of_segment();
         }
-        self.gather(usize::try_from(rest).unwrap_or(usize::MAX));
-        match self.write_and_sync() {
+        // As many records as fit the group limit and the segment, at least one.
+        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+        let bytes_max = rest.min(FRAME_BYTES.saturating_add(self.state.options.group_bytes_max));
+        let group = self.backlog.take(self.next, bytes_max, &mut self.items);
+        self.next += u64::from(group.records);
+        match self.write_and_sync(&group) {
             Ok(()) => {
-                self.account();
+                self.account(&group);
                 self.release();
                 Ok(())
             }
@@ -124,27 +122,10 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         segments.current.bytes - segments.current.used
     }
 
-    /// Encodes as many records as fit the group limit and the segment, at least one.
-    fn gather(&mut self, rest: usize) {
-        let bytes_max = rest.min(FRAME_BYTES.saturating_add(self.state.options.group_bytes_max));
-        self.group.clear();
-        while let Some(entry) = self.backlog.front() {
-            let bytes = self.group.len() + RECORD_PREFIX_BYTES + entry.record.len();
-            if self.group.records() > 0 && bytes > bytes_max {
-                break;
-            }
-            let Some(entry) = self.backlog.pop_front() else { break };
-            self.group.push(&entry.record);
-            self.items.push((self.next, entry.item));
-            self.next += 1;
-        }
-    }
-
-    fn write_and_sync(&mut self) -> io::Result<()> {
-        let first = self.next - u64::from(self.group.records());
+    fn write_and_sync(&mut self, group: &Group) -> io::Result<()> {
         let offset = lock(&self.state.segments).current.used;
         crate::fail_point!("journal_before_write", |_| std::process::abort());
-        self.file.write_all_at(self.group.seal(first, self.seed), offset)?;
+        self.file.write_all_at(self.backlog.seal(group, self.seed), offset)?;
         crate::fail_point!("journal_before_sync", |_| std::process::abort());
         crate::fail_point!("journal_sync", |_| Err(io::Error::other("injected sync error")));
         self.file.sync_data()?;
@@ -153,18 +134,18 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     }
 
     /// Moves the group's bytes from the queue's counters to the segment's.
-    fn account(&self) {
+    fn account(&self, group: &Group) {
         let state = &self.state;
         {
             let mut segments = lock(&state.segments);
-            segments.current.used += self.group.len() as u64;
+            segments.current.used += group.len() as u64;
             // IMPORTANT: reduce the room before the queue's counters; otherwise a reservation in between would count
             // the same room twice.
             state.update_room(&segments);
         }
-        state.settle(self.group.records(), self.group.len() - FRAME_BYTES);
+        state.settle(group.records, group.len() - FRAME_BYTES);
         state.syncs.fetch_add(1, Ordering::Relaxed);
-        state.records.fetch_add(u64::from(self.group.records()), Ordering::Relaxed);
+        state.records.fetch_add(u64::from(group.records), Ordering::Relaxed);
     }
 
     fn release(&mut self) {
@@ -214,21 +195,17 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         }
         let queue = lock(&self.state.queue);
         if queue.is_closed {
-            return Err(Failure::Unwritten(self.backlog.len() + queue.entries.len()));
+            return Err(Failure::Unwritten(self.backlog.len() + queue.records.len()));
         }
         drop(self.state.wake.wait_timeout_while(queue, DISK_FULL_RETRY, |queue| !queue.is_closed));
         Ok(())
     }
 
-    /// Moves unreleased items into the queue, which lives as long as the journal: dropping an item could look like an
-    /// answer to its waiter.
+    /// Moves unreleased items to the journal's state, which keeps them.
     pub fn strand(&mut self) {
-        let mut queue = lock(&self.state.queue);
-        let items = self.items.drain(..).map(|(_, item)| Entry { record: Vec::new(), item });
-        let mut stranded: VecDeque<_> = items.collect();
-        stranded.append(&mut self.backlog);
-        stranded.append(&mut queue.entries);
-        queue.entries = stranded;
+        let backlog = std::mem::replace(&mut self.backlog, Queued::new());
+        let items = self.items.drain(..).map(|(_, item)| item);
+        lock(&self.state.queue).stranded.extend(items.chain(backlog.into_items()));
     }
 }
 

