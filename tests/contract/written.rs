@@ -274,7 +274,7 @@ fn the_dashboard_shows_every_metric_that_is_documented_and_no_other() {
     let manual = read("docs/metrics.md");
     // A name in backticks, possibly with its labels.
     let documented = manual.split('`').skip(1).step_by(2).filter(|code| code.starts_with("hotline_"));
-    let documented = documented.flat_map(|code| metrics_in(code)).collect::<BTreeSet<_>>();
+    let documented = documented.flat_map(metrics_in).collect::<BTreeSet<_>>();
     assert!(documented.len() > 50, "{documented:?}");
     assert_eq!(shown, documented);
 }

@@ -23,7 +23,7 @@ fn leave(folder: &Path, cases: &[Case], beside: &Owner) -> (String, journal::Seq
     let written = recovered.start(0, |_: &mut Vec<(journal::Seq, ())>| {}, |_| {}).expect("begun");
     let append = |changes: &[change::Change]| {
         let bytes = change::encode(changes).expect("an entry");
-        written.reserve().expect("a place").append(bytes, ()).expect("appended")
+        written.reserve().expect("a place").append(&bytes, ()).expect("appended")
     };
     let mut last = 0;
     for (number, case) in (0_i64..).zip(cases) {
