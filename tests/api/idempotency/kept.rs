@@ -155,6 +155,11 @@ async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
     let strays: i64 =
         sqlx::query_scalar("select count(*) from idempotency_keys_default").fetch_one(db).await.expect("count");
     assert_eq!(strays, 0, "whatever is recorded has its place");
+    // What is only inserted, and dropped whole, gives autovacuum nothing to do.
+    let visited = "select count(*) from pg_inherits join pg_class on oid = inhrelid
+         where inhparent = 'idempotency_keys'::regclass and not relname::text like '%_default'
+             and not coalesce(reloptions @> array['autovacuum_vacuum_insert_threshold=-1'], false)";
+    assert_eq!(count(&app, visited).await, 0);
     let now = clock::now();
     // A day later the answer is not old enough everywhere in its partition; a partition's length later it is.
     idempotency_keys::sweep(housekeeping, now + KEPT, now).await.expect("swept");
