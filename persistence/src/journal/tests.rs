@@ -56,7 +56,9 @@ fn record(seq: Seq) -> Vec<u8> {
 fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
     let mut queued = Queued::new();
     records.iter().for_each(|record| queued.push(record, ()));
-    let group = queued.take(first, usize::MAX, &mut Vec::new());
+    let mut group = queued.take(0, usize::MAX, &mut Vec::new());
+    // Whatever a damaged file says.
+    group.first = first;
     queued.seal(&group, header.seed()).to_vec()
 }
 

@@ -151,13 +151,12 @@ impl FlushQueue {
     pub(crate) fn push(&self, entries: impl Iterator<Item = Entry>) {
         let now = Instant::now();
         let mut waiting = self.lock();
+        let is_first = !waiting.has_work();
         for entry in entries {
             self.hurry(&entry);
             waiting.push(entry, now, self.spills.then_some(self.room));
         }
-        let seen = waiting.seen;
-        drop(waiting);
-        self.announce(seen);
+        self.announce(waiting, is_first);
     }
 
     /// Numbers and enqueues an entry of a log without a journal.
@@ -170,19 +169,26 @@ impl FlushQueue {
         }
         let entry = Entry { seq, changes, done };
         self.hurry(&entry);
+        let is_first = !waiting.has_work();
         waiting.push(entry, Instant::now(), None);
-        drop(waiting);
-        self.announce(seq);
+        self.announce(waiting, is_first);
         seq
     }
 
-    fn announce(&self, seen: Seq) {
+    /// Reports what has arrived. The persister is woken for the first entry, and again once entries are urgent: while it
+    /// gathers, each wake-up would be a system call of the thread that makes entries durable.
+    fn announce(&self, waiting: MutexGuard<'_, Waiting>, is_first: bool) {
+        let seen = waiting.seen;
+        let wakes = is_first || waiting.is_urgent() || self.is_wanted();
+        drop(waiting);
         self.synced.send_if_modified(|synced| {
             let newer = seen > *synced;
             *synced = seen.max(*synced);
             newer
         });
-        self.arrived.notify_one();
+        if wakes {
+            self.arrived.notify_one();
+        }
     }
 
     /// Whether a log without a journal accepts more decisions.
@@ -224,13 +230,12 @@ impl FlushQueue {
     }
 
     fn is_urgent(&self) -> bool {
-        if self.closed.load(Ordering::Acquire) || self.wanted.load(Ordering::Acquire) > self.flushed() {
-            return true;
-        }
-        let waiting = self.lock();
-        waiting.spilled
-            || waiting.changes >= SHORT_BATCH_CHANGES_MAX
-            || waiting.entries.front().is_some_and(|(_, entry)| entry.done.is_some())
+        self.closed.load(Ordering::Acquire) || self.is_wanted() || self.lock().is_urgent()
+    }
+
+    /// Whether somebody waits for an entry that is not in the tables.
+    fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Acquire) > self.flushed()
     }
 
     /// The entries of the next transaction. If a caller waits, only those up to the one it waits for; otherwise a short
@@ -355,6 +360,13 @@ impl FlushQueue {
 impl Waiting {
     fn has_work(&self) -> bool {
         self.spilled || !self.entries.is_empty()
+    }
+
+    /// Whether there is no point in gathering more.
+    fn is_urgent(&self) -> bool {
+        self.spilled
+            || self.changes >= SHORT_BATCH_CHANGES_MAX
+            || self.entries.front().is_some_and(|(_, entry)| entry.done.is_some())
     }
 
     /// Arrival time of the oldest waiting entry. For entries on disk only the first one's time is known; all of them

@@ -1,4 +1,5 @@
 use chrono::Utc;
+use futures_util::FutureExt;
 
 use super::*;
 use crate::tables::contacts::ContactChannel;
@@ -89,4 +90,25 @@ fn a_log_without_a_journal_refuses_what_does_not_fit() {
     assert!(queue.has_room(false).is_err());
     assert_eq!(taken(&queue), [1]);
     assert!(queue.has_room(false).is_ok());
+}
+
+#[tokio::test]
+async fn the_persister_is_woken_for_the_first_entry_and_for_urgent_ones() {
+    let queue = FlushQueue::new(0, true);
+    let is_woken = || queue.arrived.notified().now_or_never().is_some();
+    let push = |seq| queue.push([entry(seq)].into_iter());
+    push(1);
+    assert!(is_woken(), "there is something to gather");
+    push(2);
+    assert!(!is_woken(), "it gathers already");
+    queue.wanted.store(3, Ordering::Release);
+    push(3);
+    assert!(is_woken(), "somebody waits for it");
+    assert_eq!(taken(&queue), [1, 2, 3]);
+    queue.flushed_to(3, 3, Duration::ZERO);
+    let short = SHORT_BATCH_CHANGES_MAX as Seq;
+    queue.push((4..3 + short).map(entry));
+    assert!(is_woken(), "it is the first again");
+    push(3 + short);
+    assert!(is_woken(), "a batch is full");
 }
