@@ -48,6 +48,7 @@ mod failover;
 mod frozen;
 mod killed;
 mod moves;
+mod restarted;
 mod rolling;
 
 /// Ctrl-C ends a run with all that it has started, and what it notes is for who mends it.
