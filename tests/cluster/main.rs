@@ -37,6 +37,7 @@ mod database;
 #[allow(dead_code)]
 mod load;
 mod member;
+mod moments;
 mod proxy;
 mod rig;
 
