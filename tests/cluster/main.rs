@@ -33,6 +33,7 @@ mod visitor;
 // `examples/demo_cluster` shows it with the same.
 #[allow(dead_code)]
 mod balancer;
+mod caller;
 mod database;
 #[allow(dead_code)]
 mod load;
@@ -40,6 +41,7 @@ mod member;
 mod moments;
 mod proxy;
 mod rig;
+mod visitors;
 
 mod clocks;
 mod cut;
@@ -51,6 +53,7 @@ mod killed;
 mod moves;
 mod restarted;
 mod rolling;
+mod sockets;
 
 /// Ctrl-C ends a run with all that it has started, and what it notes is for who mends it.
 const IS_WATCHED: bool = false;
