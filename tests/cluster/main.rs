@@ -51,6 +51,7 @@ mod failover;
 mod frozen;
 mod killed;
 mod moves;
+mod outbox;
 mod restarted;
 mod rolling;
 mod sockets;
