@@ -52,6 +52,7 @@ mod frozen;
 mod killed;
 mod moves;
 mod outbox;
+mod readers;
 mod restarted;
 mod rolling;
 mod sockets;
