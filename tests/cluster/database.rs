@@ -1,21 +1,27 @@
 //! PostgreSQL with a synchronous standby, as a cluster needs it: what an operator has Patroni for, the run does by hand.
 
+use std::fs::OpenOptions;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use hotline_persistence::PgPool;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::task::block_in_place;
 
 use crate::support::eventually;
-use crate::support::process::children;
+use crate::support::process::{children, is_running};
 
 const USER: &str = "hotline";
+
+/// How often it is looked whether a process has ended.
+const ENDED_EVERY: Duration = Duration::from_millis(1);
 
 /// Both servers.
 pub struct Servers {
@@ -76,6 +82,20 @@ impl Servers {
         std::mem::swap(&mut self.primary, &mut self.standby);
     }
 
+    /// Ends the primary in the middle of what it does: all its processes by SIGKILL, or by SIGQUIT, which is
+    /// `pg_ctl stop -m immediate`. Its files stay as they are.
+    pub fn crash(&mut self, by: Signal) {
+        match by {
+            Signal::SIGQUIT => self.primary.quit(),
+            _ => self.primary.kill(),
+        }
+    }
+
+    /// Starts the primary again in its place.
+    pub async fn begin_again(&mut self) {
+        self.primary.begin().await;
+    }
+
     /// Signals every process of the primary.
     pub fn signal(&self, signal: Signal) {
         self.primary.signal(signal);
@@ -96,7 +116,7 @@ impl Server {
     }
 
     async fn begin(&mut self) {
-        let log = std::fs::File::create(self.folder.with_extension("log")).expect("a log");
+        let log = OpenOptions::new().create(true).append(true).open(self.folder.with_extension("log")).expect("a log");
         let mut command = tool("postgres");
         command.arg("-D").arg(&self.folder).args(["-p", &self.address.port().to_string()]);
         let started = command.stdout(Stdio::null()).stderr(log).spawn();
@@ -134,10 +154,26 @@ impl Server {
     }
 
     fn kill(&mut self) {
-        self.signal(Signal::SIGKILL);
-        if let Some(mut process) = self.process.take() {
-            let _ = process.wait();
+        let Some(mut process) = self.process.take() else { return };
+        let postmaster = Pid::from_raw(process.id() as i32);
+        // It starts no others meanwhile. Were it dead, nobody would know whose its children are.
+        let _ = kill(postmaster, Signal::SIGSTOP);
+        let all = children(postmaster);
+        for one in all.iter().chain([&postmaster]) {
+            let _ = kill(*one, Signal::SIGKILL);
         }
+        let _ = process.wait();
+        // While one of them is left, another PostgreSQL does not begin in this folder.
+        while all.iter().any(|one| is_running(*one)) {
+            std::thread::sleep(ENDED_EVERY);
+        }
+    }
+
+    /// Its children are told by it.
+    fn quit(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        let _ = kill(Pid::from_raw(process.id() as i32), Signal::SIGQUIT);
+        let _ = block_in_place(|| process.wait());
     }
 }
 

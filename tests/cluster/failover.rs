@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::load::rounds;
+use crate::load::{rounds, some_moment};
 use crate::rig::Rig;
 use crate::summary::Row;
 
@@ -35,8 +35,7 @@ async fn what_was_answered_survives_the_primary() {
         rig.servers.signal(Signal::SIGCONT);
         slowest = slowest.max(rig.first_changes(Instant::now()).await);
         load.progress(CHANGES_MIN).await;
-        // The moment differs from run to run: that is what is tested.
-        tokio::time::sleep(Duration::from_millis(rand::random_range(0..400))).await;
+        some_moment().await;
         rig.fail_over().await;
         slowest = slowest.max(rig.first_changes(Instant::now()).await);
         assert_eq!(rig.lives().await, lives, "somebody was ended");

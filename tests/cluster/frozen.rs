@@ -3,8 +3,12 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use reqwest::StatusCode;
+use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::load::{is_long, rounds};
+use crate::moments::Middle;
 use crate::rig::Rig;
 use crate::summary::Row;
 
@@ -17,20 +21,37 @@ fn stopped() -> Duration {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
-async fn a_member_that_was_stopped_shows_and_writes_nothing_more() {
+async fn a_member_that_was_stopped_in_a_flush_shows_and_writes_nothing_more() {
     let row = Row::begin(
-        3,
-        "a member stopped for 12 s, for long 30 s (SIGSTOP, SIGCONT), in the middle of a transaction that holds the lock on its life; callers stay",
+        2,
+        "a member stopped for 12 s, for long 30 s (SIGSTOP, SIGCONT), in the middle of a flush: its transaction has written events of \
+         tickets, and holds the lock on its life; callers stay",
         "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
     );
+    stopped_within(row, Middle::Flush).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn a_member_that_was_stopped_in_a_plain_change_does_not_make_it() {
+    let row = Row::begin(
+        3,
+        "the same in the middle of a plain change: its transaction has written a tag that somebody waits for",
+        "the others serve its companies within 10 s; it ends by itself when it goes on; nobody is answered, and the tag is not there",
+    );
+    stopped_within(row, Middle::PlainChange).await;
+}
+
+async fn stopped_within(row: Row, middle: Middle) {
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
     let mut slowest = Duration::ZERO;
     let mut ended = String::new();
-    for _ in rounds(1) {
+    for round in rounds(1) {
         load.progress(CHANGES_MIN).await;
         let owner = rig.owner().await;
-        rig.stop_within_a_transaction(owner).await;
+        let asking = (middle == Middle::PlainChange).then(|| make_tag(&rig, owner, round));
+        rig.stop_within(owner, middle).await;
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
         tokio::time::sleep(stopped().saturating_sub(fault.elapsed())).await;
@@ -38,6 +59,17 @@ async fn a_member_that_was_stopped_shows_and_writes_nothing_more() {
         let (status, log) = rig.members[owner].died();
         assert!(!status.success(), "its life was over: {log}");
         ended = status.to_string();
+        if let Some(asking) = asking {
+            let answer = asking.await.expect("a caller");
+            assert!(answer.is_none_or(|status| status == 503), "the change was made: {answer:?}");
+            let tags = "select count(*) from tags where company_id = $1 and name = $2";
+            let tags = sqlx::query_scalar::<_, i64>(tags).bind(rig.companies[0].id).bind(tag(round));
+            assert_eq!(
+                tags.fetch_one(&rig.db).await.expect("a count"),
+                0,
+                "the change of a life that was over is there"
+            );
+        }
         rig.open_doors();
         load.progress(CHANGES_MIN).await;
         rig.serve(owner);
@@ -45,6 +77,17 @@ async fn a_member_that_was_stopped_shows_and_writes_nothing_more() {
     load.progress(CHANGES_MIN).await;
     let (verdict, reads) = rig.end(load).await;
     row.end(&verdict, &format!("every company changed within {slowest:.1?}; it ended with {ended}; {reads} reads"));
+}
+
+fn tag(round: usize) -> String {
+    format!("of a life that is over {round}")
+}
+
+/// Asks the owner of the first company for a tag; answers what the caller was told, if anything.
+fn make_tag(rig: &Rig, owner: usize, round: usize) -> JoinHandle<Option<StatusCode>> {
+    let api = rig.members[owner].api(&rig.companies[0].key);
+    let body = json!({"name": tag(round), "color": "#112233"});
+    tokio::spawn(async move { api.try_post("/tags", &body).await.map(|reply| reply.status) })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

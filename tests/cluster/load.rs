@@ -21,6 +21,11 @@ pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
     (0..).take_while(move |round| until.map_or(*round < few, |until| Instant::now() < until))
 }
 
+/// Waits for a moment that differs from run to run: that is what is tested.
+pub async fn some_moment() {
+    tokio::time::sleep(Duration::from_millis(rand::random_range(0..400))).await;
+}
+
 /// The load on every company.
 pub struct Load(pub Vec<Mix>);
 

@@ -33,12 +33,15 @@ mod visitor;
 // `examples/demo_cluster` shows it with the same.
 #[allow(dead_code)]
 mod balancer;
+mod caller;
 mod database;
 #[allow(dead_code)]
 mod load;
 mod member;
+mod moments;
 mod proxy;
 mod rig;
+mod visitors;
 
 mod clocks;
 mod cut;
@@ -48,7 +51,11 @@ mod failover;
 mod frozen;
 mod killed;
 mod moves;
+mod outbox;
+mod readers;
+mod restarted;
 mod rolling;
+mod sockets;
 
 /// Ctrl-C ends a run with all that it has started, and what it notes is for who mends it.
 const IS_WATCHED: bool = false;

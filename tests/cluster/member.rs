@@ -30,6 +30,11 @@ const OPTIONS: &[&str] = &[
     "0",
     "--visitor-sessions-per-minute",
     "0",
+    // Providers of the runs take what comes, when it comes.
+    "--sends-per-second",
+    "0",
+    "--recipient-interval-ms",
+    "0",
     // The balancer of the runs asks ten times a second.
     "--cluster-notice-s",
     "1",

@@ -1,5 +1,6 @@
 //! The cluster under fault: its members, its database, its companies, and the load on all of them.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use crate::member::Member;
 use crate::mix::{Door, Mix};
 use crate::proxy::Flow;
 use crate::support::process::{data_folder, run};
-use crate::support::{Api, Company, Reply, eventually};
+use crate::support::{Api, Company, Reply, eventually, wrong_events};
 
 /// More are not needed to find one for each of three members: slots are given in equal shares.
 const COMPANIES_MAX: usize = 30;
@@ -58,6 +59,8 @@ pub struct Rig {
     /// Connections of the run's own; another after a failover.
     pub db: PgPool,
     pub companies: Vec<Company>,
+    /// Where those that are up are found, for who goes between them.
+    pub addresses: watch::Sender<Vec<SocketAddr>>,
     doors: Vec<watch::Sender<Door>>,
     /// What callers come through; none: they choose themselves.
     balancer: Option<Balancer>,
@@ -89,6 +92,7 @@ impl Rig {
             servers,
             db,
             companies: Vec::new(),
+            addresses: watch::Sender::default(),
             doors: Vec::new(),
             balancer: None,
             ticking: tokio::spawn(async move { over.closed().await }),
@@ -118,6 +122,17 @@ impl Rig {
         self.open_doors();
     }
 
+    /// Starts members again that were killed or drained: only who is new is given companies. Waits until all have their share.
+    pub async fn serve_again(&mut self, members: &[usize]) {
+        for member in members {
+            if self.members[*member].is_up() {
+                self.members[*member].stop();
+            }
+            self.serve(*member);
+        }
+        self.balanced().await;
+    }
+
     /// Waits until every member serves its share.
     pub async fn balanced(&self) {
         let share = 1024 / self.up().count() as i64;
@@ -135,44 +150,6 @@ impl Rig {
     /// Whose lives there are, in the order of their names, each with its number.
     pub async fn lives(&self) -> Vec<(String, i64)> {
         sqlx::query_as("select node, life from lives order by node").fetch_all(&self.db).await.expect("lives")
-    }
-
-    /// Stops a member in the middle of a transaction, as PostgreSQL sees it: it holds the lock on its life.
-    pub async fn stop_within_a_transaction(&self, member: usize) {
-        let Member { name, .. } = &self.members[member];
-        let statement =
-            "select count(*) from pg_stat_activity a join lives l on a.application_name = 'hotline ' || l.life
-            where l.node = $1 and a.state = 'idle in transaction'";
-        let is_within = async || {
-            let found = sqlx::query_scalar::<_, i64>(statement).bind(name).fetch_one(&self.db).await;
-            found.expect("a count") > 0
-        };
-        eventually("it is within a transaction", || async {
-            if is_within().await {
-                self.members[member].signal(Signal::SIGSTOP);
-                if is_within().await {
-                    return true;
-                }
-                self.members[member].signal(Signal::SIGCONT);
-            }
-            false
-        })
-        .await;
-    }
-
-    /// The member that has ended another one, and has not yet given away what that one has left.
-    pub async fn heir(&self) -> usize {
-        let statement = "select l.node from seals s join lives l on l.life = s.heir where not s.done";
-        let (found, heard) = watch::channel(None);
-        eventually("a member takes over", || async {
-            let heir = sqlx::query_scalar::<_, String>(statement).fetch_optional(&self.db).await.expect("an answer");
-            let is_found = heir.is_some();
-            found.send_replace(heir);
-            is_found
-        })
-        .await;
-        let name = heard.borrow().clone().expect("a member");
-        self.members.iter().position(|member| member.name == name).expect("a member")
     }
 
     /// The folder of what all members share.
@@ -251,8 +228,12 @@ impl Rig {
 
     /// The member that serves the first company.
     pub async fn owner(&self) -> usize {
-        let owners = self.owners().await;
-        let name = owners[0].clone().expect("somebody serves it");
+        self.server_of(&self.companies[0]).await
+    }
+
+    /// The member that serves this company.
+    pub async fn server_of(&self, company: &Company) -> usize {
+        let name = self.owner_of(company).await.expect("somebody serves it");
         self.members.iter().position(|member| member.name == name).expect("a member")
     }
 
@@ -267,6 +248,7 @@ impl Rig {
 
     /// Callers come to whoever is up.
     pub fn open_doors(&self) {
+        self.addresses.send_replace(self.up().map(Member::address).collect());
         if let Some(balancer) = &self.balancer {
             return balancer.set(self.up().map(Member::address).collect());
         }
@@ -392,6 +374,7 @@ impl Rig {
             all.unknown += verdict.unknown;
             all.lost += verdict.lost;
             all.contradictions.extend(verdict.contradictions);
+            all.contradictions.extend(wrong_events(&self.db, company.id).await);
         }
         self.db.close().await;
         (all, reads)

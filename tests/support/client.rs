@@ -43,6 +43,11 @@ impl Api {
         Self { key: key.to_owned(), ..self.clone() }
     }
 
+    /// The same, of another process.
+    pub fn at(&self, address: std::net::SocketAddr) -> Self {
+        Self { base: format!("http://{address}"), ..self.clone() }
+    }
+
     /// The same, with other patience.
     pub fn within(mut self, time: Duration) -> Self {
         self.within = time;

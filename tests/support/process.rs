@@ -213,15 +213,23 @@ impl Drop for Process {
 
 /// The processes whose parent this is.
 pub fn children(parent: Pid) -> Vec<Pid> {
-    let is_child = |process: &Pid| {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
-        // Behind the name in parentheses, which may hold anything: the state, then the parent.
-        let parent_of = stat.and_then(|stat| stat.rsplit_once(')')?.1.split(' ').nth(2)?.parse().ok());
-        parent_of == Some(parent.as_raw())
-    };
+    let is_child = |process: &Pid| state(*process).is_some_and(|(_, of)| of == parent.as_raw());
     let names =
         std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
+}
+
+/// Whether a process has not ended. Whoever it belongs to may not have asked how it did.
+pub fn is_running(process: Pid) -> bool {
+    state(process).is_some_and(|(state, _)| state != "Z" && state != "X")
+}
+
+/// The state of a process, and its parent.
+fn state(process: Pid) -> Option<(String, i32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind the name in parentheses, which may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split(' ').skip(1);
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
 /// Does something with the private database of a folder, beside the service that runs on it, or instead of it.

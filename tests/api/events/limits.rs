@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::stream::Reader;
 use super::{ids, newest, types};
 use crate::support::service::TestOptions;
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{Reader, Reply, TestApp, eventually};
 
 /// Another one is refused, and told when to come back.
 fn check_refused(reply: &Reply) {

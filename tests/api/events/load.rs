@@ -7,8 +7,7 @@ use hotline::api::events::READERS_PER_COMPANY_MAX;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
-use super::stream::Reader;
-use crate::support::TestApp;
+use crate::support::{Reader, TestApp};
 
 const STREAMS: usize = 5_000;
 

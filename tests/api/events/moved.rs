@@ -4,12 +4,12 @@ use hotline_persistence::cluster::lives;
 use reqwest::Method;
 use serde_json::json;
 
-use super::stream::{Reader, note};
+use super::stream::note;
 use super::{ids, newest, types};
 use crate::members::{beside, owner_of};
 use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
-use crate::support::{Api, TestApp, eventually};
+use crate::support::{Api, Reader, TestApp, eventually};
 
 #[actix_web::test]
 async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misses_anything() {

@@ -3,9 +3,8 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::stream::Reader;
 use super::{after, ids, newest};
-use crate::support::TestApp;
+use crate::support::{Reader, TestApp};
 
 /// Who writes: half of them live records, half plain ones.
 const WRITERS: usize = 16;

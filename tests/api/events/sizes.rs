@@ -6,9 +6,8 @@ use hotline_persistence::tables::messages;
 use hotline_persistence::{LoggedEventId, MessageId};
 use serde_json::{Value, json};
 
-use super::stream::Reader;
 use super::{ids, newest};
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{Reader, Reply, TestApp, eventually};
 
 /// Notes that are some megabytes together: nearly as long as may be, and twice as long as JSON.
 const NOTES: usize = 30;

@@ -2,78 +2,12 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{after, ids, newest, types};
 use crate::support::service::TestOptions;
-use crate::support::{Api, TestApp, eventually};
-
-/// What a test waits for a stream at most.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A reader of a stream.
-pub struct Reader {
-    body: futures_util::stream::BoxStream<'static, reqwest::Result<bytes::Bytes>>,
-    text: String,
-    /// Every line that was no event's.
-    pub comments: usize,
-}
-
-impl Reader {
-    pub async fn open(api: &Api, query: &str, last: Option<i64>) -> Self {
-        let mut request = api.request(Method::GET, &format!("/events/stream{query}"));
-        if let Some(last) = last {
-            request = request.header("last-event-id", last.to_string());
-        }
-        let response = request.timeout(Duration::from_secs(600)).send().await.expect("an answer");
-        assert_eq!(response.status(), 200);
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        assert_eq!(response.headers()["cache-control"], "no-cache");
-        let mut reader = Self { body: response.bytes_stream().boxed(), text: String::new(), comments: 0 };
-        // From here on the stream is there: nothing that happens now is before it.
-        assert_eq!(reader.block().await.as_deref(), Some("retry: 3000"));
-        reader
-    }
-
-    /// What comes up to the next empty line; none: the stream has ended.
-    async fn block(&mut self) -> Option<String> {
-        loop {
-            if let Some((block, rest)) = self.text.split_once("\n\n") {
-                let block = block.to_owned();
-                self.text = rest.to_owned();
-                return Some(block);
-            }
-            let piece = tokio::time::timeout(PATIENCE, self.body.next()).await.expect("something in time")?;
-            self.text.push_str(std::str::from_utf8(&piece.ok()?).expect("text"));
-        }
-    }
-
-    /// The next event; none: the stream has ended.
-    pub async fn next(&mut self) -> Option<Value> {
-        loop {
-            let block = self.block().await?;
-            let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-            let Some(data) = field("data: ") else {
-                self.comments += 1;
-                continue;
-            };
-            let event: Value = serde_json::from_str(&data).expect("JSON");
-            assert_eq!(field("id: "), Some(event["id"].to_string()));
-            assert_eq!(field("event: ").as_deref(), event["type"].as_str());
-            return Some(event);
-        }
-    }
-
-    pub async fn take(&mut self, count: usize) -> Vec<Value> {
-        let mut events = Vec::new();
-        while events.len() < count {
-            events.push(self.next().await.expect("the stream goes on"));
-        }
-        events
-    }
-}
+use crate::support::{Api, Reader, TestApp, eventually};
 
 pub async fn note(api: &Api, name: &str) -> Value {
     api.post("/contacts", json!({"name": name})).await.data(201).clone()

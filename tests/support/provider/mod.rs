@@ -103,7 +103,7 @@ impl Provider {
         let url = format!("http://{}", server.addrs()[0]);
         let server = server.run();
         let handle = server.handle();
-        actix_web::rt::spawn(server);
+        tokio::spawn(server);
         Self { url, state, server: handle }
     }
 

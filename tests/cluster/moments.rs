@@ -1,0 +1,80 @@
+//! The moments at which a fault tells something.
+
+use nix::sys::signal::Signal;
+use sqlx::AssertSqlSafe;
+use tokio::sync::watch;
+
+use crate::member::Member;
+use crate::rig::Rig;
+use crate::support::eventually;
+
+/// What a member is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Middle {
+    /// It writes what was changed live.
+    Flush,
+    /// It writes a tag, for somebody who waits.
+    PlainChange,
+}
+
+impl Middle {
+    /// A table that nothing else writes to.
+    fn table(self) -> &'static str {
+        match self {
+            Self::Flush => "ticket_events",
+            Self::PlainChange => "tags",
+        }
+    }
+}
+
+impl Rig {
+    /// Stops a member in the middle of a transaction, which holds the lock on its life and has written some of what it is
+    /// for. Somebody must be asking for such.
+    pub async fn stop_within(&self, member: usize, middle: Middle) {
+        let Member { name, .. } = &self.members[member];
+        let statement = "select count(*) from pg_stat_activity a
+            join lives l on a.application_name = 'hotline ' || l.life
+            join pg_locks fence on fence.pid = a.pid and fence.relation = 'lives'::regclass
+                and fence.mode = 'RowShareLock' and fence.granted
+            join pg_locks written on written.pid = a.pid and written.relation = to_regclass($2)
+                and written.mode = 'RowExclusiveLock' and written.granted = $3
+            where l.node = $1 and a.state = $4";
+        let is_there = async |state: &str, is_granted: bool| -> bool {
+            let found = sqlx::query_scalar::<_, i64>(statement).bind(name).bind(middle.table()).bind(is_granted);
+            found.bind(state).fetch_one(&self.db).await.expect("a count") > 0
+        };
+        // Whoever comes to write there waits, and cannot be through before it is stopped.
+        let mut held = self.db.begin().await.expect("a transaction");
+        let lock = AssertSqlSafe(format!("lock table {} in share mode", middle.table()));
+        sqlx::query(lock).execute(&mut *held).await.expect("a lock");
+        eventually("it comes to write there", || is_there("active", false)).await;
+        self.members[member].signal(Signal::SIGSTOP);
+        held.rollback().await.expect("the lock is let go");
+        eventually("what it has asked for is done, and it is in the middle", || is_there("idle in transaction", true))
+            .await;
+    }
+
+    /// The member that has ended another one, and has not yet given away what that one has left.
+    pub async fn heir(&self) -> usize {
+        let statement = "select l.node from seals s join lives l on l.life = s.heir where not s.done";
+        let (found, heard) = watch::channel(None);
+        eventually("a member takes over", || async {
+            let heir = sqlx::query_scalar::<_, String>(statement).fetch_optional(&self.db).await.expect("an answer");
+            let is_found = heir.is_some();
+            found.send_replace(heir);
+            is_found
+        })
+        .await;
+        let name = heard.borrow().clone().expect("a member");
+        self.members.iter().position(|member| member.name == name).expect("a member")
+    }
+
+    /// Whether a member that is no more has ended another one, and given nothing of it away.
+    pub async fn has_left_a_takeover(&self, member: usize) -> bool {
+        assert!(!self.members[member].is_up(), "it may yet go on");
+        let statement = "select exists (select from seals s join lives l on l.life = s.heir
+            where not s.done and l.node = $1)";
+        let left = sqlx::query_scalar(statement).bind(&self.members[member].name);
+        left.fetch_one(&self.db).await.expect("an answer")
+    }
+}

@@ -1,0 +1,146 @@
+//! Readers of a company's events, who follow it over a move and a kill.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::caller::{Caller, PAUSE};
+use crate::load::{rounds, some_moment};
+use crate::rig::Rig;
+use crate::summary::Row;
+use crate::support::Reader;
+
+const CHANGES_MIN: u64 = 15;
+
+/// Readers of each way; they begin at all members.
+const READERS: usize = 3;
+
+/// How long an answer is held, in seconds: longer than anything is quiet but during a takeover.
+const HELD_S: u64 = 5;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
+    let row = Row::begin(
+        16,
+        "the owner of a company drained under load and its next owner killed (`kill -9`), with readers of its events at all \
+         members: streams, and held answers (`wait`)",
+        "who goes on after the last id he has read is told every event once and in order; the log tells each change once",
+    );
+    let mut rig = Rig::start(3).await;
+    let load = rig.load().await;
+    let (goal, goals) = watch::channel(None);
+    let caller = rig.caller(&rig.companies[0]);
+    let streams: Vec<_> =
+        (0..READERS).map(|first| tokio::spawn(streams(caller.clone(), first, goals.clone()))).collect();
+    let held: Vec<_> = (0..READERS).map(|first| tokio::spawn(is_held(caller.clone(), first, goals.clone()))).collect();
+    let (mut slowest, mut away, mut faults) = (Duration::ZERO, Vec::new(), 0);
+    for _ in rounds(1) {
+        rig.serve_again(&away).await;
+        load.progress(CHANGES_MIN).await;
+        let drained = rig.owner().await;
+        rig.drain(drained).await;
+        load.progress(CHANGES_MIN).await;
+        some_moment().await;
+        let owner = rig.owner().await;
+        let fault = Instant::now();
+        rig.members[owner].kill();
+        rig.open_doors();
+        slowest = slowest.max(rig.first_changes(fault).await);
+        load.progress(CHANGES_MIN).await;
+        away = vec![drained, owner];
+        faults += 2;
+    }
+    let statement = "select last_id from event_counters where company_id = $1";
+    let last = sqlx::query_scalar::<_, i64>(statement).bind(rig.companies[0].id).fetch_one(&rig.db).await;
+    let last = last.expect("events");
+    goal.send_replace(Some(last));
+    let mut returns = 0;
+    for read in join_all(streams).await {
+        let Read { last: read, returns: of_it } = read.expect("a reader");
+        assert!(read >= last, "{read} of {last} events");
+        assert!(of_it >= faults, "a stream has outlasted its owner: {of_it} ends for {faults} faults");
+        returns += of_it;
+    }
+    for read in join_all(held).await {
+        assert!(read.expect("a reader").last >= last);
+    }
+    let (verdict, reads) = rig.end(load).await;
+    row.end(
+        &verdict,
+        &format!(
+            "{last} events, read once and in order by {} readers, whose streams ended {returns} times; every company changed \
+             within {slowest:.1?}; {reads} reads",
+            2 * READERS
+        ),
+    );
+}
+
+/// How far somebody has read.
+#[derive(Default)]
+struct Read {
+    last: i64,
+    /// How often he was sent away.
+    returns: usize,
+}
+
+impl Read {
+    /// Ids of a company have no gaps.
+    fn note(&mut self, event: &Value) {
+        assert_eq!(event["id"].as_i64(), Some(self.last + 1), "missed, read twice or out of order: {event}");
+        self.last += 1;
+    }
+
+    fn is_at(&self, goal: &watch::Receiver<Option<i64>>) -> bool {
+        goal.borrow().is_some_and(|goal| self.last >= goal)
+    }
+}
+
+/// Reads streams, at the next member whenever one ends.
+async fn streams(caller: Caller, first: usize, mut goal: watch::Receiver<Option<i64>>) -> Read {
+    let mut read = Read::default();
+    for turn in first.. {
+        let Some(mut stream) = Reader::try_open(&caller.at(turn), "", Some(read.last)).await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        while !read.is_at(&goal) {
+            tokio::select! {
+                event = stream.next() => match event {
+                    Some(event) => read.note(&event),
+                    None => break,
+                },
+                _ = goal.changed() => {}
+            }
+        }
+        if read.is_at(&goal) {
+            break;
+        }
+        read.returns += 1;
+    }
+    read
+}
+
+/// Reads held answers, each at the next member.
+async fn is_held(caller: Caller, first: usize, goal: watch::Receiver<Option<i64>>) -> Read {
+    let mut read = Read::default();
+    for turn in first.. {
+        if read.is_at(&goal) {
+            break;
+        }
+        let path = format!("/events?after={}&wait={HELD_S}&limit=1000", read.last);
+        let Some(reply) = caller.ask(caller.at(turn).request(Method::GET, &path)).await else {
+            read.returns += 1;
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        for event in reply.data(200).as_array().expect("a list") {
+            read.note(event);
+        }
+        assert_eq!(reply.body["meta"]["lastId"], read.last, "{}", reply.body["meta"]);
+    }
+    read
+}

@@ -1,0 +1,72 @@
+//! A member goes that serves no company, and through which visitors' sockets go to one that does.
+
+use crate::balancer::Rule;
+use crate::load::{rounds, some_moment};
+use crate::rig::Rig;
+use crate::summary::Row;
+use crate::visitors::{Closed, Visitors};
+
+const CHANGES_MIN: u64 = 15;
+const VISITORS: usize = 30;
+
+/// What says "again": the service moves, it stops, the connection broke (`docs/webchat.md`).
+const AGAIN: [Option<u16>; 3] = [Some(1012), Some(1001), None];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn visitors_come_back_elsewhere_when_their_edge_goes() {
+    let row = Row::begin(
+        17,
+        "of three members two serve no company (they were drained), and visitors' sockets go through them: one is stopped \
+         (SIGTERM), behind a balancer that asks `/health/ready`, the other killed (`kill -9`)",
+        "nobody else's socket is closed; those come again at another member, and each visitor is shown every message once and \
+         in order; no request fails for the one that is stopped",
+    );
+    let mut rig = Rig::start(3).await;
+    rig.balance(Rule::Any);
+    let load = rig.load().await;
+    let (mut stops, mut kills, mut told, mut away) = (0, 0, 0, Vec::new());
+    for round in rounds(1) {
+        rig.serve_again(&away).await;
+        let owner = rig.owner().await;
+        let [stopped, killed] = [1, 2].map(|next| (owner + next) % rig.members.len());
+        for edge in [stopped, killed] {
+            rig.drain(edge).await;
+        }
+        let visitors = Visitors::begin(&rig, owner, VISITORS).await;
+        load.progress(CHANGES_MIN).await;
+        let address = rig.members[stopped].address();
+        rig.members[stopped].stop();
+        rig.open_doors();
+        visitors.are_closed(VISITORS / 3).await;
+        load.progress(CHANGES_MIN).await;
+        let closed = visitors.closed();
+        let is_of_it = |closed: &Closed| closed.at == address && AGAIN.contains(&closed.code);
+        assert!(closed.iter().all(is_of_it), "closed by something else than the stop of {address}: {closed:?}");
+        stops += closed.len();
+        if round == 0 {
+            load.check_none_failed();
+        }
+
+        some_moment().await;
+        let address = rig.members[killed].address();
+        rig.members[killed].kill();
+        rig.open_doors();
+        visitors.are_closed(closed.len() + VISITORS / 3).await;
+        load.progress(CHANGES_MIN).await;
+        let closed = visitors.closed().split_off(closed.len());
+        let is_of_it = |closed: &Closed| closed.at == address && closed.code.is_none();
+        assert!(closed.iter().all(is_of_it), "closed by something else than the end of {address}: {closed:?}");
+        kills += closed.len();
+        told += visitors.end().await.0;
+        away = vec![stopped, killed];
+    }
+    let (verdict, reads) = rig.end(load).await;
+    row.end(
+        &verdict,
+        &format!(
+            "{told} messages to {VISITORS} visitors, each shown once; {stops} sockets closed by a stop, {kills} by a kill; \
+             {reads} reads"
+        ),
+    );
+}

@@ -1,0 +1,170 @@
+//! Visitors of a company with open sockets, who are told something all the time and come back whenever they are cut off.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::join_all;
+use hotline_persistence::sealed::Keyring;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::caller::{Caller, PAUSE};
+use crate::rig::Rig;
+use crate::support::eventually;
+use crate::visitor::{Browser, Session, embed, signed};
+
+/// A socket that was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// The member it went through.
+    pub at: SocketAddr,
+    /// None: without a word.
+    pub code: Option<u16>,
+}
+
+/// The visitors of a company without another load: the record of it knows nothing of what they say.
+pub struct Visitors {
+    count: usize,
+    closed: Arc<Mutex<Vec<Closed>>>,
+    watching: Vec<JoinHandle<()>>,
+    /// Answers how often everybody was told something, and how often that was in vain.
+    telling: JoinHandle<(usize, usize)>,
+    is_told: watch::Sender<bool>,
+    /// How often everybody was told something, in the end.
+    goal: watch::Sender<Option<usize>>,
+}
+
+impl Visitors {
+    /// So many of a company that this member serves, at all members.
+    pub async fn begin(rig: &Rig, owner: usize, count: usize) -> Self {
+        let company = rig.another_of(owner).await;
+        let keys = Keyring::at(rig.shared().join("secrets.key"));
+        let key = embed(&rig.db, &keys, company.webchat).await;
+        let caller = rig.caller(&company);
+        let browser = Browser::at(caller.address(0), &key);
+        let mut sessions = Vec::new();
+        for number in 0..count {
+            let browser = browser.through(caller.address(number));
+            let identity = signed(&format!("shopper-{number}"), json!({}));
+            // The page is allowed once the news of it has come.
+            eventually("the page is allowed everywhere", || async {
+                browser.try_open_as(&identity).await.status == 201
+            })
+            .await;
+            let session = Session::of(browser.try_open_as(&identity).await.data(201));
+            let said = browser.say(&session, "hello").await["id"].clone();
+            let said = rig.members[owner].api(&company.key).get(&format!("/messages/{said}")).await;
+            sessions.push((session, said.data(200)["ticketId"].clone()));
+        }
+        let (goal, goals) = watch::channel(None);
+        let closed: Arc<Mutex<Vec<Closed>>> = Arc::default();
+        let watching = sessions.iter().enumerate().map(|(number, (session, _))| {
+            let watch = Watch { browser: browser.clone(), session: session.clone(), closed: closed.clone() };
+            tokio::spawn(watch.go_on(caller.clone(), number, goals.clone()))
+        });
+        let watching = watching.collect();
+        let (is_told, is_over) = watch::channel(false);
+        let tickets = sessions.into_iter().map(|(_, ticket)| ticket).collect();
+        let telling = tokio::spawn(tell(caller, tickets, is_over));
+        Self { count, closed, watching, telling, is_told, goal }
+    }
+
+    /// The sockets that were closed so far.
+    pub fn closed(&self) -> Vec<Closed> {
+        self.closed.lock().expect("nobody panics").clone()
+    }
+
+    /// Waits until so many were closed.
+    pub async fn are_closed(&self, closed: usize) {
+        eventually("sockets are closed", || async { self.closed().len() >= closed }).await;
+    }
+
+    /// Waits until everybody was shown everything, once and in order. Answers how many messages those were, and how often one of
+    /// them was sent in vain.
+    pub async fn end(self) -> (usize, usize) {
+        self.is_told.send_replace(true);
+        let (rounds, in_vain) = self.telling.await.expect("everybody is told");
+        self.goal.send_replace(Some(rounds));
+        for watching in join_all(self.watching).await {
+            watching.expect("a visitor");
+        }
+        (rounds * self.count, in_vain)
+    }
+}
+
+impl Browser {
+    /// The same, by way of another member.
+    fn through(&self, address: SocketAddr) -> Self {
+        let mut browser = self.clone();
+        browser.address = address;
+        browser
+    }
+}
+
+/// Tells everybody the number of the round, until it is over.
+async fn tell(caller: Caller, tickets: Vec<Value>, is_over: watch::Receiver<bool>) -> (usize, usize) {
+    let (mut rounds, mut in_vain) = (0, 0);
+    while !*is_over.borrow() {
+        let all = tickets.iter().enumerate().map(async |(number, ticket)| {
+            let message = json!({"ticketId": ticket, "type": "text", "body": rounds.to_string()});
+            caller.send(rounds + number, &format!("told-{number}-{rounds}"), &message).await
+        });
+        in_vain += join_all(all).await.into_iter().sum::<usize>();
+        rounds += 1;
+    }
+    (rounds, in_vain)
+}
+
+/// A visitor who watches.
+struct Watch {
+    browser: Browser,
+    session: Session,
+    closed: Arc<Mutex<Vec<Closed>>>,
+}
+
+impl Watch {
+    /// Watches the conversation through a socket, and comes back whenever it is closed: to the next member each time. Ends when
+    /// it has shown as many answers as there were.
+    async fn go_on(self, caller: Caller, first: usize, mut goal: watch::Receiver<Option<usize>>) {
+        let (mut answers, mut last) = (0, None);
+        for turn in first.. {
+            let at = caller.address(turn);
+            let Ok(mut socket) = self.browser.through(at).try_socket(&self.session.token).await else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            // A socket that is cut at once takes nothing.
+            if !socket.try_send(json!({"type": "after", "id": last})).await {
+                continue;
+            }
+            loop {
+                if goal.borrow().is_some_and(|goal| answers >= goal) {
+                    assert_eq!(Some(answers), *goal.borrow(), "more than was said");
+                    return;
+                }
+                let frame = tokio::select! {
+                    frame = socket.next_or_end() => frame,
+                    _ = goal.changed() => continue,
+                };
+                let frame = match frame {
+                    Ok(frame) => frame,
+                    Err(code) => {
+                        self.closed.lock().expect("nobody panics").push(Closed { at, code });
+                        break;
+                    }
+                };
+                if frame["type"] != "message" {
+                    continue;
+                }
+                let id = frame["message"]["id"].as_i64();
+                assert!(id > last, "shown twice, or out of order: {frame}");
+                last = id;
+                if frame["message"]["body"] != "hello" {
+                    assert_eq!(frame["message"]["body"], answers.to_string(), "one is missing");
+                    answers += 1;
+                }
+            }
+        }
+    }
+}
