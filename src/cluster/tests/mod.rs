@@ -1,6 +1,7 @@
 //! The processes of a cluster within one process, with a fixed placement; their handlers report the requests they
 //! received.
 
+mod connections;
 mod handlers;
 mod owners;
 mod passing;
@@ -27,7 +28,7 @@ use tokio::sync::{Notify, watch};
 use self::handlers::routes;
 use super::{Around, Edge};
 use crate::metrics::Metrics;
-use crate::web::wire::{self, Limits, Listening};
+use crate::web::wire::{self, Limits, Listened, Listening, Peers};
 
 const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
@@ -44,7 +45,7 @@ struct Node {
     stopping: watch::Sender<bool>,
     world: Data<World>,
     public: SocketAddr,
-    peers: SocketAddr,
+    peers: Peers,
 }
 
 /// The shared state of its handlers.
@@ -102,6 +103,11 @@ fn directory() -> Directory {
 
 impl Node {
     fn start(life: i64) -> Self {
+        Self::start_with(life, Limits::default())
+    }
+
+    /// With one serving thread.
+    fn start_with(life: i64, limits: Limits) -> Self {
         let membership = Arc::new(Membership::new(LifeId::new(life), format!("node-{life}"), SECRET));
         // Longer than any test takes.
         membership.lease.extend(Moment::now() + Duration::from_secs(3600));
@@ -116,17 +122,17 @@ impl Node {
             of_peers: Some(any()),
             workers: 1,
             drain: Duration::from_secs(1),
-            limits: Limits::default(),
+            limits,
             proxies: Vec::new(),
         };
         let served = world.clone();
-        let (public, peers, server) = wire::listen(listening, move |side| {
+        let Listened { address: public, peers, server } = wire::listen(listening, move |side| {
             let world = served.clone();
             Around::new(App::new().configure(move |services| routes(services, world)), Some(edge.clone()), side)
         })
         .expect("it listens");
         actix_web::rt::spawn(server);
-        let peers = peers.expect("an address for peers");
+        let peers = peers.expect("a listener for peers");
         Self { membership, ownership, figures, stopping, world, public, peers }
     }
 
@@ -134,7 +140,7 @@ impl Node {
         Peer {
             life: self.membership.life,
             node: self.membership.node.clone(),
-            address: self.peers.to_string(),
+            address: self.peers.address().to_string(),
         }
     }
 

@@ -41,7 +41,7 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
     assert_eq!(header("host"), [edge.public.to_string()]);
     assert_eq!((header("x-hop").len(), header("hotline-forwarded").len()), (0, 1));
     let from: SocketAddr = seen["from"].as_str().expect("an address").parse().expect("an address");
-    assert_ne!(from.port(), owner.peers.port());
+    assert_ne!(from.port(), owner.peers.address().port());
     assert!(header("hotline-forwarded")[0].starts_with(&format!("2 {from} ")), "its own word and nobody else's");
     assert_eq!((edge.begun(), owner.begun(), edge.figures.cluster.all_forwarded()), (0, 1, 1));
 

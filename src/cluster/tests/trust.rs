@@ -52,7 +52,7 @@ async fn a_stream_breaks_off_when_the_lease_does() {
 async fn the_listener_for_peers_believes_peers_alone() {
     let (_, owner) = pair();
     let client = client();
-    let url = |path: &str| format!("http://{}{path}", owner.peers);
+    let url = |path: &str| format!("http://{}{path}", owner.peers.address());
     let asked = ask(&client, Method::GET, url("/api/v1/echo")).send().await.expect("an answer");
     assert_eq!((asked.status().as_u16(), owner.begun()), (403, 0), "nobody has said whose it is");
     let signed = |secret: [u8; 64], life: i64| {
