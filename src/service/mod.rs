@@ -164,10 +164,14 @@ impl Service {
             }
             None => None,
         };
-        let looking = handles.clone();
+        let (looking, resting) = (handles.clone(), forgetting.clone());
         let member = Member::start(Parts {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
+            rest: Arc::new(move |companies| {
+                let resting = resting.clone();
+                Box::pin(async move { resting.rest_all(companies).await })
+            }),
             leave: Arc::new(move |company| {
                 let forgetting = forgetting.clone();
                 Box::pin(async move { forgetting.forget(company).await })

@@ -63,7 +63,9 @@ impl Member {
     async fn close(&self, slots: &[Slot]) -> HashSet<Slot> {
         let engine = &self.0.parts.engine;
         let directory = engine.directory();
-        let closing = directory.companies_in(|slot| slots.contains(&slot)).into_iter().map(|company| {
+        let companies = directory.companies_in(|slot| slots.contains(&slot));
+        (self.0.parts.rest)(companies.clone()).await;
+        let closing = companies.into_iter().map(|company| {
             let closed = (self.0.parts.leave)(company);
             async move { (company, closed.await) }
         });

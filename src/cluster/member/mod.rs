@@ -31,12 +31,17 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Drops everything this process holds of a company that it no longer serves.
 pub type Leave = Arc<dyn Fn(CompanyId) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
 
+/// Has what is sent for companies that are to be dropped come to an end, for all of them at the same time.
+pub type Rest = Arc<dyn Fn(Vec<CompanyId>) -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// What a member needs to open and close slots.
 pub struct Parts {
     /// The live half.
     pub engine: Engine,
     /// The used idempotency keys.
     pub keys: Keys,
+    /// Called with all companies of the slots that move, before each of them is dropped.
+    pub rest: Rest,
     /// Drops a company.
     pub leave: Leave,
     /// Called after slots are opened: background tasks that look for the companies' work then look soon.
