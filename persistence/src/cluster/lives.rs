@@ -14,6 +14,7 @@ pub use self::slots::{SlotRow, hand_over, keep, plan, slots};
 use super::{LifeId, Moment};
 use crate::begin::begin as begin_whole;
 use crate::error::with_timeout;
+use crate::journal::Seq;
 use crate::{Error, Result};
 
 /// The version of the messages between processes that this release understands.
@@ -140,17 +141,25 @@ pub(crate) fn journal_of(life: LifeId) -> String {
     format!("life {life}")
 }
 
-/// Sends a heartbeat. Returns when it was sent: the lease counts from there.
+/// Sends a heartbeat. Returns when it was sent: the lease counts from there. `committed` is the newest entry of this life
+/// that the database has committed before the call.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when this life is over; when the database cannot answer.
-pub async fn beat(db: &PgPool, life: LifeId) -> Result<Moment> {
+/// [`Error::NotOwner`] when this life is over, [`Error::LostCommits`] when the database does not have that entry any more;
+/// when the database cannot answer.
+pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
     let sent = Moment::now();
     // The lock orders the heartbeat either before or after the end of the life.
     let beat = "with alive as (select life from lives where life = $1 for key share)
-        update beats b set at = clock_timestamp() from alive where b.life = alive.life";
-    let found = with_timeout(sqlx::query(beat).bind(life).execute(db)).await?;
-    if found.rows_affected() == 1 { Ok(sent) } else { Err(Error::NotOwner) }
+        update beats b set at = clock_timestamp() from alive where b.life = alive.life
+        returning (select seq from journal_watermark where journal = $2)";
+    let beat = sqlx::query_scalar(beat).bind(life).bind(journal_of(life));
+    let found: Option<Option<i64>> = with_timeout(beat.fetch_optional(db)).await?;
+    let watermark = found.ok_or(Error::NotOwner)?.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
+    if watermark < committed {
+        return Err(Error::LostCommits { watermark, committed });
+    }
+    Ok(sent)
 }
 
 /// Every life with its last heartbeat.

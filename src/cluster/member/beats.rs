@@ -18,7 +18,9 @@ impl Member {
         loop {
             clock.tick().await;
             let lease = &self.0.membership.lease;
-            let seen = match lives::beat(&self.0.db, self.life()).await {
+            // Read before the heartbeat, which sees at least as much.
+            let committed = self.0.parts.engine.store().log.flushed();
+            let seen = match lives::beat(&self.0.db, self.life(), committed).await {
                 Ok(sent) => {
                     lease.extend(sent);
                     lives::all(&self.0.db).await

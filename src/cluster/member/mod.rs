@@ -169,11 +169,14 @@ impl Member {
         all.spawn(work);
     }
 
-    /// Ends the process when this life is over; otherwise the error is transient.
+    /// Ends the process when this life is over, or the database has lost its commits; otherwise the error is transient.
     fn is_passing(&self, error: &Error) -> bool {
-        if matches!(error, Error::NotOwner) && !self.0.is_leaving.load(Ordering::Acquire) {
-            (self.0.parts.fail)("another process of the cluster has ended this life".to_owned());
+        match error {
+            Error::NotOwner if self.0.is_leaving.load(Ordering::Acquire) => {}
+            Error::NotOwner => (self.0.parts.fail)("another process of the cluster has ended this life".to_owned()),
+            Error::LostCommits { .. } => (self.0.parts.fail)(error.to_string()),
+            _ => return true,
         }
-        !matches!(error, Error::NotOwner)
+        false
     }
 }
