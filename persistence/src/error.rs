@@ -117,6 +117,19 @@ pub enum Error {
         /// The maximum difference.
         most: Duration,
     },
+    /// A member of the cluster speaks a version of the messages between processes that this release does not understand,
+    /// or that cannot be understood there.
+    #[error(
+        "the process {node} of this cluster speaks version {theirs} of the messages between processes, and this release speaks version {ours}; they may be one apart: upgrade by the releases in between, or stop all processes first"
+    )]
+    Foreign {
+        /// The member's machine.
+        node: String,
+        /// The version it speaks.
+        theirs: i32,
+        /// The version of this release.
+        ours: i32,
+    },
     /// The journal contains changes for another database.
     #[error("the journal {journal} holds changes that this database has never seen; it belongs to another one")]
     ForeignJournal {
