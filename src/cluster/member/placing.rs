@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hotline_persistence::Error;
 use hotline_persistence::cluster::{LifeId, Owner, Peer, Slot, SlotRow, lives};
@@ -110,14 +110,17 @@ impl Member {
 
     /// Opens slots that no other process serves any more.
     async fn open(&self, slots: Vec<Slot>) {
+        let begun = Instant::now();
         let Parts { engine, keys, .. } = &self.0.parts;
         let companies = match engine.learn(&slots).await {
             Ok(companies) => companies,
             // They are not open, so the next look retries.
             Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "slots cannot be read now"),
         };
+        let count = companies.len();
+        tracing::info!(slots = slots.len(), companies = count, took_ms = begun.elapsed().as_millis(), "slots are read");
         // Other processes have used keys since these were loaded.
-        companies.iter().for_each(|company| keys.forget(*company));
+        keys.forget_all(&companies.into_iter().collect());
         self.serve(&slots).await;
     }
 
