@@ -1,6 +1,7 @@
 //! The directory: every company's tokens, channels, queues, users, wrap-up types and global variables, in memory.
 //! Requests and decisions need no database for them, and so work during an outage.
 
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,9 +9,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
+use hotline_persistence::cluster::OfSlots;
 use hotline_persistence::directory_events::{DirectoryEvents, News};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::sealed::Keyring;
+use hotline_persistence::tables::channels::ChannelRow;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
@@ -25,6 +28,10 @@ use crate::map::IdMap;
 
 /// Interval between full reloads, in case a notification was lost while the connection stayed up.
 pub const RELOAD_EVERY: Duration = Duration::from_secs(60);
+
+/// Companies that are loaded with the same statements: enough that a statement's fixed cost does not matter, few enough
+/// that a change of one of them does not wait for long.
+pub(crate) const LOADED_AT_ONCE: usize = 256;
 
 /// Pause before reconnecting to the notifications after a database outage.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
@@ -273,16 +280,10 @@ impl Directory {
     }
 
     async fn reload_all(&self, db: &PgPool) -> Result<()> {
-        let ids: Vec<CompanyId> = companies::all(db).await?.into_iter().map(|company| company.id).collect();
-        for id in &ids {
-            self.refresh(db, *id).await?;
-        }
-        let gone: Vec<CompanyId> =
-            self.inner.companies.iter().map(|company| *company.key()).filter(|id| !ids.contains(id)).collect();
-        for id in gone {
-            self.forget(id);
-        }
-        Ok(())
+        let mut ids = companies::of_slots(db, &OfSlots::all()).await?;
+        // Those that were deleted are forgotten.
+        ids.extend(self.inner.companies.iter().map(|company| *company.key()));
+        self.refresh_all(db, &ids).await
     }
 
     /// Reloads a company: afterwards the directory has everything that was committed before the call. Any number of
@@ -291,22 +292,59 @@ impl Directory {
     /// # Errors
     /// When the database cannot answer.
     pub async fn refresh(&self, db: impl Database<'_>, id: CompanyId) -> Result<()> {
-        let loads = self.loads(id);
-        let asked = loads.asked.fetch_add(1, Ordering::AcqRel) + 1;
-        let mut loaded = loads.loaded.lock().await;
-        if *loaded >= asked {
+        self.refresh_together(db, &[id]).await
+    }
+
+    /// Reloads many companies as [`Directory::refresh`] does one, with a few statements for some hundred of them.
+    ///
+    /// # Errors
+    /// When the database cannot answer; some of them may be reloaded then.
+    pub async fn refresh_all(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<()> {
+        // In order: of two such calls, neither has a company that the other waits for while it waits for an earlier one.
+        let ids: Vec<CompanyId> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        for some in ids.chunks(LOADED_AT_ONCE) {
+            self.refresh_together(db, some).await?;
+        }
+        Ok(())
+    }
+
+    /// Reloads companies with the same statements. Ids must be ascending.
+    async fn refresh_together(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<()> {
+        let ask = |id: &CompanyId| {
+            let loads = self.loads(*id);
+            let asked = loads.asked.fetch_add(1, Ordering::AcqRel) + 1;
+            (*id, loads, asked)
+        };
+        let all: Vec<_> = ids.iter().map(ask).collect();
+        let mut turns = Vec::with_capacity(all.len());
+        for (id, loads, asked) in &all {
+            let loaded = loads.loaded.lock().await;
+            if *loaded < *asked {
+                turns.push((*id, loads, loaded));
+            }
+        }
+        if turns.is_empty() {
             return Ok(());
         }
         // This load serves every request made up to now.
-        let served = loads.asked.load(Ordering::Acquire);
-        match organization::load(db, &self.inner.keys, id).await? {
-            Some(mut organization) => {
-                loads.leaving().iter().for_each(|leaving| leaving.mark(&mut organization));
-                self.put(organization);
+        let turns: Vec<_> = turns
+            .into_iter()
+            .map(|(id, loads, loaded)| (id, loads, loaded, loads.asked.load(Ordering::Acquire)))
+            .collect();
+        let ids: Vec<CompanyId> = turns.iter().map(|(id, ..)| *id).collect();
+        let found = organization::load_all(db, &self.inner.keys, &ids).await?;
+        let mut found: HashMap<CompanyId, Organization> =
+            found.into_iter().map(|organization| (organization.company.id, organization)).collect();
+        for (id, loads, mut loaded, served) in turns {
+            match found.remove(&id) {
+                Some(mut organization) => {
+                    loads.leaving().iter().for_each(|leaving| leaving.mark(&mut organization));
+                    self.put(organization);
+                }
+                None => self.forget(id),
             }
-            None => self.forget(id),
+            *loaded = served;
         }
-        *loaded = served;
         Ok(())
     }
 
@@ -348,19 +386,39 @@ impl Directory {
                 hashes.push(hash);
             }
         }
-        self.inner.tokens.retain(|hash, token| token.row.company_id != id || hashes.contains(hash));
         for channel in organization.channels.values() {
             self.inner.public_keys.insert(channel.public_key.clone(), (id, channel.id));
         }
-        let channels = &organization.channels;
-        self.inner.public_keys.retain(|_, (company, channel)| *company != id || channels.contains_key(channel));
+        if let Some(before) = self.company(id) {
+            let has_key = |channel: &ChannelRow| {
+                organization.channels.get(&channel.id).is_some_and(|now| now.public_key == channel.public_key)
+            };
+            self.drop_keys(&before, |hash| hashes.contains(hash), has_key);
+        }
         self.inner.companies.insert(id, Arc::new(organization));
         self.inner.changed.send_replace(());
     }
 
     fn forget(&self, id: CompanyId) {
-        self.inner.companies.remove(&id);
-        self.inner.tokens.retain(|_, token| token.row.company_id != id);
-        self.inner.public_keys.retain(|_, (company, _)| *company != id);
+        if let Some((_, before)) = self.inner.companies.remove(&id) {
+            self.drop_keys(&before, |_| false, |_| false);
+        }
+    }
+
+    /// Drops the tokens and public keys of a company that it does not have any more. Only its own are looked at: with
+    /// thousands of companies, a look at all of them for each would take seconds.
+    fn drop_keys(
+        &self,
+        before: &Organization,
+        has_token: impl Fn(&KeyHash) -> bool,
+        has_key: impl Fn(&ChannelRow) -> bool,
+    ) {
+        let hashes = before.tokens.iter().filter_map(|token| KeyHash::try_from(token.hash.as_slice()).ok());
+        for hash in hashes.filter(|hash| !has_token(hash)) {
+            self.inner.tokens.remove(&hash);
+        }
+        for channel in before.channels.values().filter(|channel| !has_key(channel)) {
+            self.inner.public_keys.remove(&channel.public_key);
+        }
     }
 }

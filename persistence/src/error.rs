@@ -64,6 +64,17 @@ pub enum Error {
     /// Another process is the writer of this database.
     #[error("another Hotline serves this database")]
     NotOwner,
+    /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
+    /// to a standby that did not have them yet. Memory is ahead of the tables, and may be shown no more.
+    #[error(
+        "the database has lost changes that it had committed: it has those of this life up to {watermark}, and had them up to {committed}; it has most likely failed over to a standby that was behind"
+    )]
+    LostCommits {
+        /// The last entry in the database.
+        watermark: crate::journal::Seq,
+        /// The last entry whose commit was acknowledged.
+        committed: crate::journal::Seq,
+    },
     /// The journal has acknowledged changes, but another process has written to the database since: their ids may have
     /// been reused, so they must be examined before they are written.
     #[error(
@@ -105,6 +116,19 @@ pub enum Error {
         off_by: Duration,
         /// The maximum difference.
         most: Duration,
+    },
+    /// A member of the cluster speaks a version of the messages between processes that this release does not understand,
+    /// or that cannot be understood there.
+    #[error(
+        "the process {node} of this cluster speaks version {theirs} of the messages between processes, and this release speaks version {ours}; they may be one apart: upgrade by the releases in between, or stop all processes first"
+    )]
+    Foreign {
+        /// The member's machine.
+        node: String,
+        /// The version it speaks.
+        theirs: i32,
+        /// The version of this release.
+        ours: i32,
     },
     /// The journal contains changes for another database.
     #[error("the journal {journal} holds changes that this database has never seen; it belongs to another one")]

@@ -138,11 +138,12 @@ impl Ownership {
         let _ = self.0.gates.set(gates);
     }
 
-    /// Starts serving the companies of a slot.
-    pub fn open_slot(&self, slot: Slot) {
+    /// Starts serving the companies of these slots.
+    pub fn open_slots(&self, slots: &[Slot]) {
         let Some(gates) = self.0.gates.get() else { return };
-        gates.open(slot);
-        for door in self.0.doors.iter().filter(|door| gates.is_in(*door.key(), slot)) {
+        slots.iter().for_each(|slot| gates.open(*slot));
+        // One pass for all slots: a takeover opens hundreds of them, and there is a door for each company.
+        for door in self.0.doors.iter().filter(|door| gates.is_open(*door.key())) {
             door.changed.notify_waiters();
         }
     }
@@ -307,7 +308,7 @@ mod tests {
         assert!(ownership.follow(COMPANY).is_none(), "nothing is under way that it could follow");
         let mut patient = Box::pin(ownership.enter_in_time(COMPANY));
         assert!(poll_immediate(&mut patient).await.is_none());
-        ownership.open_slot(slot);
+        ownership.open_slots(&[slot]);
         let work = patient.await;
         assert!(ownership.owns(COMPANY) && !ownership.is_shut(COMPANY));
         assert!(!ownership.owns(OTHER) && ownership.try_enter(OTHER).is_none(), "nobody knows of this one");
@@ -346,7 +347,7 @@ mod tests {
             })
             .collect();
         for round in 0..ROUNDS {
-            ownership.open_slot(slot);
+            ownership.open_slots(&[slot]);
             tokio::task::yield_now().await;
             ownership.close_slot(slot);
             drop(ownership.close(COMPANY).await.expect("work ends"));

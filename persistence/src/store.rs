@@ -97,8 +97,9 @@ const REFILL_EVERY: Duration = Duration::from_secs(20);
 impl Store {
     /// Migrates and recovers, then starts the journal and the persister.
     ///
-    /// `on_failure` is called when nothing can be made durable any more: the journal's disk failed, or another process
-    /// took over as the database's writer. Memory is then ahead of the disk, so the process must stop.
+    /// `on_failure` is called when nothing can be made durable any more: the journal's disk failed, another process took
+    /// over as the database's writer, or the database of a cluster has lost commits. Memory is then ahead of the disk, so
+    /// the process must stop.
     ///
     /// # Errors
     /// When the database or the journal cannot be opened, or they do not belong together.
@@ -342,7 +343,7 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
     let log = ChangeLog::direct(Durability::Database, Arc::new(FlushQueue::new(0, false)));
     let db = pool::connect_member(options.database.clone(), life);
     let mut membership = Membership::new(life, new.node.clone(), peer_key);
-    membership.lease.extend(lives::beat(&db, life).await?);
+    membership.lease.extend(lives::beat(&db, life, 0).await?);
     membership.begin_beating(db.clone());
     membership.db = Some(db);
     let recovered = recovery::Report { watermark: 0, replayed: 0 };

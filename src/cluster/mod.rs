@@ -33,4 +33,4 @@ mod whose;
 
 pub use around::Around;
 pub use edge::Edge;
-pub use member::{Leave, Member, Parts};
+pub use member::{Leave, Member, Parts, Rest};

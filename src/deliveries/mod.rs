@@ -20,10 +20,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use futures_util::future::join_all;
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliveries};
 use hotline_persistence::{CompanyId, Result};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -46,7 +47,7 @@ struct Shared {
 
 /// A request to the dispatcher.
 enum Order {
-    /// Stops all deliveries of a company; answered once none is running.
+    /// Stops all deliveries of a company; answered once none is running, and the outcomes are written.
     Rest(CompanyId, oneshot::Sender<()>),
     /// Resumes the deliveries of a company.
     GoOn(CompanyId),
@@ -94,13 +95,19 @@ impl Deliveries {
 pub struct Orders(mpsc::UnboundedSender<Order>);
 
 impl Orders {
-    /// Drops everything in memory of a company; none of its deliveries is running afterwards.
+    /// Drops everything in memory of a company; none of its deliveries is running afterwards. Those under way get some time
+    /// for their answers, and what has been answered is written: it is not sent again.
     pub async fn rest(&self, company: CompanyId) {
         let (done, rests) = oneshot::channel();
         if self.0.send(Order::Rest(company, done)).is_ok() {
             // The sender is dropped only when the service stops.
             drop(rests.await);
         }
+    }
+
+    /// Does so for many companies at the same time: together they take no longer than the slowest of them.
+    pub async fn rest_all(&self, companies: Vec<CompanyId>) {
+        join_all(companies.into_iter().map(|company| self.rest(company))).await;
     }
 
     /// Resumes the deliveries of a company.
@@ -112,7 +119,22 @@ impl Orders {
 /// The dispatcher's handle of a courier.
 struct Running {
     news: watch::Sender<Arc<Endpoint>>,
+    /// Tells the courier to rest.
+    rest: Arc<Notify>,
+    /// Resolves when the courier has ended, in any way.
+    ended: oneshot::Receiver<()>,
     task: AbortHandle,
+}
+
+/// Tells couriers to rest, and waits until they have ended.
+async fn all_rest(couriers: Vec<Running>) {
+    couriers.iter().for_each(|courier| courier.rest.notify_one());
+    for Running { news, ended, .. } in couriers {
+        // The sender is dropped with the courier.
+        drop(ended.await);
+        // Without it the courier would take its webhook for deleted.
+        drop(news);
+    }
 }
 
 type Key = (CompanyId, WebhookId);
@@ -184,15 +206,14 @@ impl Dispatcher {
             Order::Rest(company, done) => {
                 self.resting.insert(company);
                 let of_company: Vec<Key> = self.running.keys().filter(|key| key.0 == company).copied().collect();
-                for key in of_company {
-                    if let Some(running) = self.running.remove(&key) {
-                        running.task.abort();
-                    }
-                    self.shared.app.figures.webhooks.waits(key.0, key.1.0, None);
-                }
+                let couriers = of_company.iter().filter_map(|key| self.running.remove(key)).collect();
                 self.known.remove(&company);
                 self.changed.remove(&company);
-                let _ = done.send(());
+                // Beside the dispatcher, which other companies need meanwhile.
+                tokio::spawn(async move {
+                    all_rest(couriers).await;
+                    let _ = done.send(());
+                });
             }
             Order::GoOn(company) => {
                 self.resting.remove(&company);
@@ -261,12 +282,14 @@ impl Dispatcher {
                 continue;
             }
             let (news, heard) = watch::channel(endpoint);
-            let courier = Courier::new(self.shared.clone(), heard);
+            let (rest, (over, ended)) = (Arc::<Notify>::default(), oneshot::channel());
+            let courier = Courier::new(self.shared.clone(), heard, rest.clone());
             let task = self.couriers.spawn(async move {
+                let _over: oneshot::Sender<()> = over;
                 courier.run().await;
                 key
             });
-            self.running.insert(key, Running { news, task });
+            self.running.insert(key, Running { news, rest, ended, task });
         }
     }
 

@@ -33,11 +33,19 @@ impl Forgetting {
         Self { handles, deliveries }
     }
 
+    /// Has the deliveries of companies rest that are to be dropped next, all at the same time.
+    pub(super) async fn rest_all(&self, companies: Vec<CompanyId>) {
+        if let Some(deliveries) = &self.deliveries {
+            deliveries.rest_all(companies).await;
+        }
+    }
+
     /// Drops a company, and serves it again if its slot is open here.
     pub(super) async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let engine = &self.handles.app.engine;
-        let closed = engine.store().ownership().close(company).await?;
+        // Before the company is closed, which waits for what couriers have in memory.
         let _resting = Resting::of(self.deliveries.as_ref(), company).await;
+        let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;
         self.handles.forget(company);
         let retries = &self.handles.front.retries;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::App as Routes;
-use actix_web::dev::{Server, ServerHandle};
+use actix_web::dev::ServerHandle;
 use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
@@ -46,7 +46,7 @@ use crate::web::auth::Admission;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
-use crate::web::wire::{self, Listening, Side};
+use crate::web::wire::{self, Listened, Listening, Peers, Side};
 use crate::web::wrong_tokens::WrongTokens;
 use crate::web::{Front, compression, head};
 use crate::webhooks::Webhooks;
@@ -71,8 +71,8 @@ pub struct Service {
     pub keys: Keys,
     /// The address it listens on.
     pub address: SocketAddr,
-    /// The address for the other processes of a cluster, if it is in one.
-    pub peers: Option<SocketAddr>,
+    /// The listener for the other processes of a cluster, if it is in one.
+    peers: Option<Peers>,
     /// The listener for metrics, if they are served.
     pub metrics: Option<Listener>,
     /// Delivers to webhooks; `None` where no events are kept.
@@ -156,7 +156,7 @@ impl Service {
             None => None,
         };
         let forgetting = Forgetting::new(handles.clone(), deliveries.as_ref().map(Deliveries::orders));
-        let (address, peers, server) = listen(settings, doors.http, doors.peers, &handles)?;
+        let Listened { address, peers, server } = listen(settings, doors.http, doors.peers, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
                 let started = Listener::start(socket, engine, handles.app.figures.clone());
@@ -164,10 +164,14 @@ impl Service {
             }
             None => None,
         };
-        let looking = handles.clone();
+        let (looking, resting) = (handles.clone(), forgetting.clone());
         let member = Member::start(Parts {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
+            rest: Arc::new(move |companies| {
+                let resting = resting.clone();
+                Box::pin(async move { resting.rest_all(companies).await })
+            }),
             leave: Arc::new(move |company| {
                 let forgetting = forgetting.clone();
                 Box::pin(async move { forgetting.forget(company).await })
@@ -209,6 +213,10 @@ impl Service {
         self.app.begin_stopping();
         self.app.engine.begin_stopping();
         self.handles.panel.settle().await;
+        // Before the threads that serve them end.
+        if let Some(peers) = &self.peers {
+            peers.stop(DRAIN_TIME_MAX).await;
+        }
         self.server.stop(true).await;
         let _ = self.serving.await;
         self.handles.panel.close().await;
@@ -305,14 +313,13 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
     })
 }
 
-/// Opens the public listener and the one for the other processes of a cluster. Returns their addresses and the server,
-/// which accepts connections once it is polled.
+/// Opens the public listener and the one for the other processes of a cluster.
 fn listen(
     settings: &Settings,
     socket: TcpSocket,
     of_peers: Option<TcpSocket>,
     handles: &Handles,
-) -> Result<(SocketAddr, Option<SocketAddr>, Server), ServiceError> {
+) -> Result<Listened, ServiceError> {
     let listening = Listening {
         socket,
         of_peers,

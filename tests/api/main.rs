@@ -13,6 +13,7 @@ mod concurrency;
 mod contact_lists;
 mod contacts;
 mod custom_fields;
+mod directory;
 mod events;
 mod front_door;
 mod global_variables;

@@ -96,6 +96,45 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
 }
 
 #[actix_web::test]
+async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over() {
+    let database = TestDatabase::migrated().await;
+    let options = TestOptions { member: true, ..TestOptions::default() };
+    let folder = TempDir::new().expect("folder");
+    let start = async || Service::start(options.settings(&folder, database.options.clone())).await;
+    let other =
+        "insert into lives (node, address, speaks, draining) values ('other', 'other:1', $1, true) returning life";
+    let other: i64 =
+        sqlx::query_scalar(other).bind(lives::SPEAKS + 2).fetch_one(&database.db).await.expect("another life");
+    // It beats for longer than a start takes.
+    let beats = "insert into beats (life, at, cores) values ($1, now() + interval '1 hour', 1)";
+    sqlx::query(beats).bind(other).execute(&database.db).await.expect("a beat");
+    let refused = start().await.err().expect("they would not understand each other").to_string();
+    let versions = [lives::SPEAKS + 2, lives::SPEAKS].map(|version| format!("version {version}"));
+    for part in ["the process other", &versions[0], &versions[1]] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    let lives_there = async || -> i64 {
+        sqlx::query_scalar("select count(*) from lives").fetch_one(&database.db).await.expect("a count")
+    };
+    assert_eq!(lives_there().await, 1, "it has begun no life");
+
+    // The version after its own is understood.
+    let near = "update lives set speaks = $1";
+    sqlx::query(near).bind(lives::SPEAKS + 1).execute(&database.db).await.expect("it speaks another version");
+    start().await.expect("it starts").stop().await.expect("a clean stop");
+
+    // Nobody has ended one that was killed.
+    sqlx::query(near).bind(lives::SPEAKS + 2).execute(&database.db).await.expect("it speaks another version");
+    let old = "update beats set at = now() - interval '6 seconds'";
+    sqlx::query(old).execute(&database.db).await.expect("an old beat");
+    let service = start().await.expect("it starts");
+    eventually("the one that is over is ended", || async { lives_there().await == 1 }).await;
+    serves(&service).await;
+    service.stop().await.expect("a clean stop");
+    database.drop().await;
+}
+
+#[actix_web::test]
 async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;

@@ -9,9 +9,10 @@ use hotline_persistence::{CompanyId, Slot};
 
 use super::Engine;
 use crate::Refusal;
+use crate::directory::LOADED_AT_ONCE;
 
-/// Companies that are reloaded at once before their slots are opened: one for each housekeeping connection, except the
-/// one that listens to changes.
+/// Groups of companies that are reloaded at once before their slots are opened: one for each housekeeping connection,
+/// except the one that listens to changes.
 const READ_AT_ONCE: usize = (HOUSEKEEPING_MAX - 1) as usize;
 
 impl Engine {
@@ -23,8 +24,8 @@ impl Engine {
     pub async fn learn(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
         let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;
-        stream::iter(found.iter().map(Ok))
-            .try_for_each_concurrent(READ_AT_ONCE, |company| directory.refresh(db, *company))
+        stream::iter(found.chunks(LOADED_AT_ONCE).map(Ok))
+            .try_for_each_concurrent(READ_AT_ONCE, |companies| directory.refresh_all(db, companies))
             .await?;
         Ok(found)
     }
@@ -67,7 +68,7 @@ impl Engine {
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         let is_here = |company| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
         sending.begin_left(left, is_here);
-        slots.iter().for_each(|slot| ownership.open_slot(*slot));
+        ownership.open_slots(slots);
         for company in scheduled {
             later.begin(company).await?;
         }

@@ -39,11 +39,6 @@ impl Gates {
         self.state(company) == SHUT
     }
 
-    /// Whether a company is in this slot.
-    pub(crate) fn is_in(&self, company: CompanyId, slot: Slot) -> bool {
-        (self.slot_of)(company) == Some(slot)
-    }
-
     /// The open slots.
     pub(crate) fn open_slots(&self) -> impl Iterator<Item = Slot> {
         Slot::all().filter(|slot| self.states[slot.index()].load(Ordering::SeqCst) == OPEN)

@@ -14,10 +14,20 @@ pub use self::slots::{SlotRow, hand_over, keep, plan, slots};
 use super::{LifeId, Moment};
 use crate::begin::begin as begin_whole;
 use crate::error::with_timeout;
+use crate::journal::Seq;
 use crate::{Error, Result};
 
-/// The version of the messages between processes that this release understands.
+/// The version of the messages between processes that this release speaks. It rises with a release whose messages the
+/// releases before do not understand.
 pub const SPEAKS: i32 = 1;
+
+/// How far the versions of two members may be apart. Each release understands the version before its own, and uses that
+/// for members that speak it, so that processes can be upgraded one after the other.
+const SPEAKS_APART_MAX: i32 = 1;
+
+/// How old the last heartbeat of a life may be for it to keep others from joining: older than the 3 s after which a
+/// living member ends it. After an outage of all processes, nobody is left to end the lives before.
+const JOINED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.
 pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(2);
@@ -49,8 +59,9 @@ pub struct LifeRow {
     pub cores: i32,
 }
 
-/// Every life with its last heartbeat.
-const LIVES: &str = "select l.*, b.at as beat_at, b.cores,
+/// Every life with its last heartbeat. The columns are named: a release that adds one must not disturb statements that
+/// others have prepared.
+const LIVES: &str = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
         (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms
     from lives l join beats b using (life) order by life";
 
@@ -102,13 +113,26 @@ fn off_by(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) ->
 /// Begins a life and claims the database for the cluster: a process that wrote alone loses its ownership.
 ///
 /// # Errors
-/// When the database cannot answer.
+/// [`Error::Foreign`] when a living member and this release do not understand each other; when the database cannot
+/// answer.
 pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
-    with_timeout(async {
+    let begun = with_timeout(async {
         let mut transaction = db.begin().await?;
+        // The row is locked until the commit, so of two lives that begin at once, one sees the other.
         let epoch: i64 = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch")
             .fetch_one(&mut *transaction)
             .await?;
+        let foreign = "select node, speaks from lives join beats using (life)
+            where abs(speaks - $1) > $2 and at > clock_timestamp() - make_interval(secs => $3) order by life limit 1";
+        let foreign: Option<(String, i32)> = sqlx::query_as(foreign)
+            .bind(SPEAKS)
+            .bind(SPEAKS_APART_MAX)
+            .bind(JOINED_WITHIN.as_secs_f64())
+            .fetch_optional(&mut *transaction)
+            .await?;
+        if let Some((node, theirs)) = foreign {
+            return Ok(Err(Error::Foreign { node, theirs, ours: SPEAKS }));
+        }
         let life: LifeId =
             // It takes no slots before it listens.
             sqlx::query_scalar(
@@ -129,9 +153,9 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             on conflict (journal) do update set epoch = excluded.epoch";
         sqlx::query(watermarks).bind(journal_of(life)).bind("cluster").bind(epoch).execute(&mut *transaction).await?;
         transaction.commit().await?;
-        Ok(life)
-    })
-    .await
+        Ok(Ok(life))
+    });
+    begun.await?
 }
 
 /// Used as a life's journal id. Its watermark prevents a transaction whose commit reply was lost from being applied
@@ -140,17 +164,25 @@ pub(crate) fn journal_of(life: LifeId) -> String {
     format!("life {life}")
 }
 
-/// Sends a heartbeat. Returns when it was sent: the lease counts from there.
+/// Sends a heartbeat. Returns when it was sent: the lease counts from there. `committed` is the newest entry of this life
+/// that the database has committed before the call.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when this life is over; when the database cannot answer.
-pub async fn beat(db: &PgPool, life: LifeId) -> Result<Moment> {
+/// [`Error::NotOwner`] when this life is over, [`Error::LostCommits`] when the database does not have that entry any more;
+/// when the database cannot answer.
+pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
     let sent = Moment::now();
     // The lock orders the heartbeat either before or after the end of the life.
     let beat = "with alive as (select life from lives where life = $1 for key share)
-        update beats b set at = clock_timestamp() from alive where b.life = alive.life";
-    let found = with_timeout(sqlx::query(beat).bind(life).execute(db)).await?;
-    if found.rows_affected() == 1 { Ok(sent) } else { Err(Error::NotOwner) }
+        update beats b set at = clock_timestamp() from alive where b.life = alive.life
+        returning (select seq from journal_watermark where journal = $2)";
+    let beat = sqlx::query_scalar(beat).bind(life).bind(journal_of(life));
+    let found: Option<Option<i64>> = with_timeout(beat.fetch_optional(db)).await?;
+    let watermark = found.ok_or(Error::NotOwner)?.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
+    if watermark < committed {
+        return Err(Error::LostCommits { watermark, committed });
+    }
+    Ok(sent)
 }
 
 /// Every life with its last heartbeat.

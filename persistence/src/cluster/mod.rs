@@ -85,7 +85,8 @@ impl Membership {
         let (life, lease) = (self.life, self.lease.clone());
         let beats = tokio::spawn(async move {
             loop {
-                match lives::beat(&db, life).await {
+                // Nothing is committed before it serves.
+                match lives::beat(&db, life, 0).await {
                     Ok(sent) => lease.extend(sent),
                     Err(error) => tracing::debug!(%error, "a process that starts is not seen"),
                 }

@@ -75,7 +75,7 @@ impl MessagesAhead {
 
     async fn attempt(&mut self, rows: &[&MessageRow], last: Seq, careful: bool) -> Result<()> {
         let mut transaction = self.db.begin().await?;
-        if !move_watermark(&mut transaction, &self.mark, last).await? {
+        if move_watermark(&mut transaction, &self.mark, last).await?.is_none() {
             return Ok(());
         }
         let mut writing = Rows::new(&mut transaction, careful);

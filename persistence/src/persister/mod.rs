@@ -39,8 +39,8 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Starts the persister. It ends once the queue is closed and empty. Entries that did not fit into the queue are read
 /// back from the journal; flushed entries are released there.
 ///
-/// `on_failure` is called when nothing more can be flushed: another process has taken over as the database's writer, or
-/// the journal cannot be read back.
+/// `on_failure` is called when nothing more can be flushed: another process has taken over as the database's writer, the
+/// database has lost commits, or the journal cannot be read back.
 pub fn start<T: Send + 'static>(
     queue: Arc<FlushQueue>,
     journal: Option<Journal<T>>,
@@ -85,7 +85,7 @@ impl<T: Send + 'static> Persister<T> {
             let begun = Instant::now();
             match self.writer.write(&batch, last).await {
                 Ok(()) => break begun.elapsed(),
-                Err(Error::NotOwner) => return Err(Error::NotOwner),
+                Err(error @ (Error::NotOwner | Error::LostCommits { .. })) => return Err(error),
                 Err(error) => {
                     self.queue.flush_failed();
                     if self.queue.set_up(false) {

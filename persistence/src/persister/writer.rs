@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 use sqlx::{Connection, PgConnection, PgPool};
@@ -59,6 +60,8 @@ pub struct Writer {
     db: PgPool,
     claim: Arc<WriterClaim>,
     mark: FencingToken,
+    /// The newest entry whose commit the database has acknowledged to this writer.
+    committed: AtomicU64,
     /// Listeners for events; `None`: no events are kept.
     news: Option<Arc<EventNews>>,
 }
@@ -69,7 +72,7 @@ impl Writer {
         if let Claim::Epoch(epoch) = mark.claim {
             claim.hold(epoch);
         }
-        Self { db, claim, mark, news }
+        Self { db, claim, mark, committed: AtomicU64::new(0), news }
     }
 
     /// Whether events are written.
@@ -80,7 +83,8 @@ impl Writer {
     /// Writes the batch and moves the watermark to `last` in one transaction. Idempotent.
     ///
     /// # Errors
-    /// [`Error::NotOwner`] when another process has taken over; any other error can be retried.
+    /// [`Error::NotOwner`] when another process has taken over; [`Error::LostCommits`] when the database has gone back;
+    /// any other error can be retried.
     pub(crate) async fn write(&self, batch: &Batch<'_>, last: Seq) -> Result<()> {
         self.write_after(batch, last, None).await
     }
@@ -100,11 +104,13 @@ impl Writer {
 
     async fn attempt(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>, careful: bool) -> Result<()> {
         let mut transaction = self.db.begin().await?;
-        if !move_watermark(&mut transaction, &self.mark, last).await? {
+        let Some(watermark) = move_watermark(&mut transaction, &self.mark, last).await? else {
             // An earlier attempt was committed, but its reply was lost.
+            self.committed.fetch_max(last, Ordering::AcqRel);
             self.news.iter().for_each(|news| news.tell_all());
             return Ok(());
-        }
+        };
+        self.refuse_lost(watermark)?;
         let rows = &mut Rows::new(&mut transaction, careful);
         let before = match &batch.told {
             Some(told) => told.before(rows.db).await?,
@@ -153,18 +159,29 @@ impl Writer {
         let told = rows.tell(batch, &before).await?;
         crate::fail_point!("events_told", |_| std::process::abort());
         transaction.commit().await?;
+        self.committed.fetch_max(last, Ordering::AcqRel);
         for (company, last) in told {
             self.news.iter().for_each(|news| news.tell(company, last));
         }
         Ok(())
     }
+
+    /// Refuses a watermark below what was committed: the database has lost commits. A process alone with a journal is told
+    /// at its next start ([`Error::Older`]); a member has nothing to write again, and others may serve its companies.
+    fn refuse_lost(&self, watermark: Seq) -> Result<()> {
+        let committed = self.committed.load(Ordering::Acquire);
+        if watermark < committed && matches!(self.mark.claim, Claim::Life(_)) {
+            return Err(Error::LostCommits { watermark, committed });
+        }
+        Ok(())
+    }
 }
 
-/// Moves the watermark. Returns false when it is already there.
+/// Moves the watermark, and returns where it was before; `None` when it is already there.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when another process has taken over; other errors when the database cannot answer.
-pub(super) async fn move_watermark(db: &mut PgConnection, mark: &FencingToken, last: Seq) -> Result<bool> {
+pub(super) async fn move_watermark(db: &mut PgConnection, mark: &FencingToken, last: Seq) -> Result<Option<Seq>> {
     match mark.claim {
         Claim::Epoch(held) => {
             let epoch: i64 = sqlx::query_scalar("select epoch from ownership for share").fetch_one(&mut *db).await?;
@@ -175,13 +192,14 @@ pub(super) async fn move_watermark(db: &mut PgConnection, mark: &FencingToken, l
         Claim::Life(life) => lives::fence(db, life).await?,
     }
     crate::fail_point!("flush_begun");
-    let moved =
-        sqlx::query("update journal_watermark set seq = $2, updated_at = now() where journal = $1 and seq < $2")
-            .bind(&mark.journal)
-            .bind(i64::try_from(last).unwrap_or(i64::MAX))
-            .execute(db)
-            .await?;
-    Ok(moved.rows_affected() == 1)
+    let moved = sqlx::query_scalar(
+        "with before as (select seq from journal_watermark where journal = $1 for update)
+         update journal_watermark w set seq = $2, updated_at = now() from before
+         where w.journal = $1 and before.seq < $2 returning before.seq",
+    );
+    let before: Option<i64> =
+        moved.bind(&mark.journal).bind(i64::try_from(last).unwrap_or(i64::MAX)).fetch_optional(db).await?;
+    Ok(before.map(|seq| u64::try_from(seq).unwrap_or(0)))
 }
 
 /// Rows that were set aside.

@@ -117,6 +117,15 @@ pub async fn of_slots(db: &PgPool, of: &OfSlots) -> Result<Vec<CompanyId>> {
     with_timeout(sqlx::query_scalar(found).bind(of.numbers()).fetch_all(db)).await
 }
 
+/// Those of these companies that exist.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_all(db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<CompanyRow>> {
+    let found = sqlx::query_as("select * from companies where id = any($1)").bind(ids).fetch_all(db);
+    with_timeout(found).await
+}
+
 /// The conditions of the installation's list of companies.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]

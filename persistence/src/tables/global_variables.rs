@@ -1,8 +1,6 @@
 //! Global variables: texts that a company's messages include by key. Plain; the directory caches them, so that sending
 //! needs no query.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 use sqlx::{FromRow, PgExecutor};
 use utoipa::ToSchema;
@@ -56,14 +54,14 @@ impl Table for GlobalVariable {
     type Id = GlobalVariableId;
 }
 
-/// All variables as a map from key to value.
+/// Key and value of every variable of these companies.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn all(db: impl PgExecutor<'_>, company: CompanyId) -> Result<HashMap<String, String>> {
-    let pairs: Vec<(String, String)> = with_timeout(
-        sqlx::query_as("select key, value from global_variables where company_id = $1").bind(company).fetch_all(db),
-    )
-    .await?;
-    Ok(pairs.into_iter().collect())
+pub async fn of_companies(
+    db: impl PgExecutor<'_>,
+    companies: &[CompanyId],
+) -> Result<Vec<(CompanyId, String, String)>> {
+    let all = "select company_id, key, value from global_variables where company_id = any($1)";
+    with_timeout(sqlx::query_as(all).bind(companies).fetch_all(db)).await
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlx::Row;
+use sqlx::FromRow;
 
 use super::channels::{self, ChannelRow};
 use super::companies::{self, CompanyRow};
@@ -33,6 +33,21 @@ pub struct Organization {
 }
 
 impl Organization {
+    /// A company that has nothing yet.
+    fn of(company: CompanyRow) -> Self {
+        Self {
+            version: 0,
+            company,
+            tokens: Vec::new(),
+            channels: HashMap::new(),
+            queues: HashMap::new(),
+            users: HashMap::new(),
+            former_users: HashMap::new(),
+            wrapup_types: HashMap::new(),
+            global_variables: HashMap::new(),
+        }
+    }
+
     /// A user's name, or the last one of a user who has left.
     pub fn user_name(&self, id: UserId) -> Option<&str> {
         let working = self.users.get(&id).map(|user| &user.name);
@@ -70,60 +85,81 @@ pub struct WrapupType {
 /// # Errors
 /// When the database cannot answer.
 pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Result<Option<Organization>> {
-    let Some(company) = companies::find(db, id).await? else { return Ok(None) };
-    let tokens = tokens::all(db, Some(id)).await?;
-    let mut channels = channels::all(db, Some(id)).await?;
-    channels.iter_mut().for_each(|channel| channel.open(keys));
-    let queues = with_timeout(sqlx::query("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
-    let queues: Vec<queues::Queue> = document::read_all(&queues);
-    let members: Vec<(QueueId, UserId)> = with_timeout(
-        sqlx::query_as("select queue_id, user_id from queue_users where company_id = $1").bind(id).fetch_all(db),
-    )
-    .await?;
-    let users =
-        with_timeout(sqlx::query("select id, name, active from users where company_id = $1").bind(id).fetch_all(db));
-    let types = with_timeout(
-        sqlx::query(
-            "select t.id, t.name, t.active, array(select queue_id from wrapup_type_queues q
-             where q.company_id = t.company_id and q.wrapup_type_id = t.id) as queues
-         from wrapup_types t where t.company_id = $1",
-        )
-        .bind(id)
-        .fetch_all(db),
-    );
+    Ok(load_all(db, keys, &[id]).await?.pop())
+}
 
-    let mut organization = Organization {
-        version: 0,
-        company,
-        tokens,
-        channels: channels.into_iter().map(|row| (row.id, row)).collect(),
-        queues: queues.into_iter().map(|row| (row.id, Queue { row, users: HashSet::new() })).collect(),
-        users: HashMap::new(),
-        former_users: HashMap::new(),
-        wrapup_types: HashMap::new(),
-        global_variables: global_variables::all(db, id).await?,
-    };
-    for (queue, user) in members {
-        if let Some(queue) = organization.queues.get_mut(&queue) {
+/// Loads the directories of companies and opens the secrets of their channels, with as many statements as for one. Those
+/// that do not exist are missing.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) -> Result<Vec<Organization>> {
+    let found = companies::find_all(db, ids).await?;
+    let mut all: HashMap<CompanyId, Organization> =
+        found.into_iter().map(|company| (company.id, Organization::of(company))).collect();
+    for token in tokens::of_companies(db, ids).await? {
+        if let Some(organization) = all.get_mut(&token.company_id) {
+            organization.tokens.push(token);
+        }
+    }
+    for mut channel in channels::of_companies(db, ids).await? {
+        channel.open(keys);
+        if let Some(organization) = all.get_mut(&channel.company_id) {
+            organization.channels.insert(channel.id, channel);
+        }
+    }
+    let queues = sqlx::query("select * from queues where company_id = any($1)").bind(ids).fetch_all(db);
+    let queues: Vec<Of<queues::Queue>> = document::read_all(&with_timeout(queues).await?);
+    for Of { company_id, row } in queues {
+        if let Some(organization) = all.get_mut(&company_id) {
+            organization.queues.insert(row.id, Queue { row, users: HashSet::new() });
+        }
+    }
+    let members = "select company_id, queue_id, user_id from queue_users where company_id = any($1)";
+    let members: Vec<(CompanyId, QueueId, UserId)> =
+        with_timeout(sqlx::query_as(members).bind(ids).fetch_all(db)).await?;
+    for (company, queue, user) in members {
+        if let Some(queue) = all.get_mut(&company).and_then(|organization| organization.queues.get_mut(&queue)) {
             queue.users.insert(user);
         }
     }
-    for row in users.await? {
-        let user = User { name: row.try_get("name")?, active: row.try_get("active")? };
-        organization.users.insert(row.try_get("id")?, user);
+    let users = "select company_id, id, name, active from users where company_id = any($1)";
+    let users: Vec<(CompanyId, UserId, String, bool)> =
+        with_timeout(sqlx::query_as(users).bind(ids).fetch_all(db)).await?;
+    for (company, id, name, active) in users {
+        if let Some(organization) = all.get_mut(&company) {
+            organization.users.insert(id, User { name, active });
+        }
     }
-    let left: Vec<(UserId, String)> =
-        with_timeout(sqlx::query_as("select id, name from former_users where company_id = $1").bind(id).fetch_all(db))
-            .await?;
-    organization.former_users.extend(left);
-    for row in types.await? {
-        let queues: Vec<QueueId> = row.try_get("queues")?;
-        let wrapup_type = WrapupType {
-            name: row.try_get("name")?,
-            active: row.try_get("active")?,
-            queues: queues.into_iter().collect(),
-        };
-        organization.wrapup_types.insert(row.try_get("id")?, wrapup_type);
+    let left = "select company_id, id, name from former_users where company_id = any($1)";
+    let left: Vec<(CompanyId, UserId, String)> = with_timeout(sqlx::query_as(left).bind(ids).fetch_all(db)).await?;
+    for (company, id, name) in left {
+        if let Some(organization) = all.get_mut(&company) {
+            organization.former_users.insert(id, name);
+        }
     }
-    Ok(Some(organization))
+    let types = "select t.company_id, t.id, t.name, t.active, array(select queue_id from wrapup_type_queues q
+             where q.company_id = t.company_id and q.wrapup_type_id = t.id) as queues
+         from wrapup_types t where t.company_id = any($1)";
+    let types: Vec<(CompanyId, WrapupTypeId, String, bool, Vec<QueueId>)> =
+        with_timeout(sqlx::query_as(types).bind(ids).fetch_all(db)).await?;
+    for (company, id, name, active, queues) in types {
+        if let Some(organization) = all.get_mut(&company) {
+            organization.wrapup_types.insert(id, WrapupType { name, active, queues: queues.into_iter().collect() });
+        }
+    }
+    for (company, key, value) in global_variables::of_companies(db, ids).await? {
+        if let Some(organization) = all.get_mut(&company) {
+            organization.global_variables.insert(key, value);
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+/// A row, and the company it is of.
+#[derive(FromRow)]
+struct Of<T> {
+    company_id: CompanyId,
+    #[sqlx(flatten)]
+    row: T,
 }

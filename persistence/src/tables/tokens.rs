@@ -147,6 +147,15 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
+/// The tokens of these companies, by creation.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Result<Vec<TokenRow>> {
+    let all = sqlx::query("select * from tokens where company_id = any($1) order by id").bind(companies);
+    Ok(document::read_all(&with_timeout(all.fetch_all(db)).await?))
+}
+
 /// The conditions of a company's list.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]

@@ -15,12 +15,12 @@ use hotline_actors::clock;
 use hotline_persistence::tables::events::After;
 use hotline_persistence::tables::webhooks::Endpoint;
 use hotline_persistence::tables::webhooks::deliveries::DeliveryStatus;
-use hotline_persistence::{CompanyId, LoggedEventId};
-use tokio::sync::watch;
+use hotline_persistence::{CompanyId, LoggedEventId, Presence};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout_at};
 
-use self::work::{Known, Recorded, Unwritten, Work, due, switch_off, write};
+use self::work::{Known, NOT_SERVED, Recorded, Unwritten, Work, due, switch_off, write};
 use super::Shared;
 use super::line::{Consequence, Failing, Letter, Line, Why};
 use super::log::{self, Page};
@@ -46,14 +46,23 @@ const DUE_AT_ONCE: usize = 64;
 /// Pause after a failed statement.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
+/// How long a courier that is to rest waits for the answers to attempts under way. Nearly every endpoint answers in this
+/// time, and it is less than the 5 s that requests wait for a company that moves. What is not answered by then is sent
+/// again by the next owner.
+const REST_TIME_MAX: Duration = Duration::from_secs(2);
+
 type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Tried)>>;
 
 /// The courier of one webhook.
 pub(super) struct Courier {
     shared: Arc<Shared>,
     news: watch::Receiver<Arc<Endpoint>>,
+    /// Notified when the courier is to rest.
+    rest: Arc<Notify>,
     endpoint: Arc<Endpoint>,
     line: Line,
+    /// Held while anything is in memory: the company is closed only after the outcomes are written.
+    presence: Option<Presence>,
     after: After,
     /// Whether the log may contain further events.
     is_behind: bool,
@@ -69,13 +78,15 @@ pub(super) struct Courier {
 }
 
 impl Courier {
-    pub(super) fn new(shared: Arc<Shared>, news: watch::Receiver<Arc<Endpoint>>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, news: watch::Receiver<Arc<Endpoint>>, rest: Arc<Notify>) -> Self {
         let endpoint = news.borrow().clone();
         let failing = endpoint.failing_since.map(|since| Failing { since, last: endpoint.failed_at.unwrap_or(since) });
         Self {
             shared,
             news,
+            rest,
             line: Line::new(endpoint.told_to, failing),
+            presence: None,
             after: After::event(LoggedEventId::new(endpoint.told_to)),
             endpoint,
             is_behind: true,
@@ -91,14 +102,17 @@ impl Courier {
         self.endpoint.company
     }
 
-    /// Delivers until the webhook is deleted, disabled or repositioned, or until the service stops.
+    /// Delivers until the webhook is deleted, disabled or repositioned, until the company's deliveries are to rest, or
+    /// until the service stops.
     pub(super) async fn run(mut self) {
         let Some(mut listening) = self.shared.app.engine.listen(self.company()) else { return };
         let shared = self.shared.clone();
         let mut stopping = shared.stopping.clone();
         let mut attempts: Attempts = FuturesUnordered::new();
         let mut work: Option<JoinHandle<Work>> = None;
-        let ends = loop {
+        let rest = self.rest.clone();
+        let mut rests_until = None;
+        let mut ends = loop {
             let freed = shared.places.freed();
             tokio::pin!(freed);
             // Enabled before a place is requested, so that a release in between is not missed.
@@ -110,6 +124,9 @@ impl Courier {
             }
             if work.is_none() {
                 work = self.begin_work(now);
+            }
+            if work.is_none() && self.line.is_empty() {
+                self.presence = None;
             }
             let wake_in = self.wake_in(now, work.is_some());
             tokio::select! {
@@ -138,11 +155,20 @@ impl Courier {
                         break None;
                     }
                 }
+                () = rest.notified() => {
+                    rests_until = Some(Instant::now() + REST_TIME_MAX);
+                    break None;
+                }
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break None,
                 () = &mut freed, if is_refused => {}
                 () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => {}
             }
         };
+        if let Some(until) = rests_until {
+            while let Ok(Some((event, tried))) = timeout_at(until, attempts.next()).await {
+                ends = ends.or(self.tried(event, &tried));
+            }
+        }
         drop(attempts);
         if let Some(Ok(done)) = match work {
             Some(work) => Some(work.await),
@@ -150,7 +176,11 @@ impl Courier {
         } {
             self.did(done);
         }
-        self.end(ends).await;
+        if rests_until.is_some() {
+            // Otherwise the next owner would begin before those that were not delivered, and repeat the others.
+            self.line.note_all(clock::now());
+        }
+        self.end(ends, rests_until).await;
     }
 
     /// Takes what the webhook is now. Whether it leads somewhere else: then another courier begins, and what is under way is
@@ -171,8 +201,7 @@ impl Courier {
 
     /// Starts all attempts that are possible now. Returns whether a place was refused.
     fn begin_attempts(&mut self, attempts: &mut Attempts) -> bool {
-        // Without the lease another process may have taken over, and would try the same.
-        while self.may_act() && self.line.has_next() {
+        while self.line.has_next() && self.may_act() {
             let Some(place) = self.shared.places.take(self.company()) else { return true };
             match self.line.next() {
                 Some(letter) => {
@@ -184,8 +213,21 @@ impl Courier {
         false
     }
 
+    /// Whether an attempt may begin. Without the lease another process may have taken over, and would try the same; of a
+    /// company that is about to move, nothing may begin that the move would wait for.
     fn may_act(&self) -> bool {
-        self.shared.app.engine.store().may_act()
+        let store = self.shared.app.engine.store();
+        store.may_act() && store.ownership().owns(self.company())
+    }
+
+    /// Ensures that the company is not closed before what is to be in memory is written. `false`: it is not served now, or
+    /// about to move.
+    fn enter(&mut self) -> bool {
+        let ownership = self.shared.app.engine.store().ownership();
+        if self.presence.is_none() {
+            self.presence = ownership.try_enter(self.company());
+        }
+        self.presence.is_some() && ownership.owns(self.company())
     }
 
     /// Records the outcome of an attempt; returns why the webhook must be disabled, if so.
@@ -211,7 +253,7 @@ impl Courier {
         self.paused_until = None;
         let shared = self.shared.clone();
         let endpoint = self.endpoint.clone();
-        let background = self.shared.app.engine.background();
+        let background = self.shared.app.engine.background().clone();
         if self.is_to_be_written() {
             let writing = self.line.writing();
             let known = self.known();
@@ -220,16 +262,22 @@ impl Courier {
             );
         }
         let room = self.line.room();
-        if self.line.may_wait() && self.due_at.is_some_and(|at| at <= now) && room > 0 {
+        let is_due = self.line.may_wait() && self.due_at.is_some_and(|at| at <= now) && room > 0;
+        let is_to_be_read = self.is_behind && room >= READ_MIN;
+        if (is_due || is_to_be_read) && !self.enter() {
+            self.pause(NOT_SERVED);
+            return None;
+        }
+        if is_due {
             let (known, limit) = (self.known(), room.min(DUE_AT_ONCE));
             return Some(background.spawn(async move { Work::Due(due(&shared, &endpoint, now, known, limit).await) }));
         }
-        if self.is_behind && room >= READ_MIN {
+        if is_to_be_read {
             self.is_behind = false;
             let (after, may_wait) = (self.after, self.line.may_wait());
             return Some(background.spawn(async move {
-                let Some(_presence) = shared.app.engine.store().ownership().try_enter(endpoint.company) else {
-                    return Work::Read(Err("the company is not served now".to_owned()));
+                let Some(_presence) = shared.app.engine.store().ownership().follow(endpoint.company) else {
+                    return Work::Read(Err(NOT_SERVED.to_owned()));
                 };
                 Work::Read(log::page(&shared.app, &endpoint, after, room, may_wait).await)
             }));
@@ -339,24 +387,34 @@ impl Courier {
         self.shared.app.figures.webhooks.waits(self.company(), self.endpoint.id.0, oldest);
     }
 
-    /// Writes all known outcomes, and disables the webhook if required. Whatever cannot be written is sent again.
-    async fn end(mut self, why: Option<Why>) {
+    /// Writes all known outcomes, and disables the webhook if required. What cannot be written is tried again until then,
+    /// if a time is given; whatever is not written is sent again.
+    async fn end(mut self, why: Option<Why>, until: Option<Instant>) {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
         shared.app.figures.webhooks.waits(endpoint.company, endpoint.id.0, None);
-        let writing = self.line.is_unwritten().then(|| self.line.writing());
+        let mut writing = self.line.is_unwritten().then(|| self.line.writing());
         let known = self.known();
         let background = shared.app.engine.background().clone();
         let ending = background.spawn(async move {
-            if let Some(writing) = writing
-                && let Err(Unwritten { reason, .. }) = write(&shared, &endpoint, writing, known).await
-            {
-                tracing::debug!(reason, webhook.id = %endpoint.id, "what was delivered last may be sent again");
+            while let Some(unwritten) = writing.take() {
+                let Err(Unwritten { writing: again, reason }) =
+                    write(&shared, &endpoint, unwritten, known.clone()).await
+                else {
+                    break;
+                };
+                if until.is_none_or(|until| Instant::now() >= until) {
+                    tracing::debug!(reason, webhook.id = %endpoint.id, "what was delivered last may be sent again");
+                    break;
+                }
+                writing = Some(again);
+                sleep(RETRY_AFTER).await;
             }
             if let Some(why) = why {
                 switch_off(&shared, &endpoint, why).await;
             }
         });
         drop(ending.await);
+        drop(self.presence);
     }
 }
 

@@ -10,6 +10,9 @@ use crate::deliveries::Shared;
 use crate::deliveries::line::{Letter, Why, Writing};
 use crate::deliveries::log::{self, Page, Unread};
 
+/// Why a statement is not begun: the company is about to move, and its courier has nothing in memory.
+pub(super) const NOT_SERVED: &str = "the company is not served now";
+
 /// The result of a courier's statement.
 pub(super) enum Work {
     Written(Result<Recorded, Unwritten>),
@@ -30,6 +33,7 @@ pub(super) struct Unwritten {
 }
 
 /// What is in memory of a webhook's events.
+#[derive(Clone)]
 pub(super) struct Known {
     /// The position up to which the log was read.
     pub(super) read_to: i64,
@@ -44,8 +48,8 @@ pub(super) async fn write(
     Known { read_to, held }: Known,
 ) -> Result<Recorded, Unwritten> {
     let store = shared.app.engine.store();
-    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
-        return Err(Unwritten { writing, reason: "the company is not served now".to_owned() });
+    let Some(_presence) = store.ownership().follow(endpoint.company) else {
+        return Err(Unwritten { writing, reason: NOT_SERVED.to_owned() });
     };
     let (company, id) = (endpoint.company, endpoint.id);
     let written = async {
@@ -77,8 +81,8 @@ pub(super) async fn due(
     limit: usize,
 ) -> Result<Vec<(Due, Option<Letter>)>, Unread> {
     let store = shared.app.engine.store();
-    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
-        return Err("the company is not served now".to_owned());
+    let Some(_presence) = store.ownership().follow(endpoint.company) else {
+        return Err(NOT_SERVED.to_owned());
     };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (company, id) = (endpoint.company, endpoint.id);

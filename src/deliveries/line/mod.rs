@@ -366,14 +366,29 @@ impl Line {
         first_unknown.map_or(self.read_to, |held| held.letter.event - 1)
     }
 
+    /// Whether nothing is in memory: neither events nor unwritten outcomes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.unwritten.is_empty()
+    }
+
     /// Notes events that have been in memory for too long. Returns when the next one must be noted.
     pub(super) fn note(&mut self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.note_after(NOTED_AFTER, now)
+    }
+
+    /// Notes all events in memory, so that the position moves past those that were delivered.
+    pub(super) fn note_all(&mut self, now: DateTime<Utc>) {
+        // Whatever the clock says of when they came.
+        self.note_after(TimeDelta::MIN, now);
+    }
+
+    fn note_after(&mut self, after: TimeDelta, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let mut next: Option<DateTime<Utc>> = None;
         for (event, held) in &mut self.held {
             if held.is_known {
                 continue;
             }
-            let due = held.since + NOTED_AFTER;
+            let due = held.since.checked_add_signed(after).unwrap_or(DateTime::<Utc>::MIN_UTC);
             if due > now {
                 next = Some(next.map_or(due, |next| next.min(due)));
                 continue;

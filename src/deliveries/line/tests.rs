@@ -162,6 +162,30 @@ fn memory_is_bounded_by_events_and_by_bytes() {
     assert_eq!(line.room(), HELD_MAX);
 }
 
+#[test]
+fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() {
+    use DeliveryStatus::{Delivered, Pending};
+    let mut line = Line::new(0, None);
+    let letters = vec![letter(1, "a"), letter(2, "a"), letter(3, "b"), letter(4, "c")];
+    line.take(letters, 5, &HashSet::new(), START);
+    assert_eq!(next(&mut line), [1, 3, 4]);
+    taken(&mut line, 3);
+    line.note_all(START);
+    let writing = line.writing();
+    let written: Vec<_> =
+        writing.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
+    // The second waits for the first of its record.
+    assert_eq!(written, [(3, Delivered, false), (1, Pending, true), (2, Pending, false), (4, Pending, true)]);
+    assert_eq!(writing.standing.told_to, 5);
+    assert!(!line.is_empty());
+    taken(&mut line, 1);
+    taken(&mut line, 4);
+    assert_eq!(next(&mut line), [2]);
+    taken(&mut line, 2);
+    assert_eq!(line.writing().outcomes.len(), 3);
+    assert!(line.is_empty());
+}
+
 /// The table, with the semantics of the real one (`deliveries.rs` of the tables).
 #[derive(Default)]
 struct Table {
@@ -235,6 +259,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
         let mut line = Line::new(0, None);
         let mut under_way: Vec<i64> = Vec::new();
         let mut arrived: Vec<i64> = Vec::new();
+        let mut is_killed = false;
         for step in 0..100_000 {
             let is_calm = step > 600;
             match random.random_range(0..100) {
@@ -280,8 +305,31 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                 85..=89 => drop(line.note(now)),
                 90 if !is_calm => {
                     // Killed: running attempts may have arrived.
+                    is_killed = true;
                     arrived.extend(under_way.drain(..).filter(|_| random.random_bool(0.5)));
                     line = Line::new(table.told_to, None);
+                }
+                91 if !is_calm => {
+                    // Rests: what is under way is answered, or cancelled before it has arrived.
+                    for event in under_way.drain(..).filter(|_| random.random_bool(0.7)).collect::<Vec<_>>() {
+                        arrived.push(event);
+                        line.ended(event, Verdict::Taken, attempt(), &plan, now);
+                    }
+                    line.note_all(now);
+                    if line.is_unwritten() {
+                        table.record(&line.writing(), now);
+                    }
+                    line = Line::new(table.told_to, None);
+                    assert_eq!(line.read_to(), table.told_to);
+                    let repeated: Vec<i64> = arrived
+                        .iter()
+                        .copied()
+                        .filter(|event| {
+                            *event > table.told_to
+                                || table.rows.get(event).is_some_and(|row| row.1 == DeliveryStatus::Pending)
+                        })
+                        .collect();
+                    assert!(is_killed || repeated.is_empty(), "seed {seed}: {repeated:?} is sent again");
                 }
                 _ => now += TimeDelta::milliseconds(random.random_range(0..3_000)),
             }

@@ -118,12 +118,20 @@ impl Keys {
     /// Drops everything known of a company's keys; no request of the company is running. Until its keys are loaded
     /// again, each key is looked up.
     pub fn forget(&self, company: CompanyId) {
+        self.forget_all(&HashSet::from([company]));
+    }
+
+    /// Drops everything known of these companies' keys, as [`Keys::forget`] does of one.
+    pub fn forget_all(&self, companies: &HashSet<CompanyId>) {
         // Locks exist only while a request is served or waits.
         let Inner { turns: _, recent, used: _ } = &*self.0;
-        recent.remove_where(|(of, _)| *of == company);
+        // One pass over the responses for all of them.
+        recent.remove_where(|(of, _)| companies.contains(of));
         let mut used = self.lock();
-        *used.dropped.entry(company).or_default() += 1;
-        used.unloaded.insert(company);
+        for company in companies {
+            *used.dropped.entry(*company).or_default() += 1;
+            used.unloaded.insert(*company);
+        }
     }
 
     /// Loads a company's keys after it was dropped.

@@ -21,11 +21,16 @@ const BESIDE: u64 = 5;
 /// Minimum number of connections, however low the descriptor limit is: fewer could not be served at all.
 const CONNECTIONS_MIN: u64 = 16;
 
-/// Connections of one serving thread, so that all threads together leave enough descriptors for everything else.
-pub(super) fn connections_of_worker(limit: usize, workers: usize) -> usize {
+/// What the connections of a cluster member are shared between, in equal parts: clients, the other processes' requests,
+/// and requests to the other processes, each of which a client's request waits for.
+pub(super) const SIDES_OF_MEMBER: usize = 3;
+
+/// Connections of one serving thread on one of `sides`, so that all threads together leave enough descriptors for
+/// everything else.
+pub(super) fn connections_of_worker(limit: usize, workers: usize, sides: usize) -> usize {
     // If the system reports no limit, it is taken as unlimited.
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
-    let share = connections(descriptors) / workers.max(1) as u64;
+    let share = connections(descriptors) / (workers * sides).max(1) as u64;
     limit.min(usize::try_from(share.max(1)).unwrap_or(usize::MAX))
 }
 

@@ -10,6 +10,7 @@ mod crowd;
 mod limits;
 mod line;
 mod pace;
+mod peers;
 mod progress;
 
 use std::convert::Infallible;
@@ -37,6 +38,7 @@ use ipnet::IpNet;
 pub use limits::{CONNECTIONS_PER_ADDRESS, Limits};
 use line::Line;
 pub use pace::{Pace, Paced, body_error};
+pub use peers::Peers;
 use progress::{Begun, Counted, Progress};
 
 use crate::web::{ApiError, OutcomeUnknown};
@@ -85,15 +87,24 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Listens and creates the server, which accepts connections as soon as it is polled. Returns the bound addresses, the
-/// public one and that for peers. The same threads serve both.
+/// What listens.
+pub struct Listened {
+    /// The public address.
+    pub address: SocketAddr,
+    /// The listener for peers, if there is one. To be kept for as long as they are served.
+    pub peers: Option<Peers>,
+    /// The server, which accepts public connections as soon as it is polled.
+    pub server: Server,
+}
+
+/// Listens and creates the server. Its threads serve the peers as well, whose connections are counted apart.
 ///
 /// # Errors
 /// When an address cannot be bound.
-pub fn listen<F, I, S, B>(listening: Listening, app: F) -> io::Result<(SocketAddr, Option<SocketAddr>, Server)>
+pub fn listen<F, I, S, B>(listening: Listening, app: F) -> io::Result<Listened>
 where
     F: Fn(Side) -> I + Send + Clone + 'static,
-    I: IntoServiceFactory<S, Request>,
+    I: IntoServiceFactory<S, Request> + 'static,
     S: ServiceFactory<Request, Config = AppConfig> + 'static,
     S::Error: Into<Response<BoxBody>> + 'static,
     S::InitError: Debug,
@@ -105,8 +116,9 @@ where
     let Listening { socket, of_peers, workers, drain, limits, proxies } = listening;
     let socket = socket.listen(limits.backlog)?.into_std()?;
     let address = socket.local_addr()?;
-    let of_peers = of_peers.map(|socket| socket.listen(limits.backlog)?.into_std()).transpose()?;
-    let address_of_peers = of_peers.as_ref().map(std::net::TcpListener::local_addr).transpose()?;
+    let sides = if of_peers.is_some() { crowd::SIDES_OF_MEMBER } else { 1 };
+    let of_worker = crowd::connections_of_worker(limits.connections, workers, sides);
+    let peers = of_peers.map(|socket| Peers::listen(socket, limits.backlog, of_worker * workers)).transpose()?;
 
     let server = Server::build()
         .workers(workers)
@@ -114,25 +126,27 @@ where
         .disable_signals()
         // Above this limit nothing is accepted, so no descriptor is used. Should descriptors run out nevertheless, the
         // framework pauses for half a second before it accepts again.
-        .max_concurrent_connections(crowd::connections_of_worker(limits.connections, workers));
+        .max_concurrent_connections(of_worker);
     let stopping = server.graceful_shutdown_signal();
     let ends = move || {
         let stopping = stopping.clone();
         async move { stopping.notified().await }
     };
-    let of = move |crowd: Arc<Crowd>, side, address| {
-        let (app, ends) = (app.clone(), ends.clone());
-        move || door(app(side), ends.clone(), crowd.clone(), address, limits)
-    };
-    let server = server.listen("http", socket, of(Crowd::new(limits.per_address, proxies), Side::Public, address))?;
-    let server = match of_peers.zip(address_of_peers) {
-        // Peers forward the connections of all clients, so they are not counted by address.
-        Some((socket, address)) => {
-            server.listen("peers", socket, of(Crowd::new(0, Vec::new()), Side::Peers, address))?
+    let crowd = Crowd::new(limits.per_address, proxies);
+    let lanes = peers.as_ref().map(|peers| (peers.lanes(), peers.address()));
+    // Called on each serving thread.
+    let server = server.listen("http", socket, move || {
+        let public = door(app(Side::Public), ends.clone(), crowd.clone(), address, limits);
+        if let Some((lanes, address)) = lanes.clone() {
+            let ends = lanes.clone();
+            // Peers forward the connections of all clients, so they are not counted by address.
+            let crowd = Crowd::new(0, Vec::new());
+            let door = door(app(Side::Peers), move || ends.ends(), crowd, address, limits);
+            actix_web::rt::spawn(lanes.serve(door));
         }
-        None => server,
-    };
-    Ok((address, address_of_peers, server.run()))
+        public
+    })?;
+    Ok(Listened { address, peers, server: server.run() })
 }
 
 /// The service for the connections of a listener.

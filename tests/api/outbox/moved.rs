@@ -1,5 +1,7 @@
 //! Messages of a company that is to move to another process.
 
+use std::time::Duration;
+
 use hotline::providers::ProviderOptions;
 use hotline_actors::EngineOptions;
 use hotline_persistence::cluster::Owner;
@@ -51,6 +53,39 @@ async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
     let second_job = office.text(channel, &number(2), "second").await;
     office.becomes(&second_job, "sent").await;
     assert_eq!(office.provider.accepted_count("1901"), 2, "each once");
+    second.stop().await.expect("a clean stop");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_company_that_moves_has_each_message_sent_once() {
+    const MESSAGES: usize = 40;
+    let options = TestOptions { member: true, ..TestOptions::default() };
+    let options = TestOptions { engine: EngineOptions { sending: fast(), ..options.engine.clone() }, ..options };
+    let office = Office::open_as(options.clone(), fast(), ProviderOptions::default()).await;
+    let channel = office.phone("1902").await;
+    let (second, _folder) = beside(&office.app, &options).await;
+    let (company, db) = (office.app.company.id, &office.app.database.db);
+    let owner = owner_of(company, [&office.app.service, &second]);
+    let life = owner.app.engine.store().membership().expect("a member").life;
+    let slot = owner.app.engine.directory().slot(company).expect("a slot");
+    office.provider.always("1902", Answer::Late(Duration::from_millis(300), Box::new(Answer::Accept)));
+    let mut jobs = Vec::new();
+    for contact in 0..MESSAGES {
+        jobs.push(office.text(channel, &number(contact), "hello").await);
+    }
+    // Of the last ones, some are under way and others wait.
+    let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
+    sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("it is to move");
+    eventually("it has moved", || async {
+        let has_moved = "select life <> $1 from slots where slot = $2";
+        sqlx::query_scalar::<_, bool>(has_moved).bind(life).bind(slot.column()).fetch_one(db).await.expect("a slot")
+    })
+    .await;
+    for job in &jobs {
+        office.becomes(job, "sent").await;
+    }
+    assert_eq!(office.provider.accepted_count("1902"), MESSAGES, "each once");
     second.stop().await.expect("a clean stop");
     office.close().await;
 }

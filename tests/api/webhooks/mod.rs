@@ -4,6 +4,7 @@ mod delivered;
 mod endpoints;
 mod kept;
 mod life;
+mod moved;
 mod reached;
 mod replayed;
 mod signed;

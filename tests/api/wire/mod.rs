@@ -13,7 +13,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::stream;
-use hotline::web::wire::{Limits, Listening, bind, listen};
+use hotline::web::wire::{Limits, Listened, Listening, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -175,7 +175,7 @@ fn plain(limits: Limits) -> Plain {
         limits,
         proxies: vec!["127.0.0.9/32".parse().expect("a range")],
     };
-    let (address, _, server) = listen(listening, |_| App::new().configure(routes)).expect("listen");
+    let Listened { address, server, .. } = listen(listening, |_| App::new().configure(routes)).expect("listen");
     let handle = server.handle();
     tokio::spawn(server);
     Plain { address, server: handle }

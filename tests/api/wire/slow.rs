@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::{StreamExt, stream};
-use hotline::web::wire::{Limits, Listening, bind, listen};
+use hotline::web::wire::{Limits, Listened, Listening, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -140,7 +140,7 @@ async fn who_takes_no_answer_is_given_up() {
         limits: Limits { write: SHORT, ..Limits::default() },
         proxies: Vec::new(),
     };
-    let (address, _, server) = listen(listening, move |_| {
+    let Listened { address, server, .. } = listen(listening, move |_| {
         let flag = flag.clone();
         App::new().route(
             "/endless",

@@ -355,6 +355,15 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
+/// The channels of these companies.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Result<Vec<ChannelRow>> {
+    let all = sqlx::query("select * from channels where company_id = any($1)").bind(companies);
+    Ok(document::read_all(&crate::error::with_timeout(all.fetch_all(db)).await?))
+}
+
 /// The conditions of the API's list.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]

@@ -1,5 +1,8 @@
 //! Two processes on one database: slots move under load, and one stops. `tests/cluster` has all that can go wrong with them.
 
+mod lost_commits;
+mod many;
+
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,71 @@
+//! Heartbeats, and what follows when another's stop: its life is ended.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use hotline_persistence::cluster::{BEAT_EVERY, LifeId, lives};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::{Member, RETRY_PAUSE};
+use crate::cluster::observer::Observer;
+
+impl Member {
+    pub(super) async fn keep_beating(&self) {
+        let mut clock = interval(BEAT_EVERY);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut observer = Observer::default();
+        let mut sealing = HashSet::new();
+        loop {
+            clock.tick().await;
+            let lease = &self.0.membership.lease;
+            // Read before the heartbeat, which sees at least as much.
+            let committed = self.0.parts.engine.store().log.flushed();
+            let seen = match lives::beat(&self.0.db, self.life(), committed).await {
+                Ok(sent) => {
+                    lease.extend(sent);
+                    lives::all(&self.0.db).await
+                }
+                Err(error) => Err(error),
+            };
+            let lives = match seen {
+                Ok(lives) => lives,
+                Err(error) => {
+                    observer.saw_nothing();
+                    if !self.is_passing(&error) {
+                        return;
+                    }
+                    tracing::debug!(%error, "the cluster is not heard of");
+                    continue;
+                }
+            };
+            let suspected = observer.saw(&lives, self.life(), Instant::now());
+            sealing.retain(|dead| lives.iter().any(|life| life.life == *dead));
+            // A process that stops would not be there to release the slots it inherits. The others suspect the same life.
+            let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
+            for dead in suspected {
+                if sealing.insert(dead) {
+                    let member = self.clone();
+                    self.spawn(async move { member.end(dead).await });
+                }
+            }
+        }
+    }
+
+    /// Ends a life that looks dead, and takes care of what it has left.
+    async fn end(&self, dead: LifeId) {
+        let suspected = Instant::now();
+        loop {
+            match lives::seal(&self.0.db, self.life(), dead).await {
+                Ok(true) => break,
+                Ok(false) => return,
+                Err(error) if !self.is_passing(&error) => return,
+                Err(error) => tracing::debug!(%error, life = %dead, "a life that looks dead is ended later"),
+            }
+            sleep(RETRY_PAUSE).await;
+        }
+        self.figures().sealed();
+        tracing::warn!(life = %dead, "a process of the cluster was not heard of any more, and is ended");
+        self.inherit(dead).await;
+        self.figures().took_over(suspected.elapsed());
+    }
+}

@@ -1,0 +1,182 @@
+//! The work of a cluster member: it sends heartbeats, learns which process serves which slot, opens and closes slots,
+//! ends lives that look dead and takes care of what they have left.
+
+mod beats;
+mod giving;
+mod inheriting;
+mod placing;
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix_web::web::Data;
+use futures_util::future::BoxFuture;
+use hotline_actors::{Engine, Refusal};
+use hotline_persistence::cluster::{LifeId, Membership, Slot, lives};
+use hotline_persistence::{CompanyId, Error, PgPool};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::metrics::{ClusterFigures, Metrics};
+use crate::web::idempotency::Keys;
+
+/// How long a shutdown may hand over slots. The remaining ones are taken over as if this process had died.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(25);
+
+/// Pause before a failed database call is retried.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Drops everything this process holds of a company that it no longer serves.
+pub type Leave = Arc<dyn Fn(CompanyId) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
+
+/// Has what is sent for companies that are to be dropped come to an end, for all of them at the same time.
+pub type Rest = Arc<dyn Fn(Vec<CompanyId>) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What a member needs to open and close slots.
+pub struct Parts {
+    /// The live half.
+    pub engine: Engine,
+    /// The used idempotency keys.
+    pub keys: Keys,
+    /// Called with all companies of the slots that move, before each of them is dropped.
+    pub rest: Rest,
+    /// Drops a company.
+    pub leave: Leave,
+    /// Called after slots are opened: background tasks that look for the companies' work then look soon.
+    pub opened: Arc<dyn Fn() + Send + Sync>,
+    /// Counts the cluster's events.
+    pub figures: Data<Metrics>,
+    /// Ends the process when this life is over: its memory may be behind what others have written.
+    pub fail: fn(String),
+}
+
+/// This process as a member. Cheap to clone.
+#[derive(Clone)]
+pub struct Member(Arc<Inner>);
+
+struct Inner {
+    membership: Arc<Membership>,
+    db: PgPool,
+    parts: Parts,
+    /// Slots that are being opened or closed.
+    busy: Mutex<HashSet<Slot>>,
+    /// Slots whose last move was called off. They move after all others, which would otherwise wait for them again.
+    called_off: Mutex<HashSet<Slot>>,
+    /// Serializes the work of applying the tables: otherwise one task could reopen slots that another has just handed
+    /// over.
+    looking: tokio::sync::Mutex<()>,
+    is_leaving: AtomicBool,
+    work: Mutex<JoinSet<()>>,
+}
+
+impl Member {
+    /// Joins the cluster; `None` when the process is alone. Serving starts with the slots that are assigned to it.
+    pub fn start(parts: Parts) -> Option<Self> {
+        let membership = parts.engine.store().membership()?.clone();
+        let db = membership.db.clone()?;
+        let inner = Inner {
+            membership,
+            db,
+            parts,
+            busy: Mutex::default(),
+            called_off: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
+            is_leaving: AtomicBool::new(false),
+            work: Mutex::default(),
+        };
+        let member = Self(Arc::new(inner));
+        let (beats, places, listens) = (member.clone(), member.clone(), member.clone());
+        let mut work = member.lock_work();
+        work.spawn(async move {
+            beats.0.membership.has_started();
+            beats.keep_beating().await;
+        });
+        work.spawn(async move { places.keep_placing().await });
+        work.spawn(async move { listens.keep_listening().await });
+        drop(work);
+        Some(member)
+    }
+
+    /// The state of the cluster.
+    pub fn membership(&self) -> &Arc<Membership> {
+        &self.0.membership
+    }
+
+    /// Hands over every slot, as long as there are other processes and the shutdown has time; requests wait at their
+    /// edges meanwhile.
+    pub async fn drain(&self) {
+        let given = tokio::time::timeout(DRAIN_TIME_MAX, async {
+            while let Err(error) = lives::drain(&self.0.db, self.life()).await {
+                tracing::debug!(%error, "slots are given away later");
+                sleep(RETRY_PAUSE).await;
+            }
+            loop {
+                self.look().await;
+                let has_none = self.0.membership.placement.count_here() == 0 && self.busy().is_empty();
+                if has_none || self.is_last().await {
+                    return;
+                }
+                sleep(RETRY_PAUSE).await;
+            }
+        });
+        if given.await.is_err() {
+            tracing::warn!(slots = self.0.membership.placement.count_here(), "some slots could not be given away");
+        }
+    }
+
+    /// Whether no other process can take slots.
+    pub async fn is_last(&self) -> bool {
+        lives::all(&self.0.db).await.is_ok_and(|lives| lives.iter().all(|life| life.draining))
+    }
+
+    /// The process is about to end its own life: the disappearance of its row is no longer an error.
+    pub fn begin_leaving(&self) {
+        self.0.is_leaving.store(true, Ordering::Release);
+    }
+
+    /// Stops the member's work, after its life.
+    pub async fn stop(&self) {
+        let mut work = std::mem::take(&mut *self.lock_work());
+        work.shutdown().await;
+    }
+
+    fn life(&self) -> LifeId {
+        self.0.membership.life
+    }
+
+    fn figures(&self) -> &ClusterFigures {
+        &self.0.parts.figures.cluster
+    }
+
+    fn lock_work(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn called_off(&self) -> MutexGuard<'_, HashSet<Slot>> {
+        self.0.called_off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn busy(&self) -> MutexGuard<'_, HashSet<Slot>> {
+        self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a task beside the heartbeats until the member stops.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut all = self.lock_work();
+        while all.try_join_next().is_some() {}
+        all.spawn(work);
+    }
+
+    /// Ends the process when this life is over, or the database has lost its commits; otherwise the error is transient.
+    fn is_passing(&self, error: &Error) -> bool {
+        match error {
+            Error::NotOwner if self.0.is_leaving.load(Ordering::Acquire) => {}
+            Error::NotOwner => (self.0.parts.fail)("another process of the cluster has ended this life".to_owned()),
+            Error::LostCommits { .. } => (self.0.parts.fail)(error.to_string()),
+            _ => return true,
+        }
+        false
+    }
+}

@@ -1,0 +1,142 @@
+//! The placement: it is planned, learned from the tables, and slots that are assigned to this process are opened.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use hotline_persistence::Error;
+use hotline_persistence::cluster::{LifeId, Owner, Peer, Slot, SlotRow, lives};
+use sqlx::postgres::PgListener;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::{Member, Parts, RETRY_PAUSE};
+use crate::cluster::planner::{self, MOVES_MAX};
+
+/// How often the tables are read, in case notifications were lost, and how often a plan is made.
+const LOOK_EVERY: Duration = Duration::from_millis(1000);
+
+/// The channel that the tables' triggers notify (`0060_cluster.sql`).
+const CHANNEL: &str = "hotline_placement";
+
+impl Member {
+    pub(super) async fn keep_listening(&self) {
+        loop {
+            if let Err(error) = self.listen().await {
+                tracing::debug!(%error, "news of the placement are interrupted");
+            }
+            sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    async fn listen(&self) -> Result<(), sqlx::Error> {
+        let mut listener = PgListener::connect_with(&self.0.db).await?;
+        listener.eager_reconnect(false);
+        listener.listen(CHANNEL).await?;
+        self.0.membership.placement.look_again();
+        while listener.try_recv().await?.is_some() {
+            self.0.membership.placement.look_again();
+        }
+        Ok(())
+    }
+
+    pub(super) async fn keep_placing(&self) {
+        let mut clock = interval(LOOK_EVERY);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut left: HashMap<LifeId, ()> = HashMap::new();
+        while let Err(error) = lives::join(&self.0.db, self.life()).await {
+            tracing::debug!(%error, "slots are taken later");
+            sleep(RETRY_PAUSE).await;
+        }
+        loop {
+            tokio::select! {
+                _ = clock.tick() => self.look_after_left(&mut left).await,
+                () = self.0.membership.placement.asked_to_look() => {}
+            }
+            self.look().await;
+        }
+    }
+
+    /// Makes a plan, unless another member does; then applies the tables: opens, closes and learns slots.
+    pub(super) async fn look(&self) {
+        let _turn = self.0.looking.lock().await;
+        if !self.0.is_leaving.load(Ordering::Acquire)
+            && let Err(error) = lives::plan(&self.0.db, self.life(), planner::plan).await
+        {
+            if !self.is_passing(&error) {
+                return;
+            }
+            tracing::debug!(%error, "nothing is planned now");
+        }
+        match self.learn().await {
+            Ok(()) => {}
+            Err(error) => tracing::debug!(%error, "the placement is not read now"),
+        }
+    }
+
+    async fn learn(&self) -> Result<(), Error> {
+        // Copied before the tables are read: for slots whose move ends meanwhile, the rows may be outdated.
+        let busy = self.busy().clone();
+        let lives = lives::all(&self.0.db).await?;
+        let slots = lives::slots(&self.0.db).await?;
+        let here = self.life();
+        let others = lives.into_iter().filter(|life| life.life != here);
+        let peers = others.map(|life| Peer { life: life.life, node: life.node, address: life.address });
+        let placement = &self.0.membership.placement;
+        // Slots that are being opened or closed report their own outcome.
+        let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
+        placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
+        let is_here = |row: &&SlotRow| row.life == Some(here) && !busy.contains(&row.slot);
+        let is_open = |slot: Slot| placement.owner(slot) == Owner::Here;
+        let new: Vec<Slot> = slots.iter().filter(is_here).map(|row| row.slot).filter(|slot| !is_open(*slot)).collect();
+        if !new.is_empty() {
+            self.open(new).await;
+        }
+        let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
+        let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
+        moving.sort_by_key(|slot| self.called_off().contains(slot));
+        // One group at a time, so that the other slots are served meanwhile.
+        if !moving.is_empty() && busy.is_empty() {
+            let group: Vec<Slot> = moving.into_iter().take(MOVES_MAX).collect();
+            self.busy().extend(group.iter().copied());
+            let member = self.clone();
+            self.spawn(async move {
+                member.give(&group).await;
+                member.busy().retain(|slot| !group.contains(slot));
+                member.0.membership.placement.look_again();
+            });
+        }
+        Ok(())
+    }
+
+    /// Opens slots that no other process serves any more.
+    async fn open(&self, slots: Vec<Slot>) {
+        let begun = Instant::now();
+        let Parts { engine, keys, .. } = &self.0.parts;
+        let companies = match engine.learn(&slots).await {
+            Ok(companies) => companies,
+            // They are not open, so the next look retries.
+            Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "slots cannot be read now"),
+        };
+        let count = companies.len();
+        tracing::info!(slots = slots.len(), companies = count, took_ms = begun.elapsed().as_millis(), "slots are read");
+        // Other processes have used keys since these were loaded.
+        keys.forget_all(&companies.into_iter().collect());
+        self.serve(&slots).await;
+    }
+
+    /// Opens slots whose directory entries and keys are current.
+    pub(super) async fn serve(&self, slots: &[Slot]) {
+        let Parts { engine, keys, .. } = &self.0.parts;
+        if let Err(refusal) = engine.open(slots).await {
+            // They are not open, so the next look retries.
+            tracing::warn!(%refusal, slots = slots.len(), "slots cannot be opened now");
+            return;
+        }
+        self.0.membership.placement.open(slots.iter().copied());
+        self.figures().opened(slots.len());
+        tracing::info!(slots = slots.len(), "slots are served here");
+        (self.0.parts.opened)();
+        let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());
+        self.spawn(async move { keys.load_missing(&db).await });
+    }
+}

@@ -1,0 +1,192 @@
+//! The processes of a cluster within one process, with a fixed placement; their handlers report the requests they
+//! received.
+
+mod connections;
+mod handlers;
+mod owners;
+mod passing;
+mod trust;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use actix_web::App;
+use actix_web::web::Data;
+use chrono::DateTime;
+use hotline_actors::Directory;
+use hotline_persistence::cluster::{LifeId, Membership, Moment, Peer, Slot};
+use hotline_persistence::tables::companies::CompanyRow;
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::tables::tokens::TokenRow;
+use hotline_persistence::{CompanyId, Ownership, TokenId, key};
+use reqwest::{Client, Method};
+use sqlx::types::Json;
+use tokio::sync::{Notify, watch};
+
+use self::handlers::routes;
+use super::{Around, Edge};
+use crate::metrics::Metrics;
+use crate::web::wire::{self, Limits, Listened, Listening, Peers};
+
+const COMPANY: CompanyId = CompanyId::new(7);
+const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
+const SECRET: [u8; 64] = [7; 64];
+
+/// A shorter wait than a service has, and long enough for a change of the placement.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// One process of the cluster.
+struct Node {
+    membership: Arc<Membership>,
+    ownership: Ownership,
+    figures: Data<Metrics>,
+    stopping: watch::Sender<bool>,
+    world: Data<World>,
+    public: SocketAddr,
+    peers: Peers,
+}
+
+/// The shared state of its handlers.
+#[derive(Default)]
+struct World {
+    begun: AtomicUsize,
+    go: Notify,
+}
+
+fn slot() -> Slot {
+    Slot::of_new(COMPANY)
+}
+
+fn directory() -> Directory {
+    let at = DateTime::UNIX_EPOCH;
+    let company = CompanyRow {
+        id: COMPANY,
+        name: "Acme".to_owned(),
+        active: true,
+        api_enabled: true,
+        rate_per_minute: None,
+        time_zone: "UTC".to_owned(),
+        stop_words: Vec::new(),
+        second_factor_required: false,
+        slot: slot(),
+        created_at: at,
+        updated_at: at,
+    };
+    let token = TokenRow {
+        id: TokenId::new(1),
+        company_id: COMPANY,
+        name: "test".to_owned(),
+        prefix: String::new(),
+        hash: key::hash(TOKEN).to_vec(),
+        permissions: Json(Default::default()),
+        allowed_ips: Vec::new(),
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+        created_at: at,
+        updated_at: at,
+    };
+    Directory::of([Organization {
+        version: 0,
+        company,
+        tokens: vec![token],
+        channels: Default::default(),
+        queues: Default::default(),
+        users: Default::default(),
+        former_users: Default::default(),
+        wrapup_types: Default::default(),
+        global_variables: Default::default(),
+    }])
+}
+
+impl Node {
+    fn start(life: i64) -> Self {
+        Self::start_with(life, Limits::default())
+    }
+
+    /// With one serving thread.
+    fn start_with(life: i64, limits: Limits) -> Self {
+        let membership = Arc::new(Membership::new(LifeId::new(life), format!("node-{life}"), SECRET));
+        // Longer than any test takes.
+        membership.lease.extend(Moment::now() + Duration::from_secs(3600));
+        let ownership = Ownership::default();
+        let figures = Data::new(Metrics::new(Vec::new()));
+        let (stopping, stops) = watch::channel(false);
+        let world: Data<World> = Data::default();
+        let edge = Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).waiting(WAIT);
+        let any = || wire::bind("127.0.0.1:0".parse().expect("address")).expect("a port");
+        let listening = Listening {
+            socket: any(),
+            of_peers: Some(any()),
+            workers: 1,
+            drain: Duration::from_secs(1),
+            limits,
+            proxies: Vec::new(),
+        };
+        let served = world.clone();
+        let Listened { address: public, peers, server } = wire::listen(listening, move |side| {
+            let world = served.clone();
+            Around::new(App::new().configure(move |services| routes(services, world)), Some(edge.clone()), side)
+        })
+        .expect("it listens");
+        actix_web::rt::spawn(server);
+        let peers = peers.expect("a listener for peers");
+        Self { membership, ownership, figures, stopping, world, public, peers }
+    }
+
+    fn peer(&self) -> Peer {
+        Peer {
+            life: self.membership.life,
+            node: self.membership.node.clone(),
+            address: self.peers.address().to_string(),
+        }
+    }
+
+    /// It serves the company itself.
+    fn owns(&self) {
+        self.membership.placement.open([slot()]);
+    }
+
+    /// It believes that `owner` serves the company.
+    fn knows(&self, owner: &Peer) {
+        self.membership.placement.replace([owner.clone()], |_| Some(owner.life));
+    }
+
+    fn begun(&self) -> usize {
+        self.world.begun.load(Ordering::SeqCst)
+    }
+
+    async fn has_begun(&self, requests: usize) {
+        until("requests have begun", || self.begun() >= requests).await;
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.public)
+    }
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// An edge that serves nothing, and an owner that serves everything.
+fn pair() -> (Node, Node) {
+    let (edge, owner) = (Node::start(1), Node::start(2));
+    owner.owns();
+    edge.knows(&owner.peer());
+    (edge, owner)
+}
+
+fn client() -> Client {
+    crate::tls::client().timeout(Duration::from_secs(20)).build().expect("a client")
+}
+
+fn ask(client: &Client, method: Method, url: String) -> reqwest::RequestBuilder {
+    client.request(method, url).bearer_auth(TOKEN)
+}

@@ -1,0 +1,76 @@
+//! Who is believed, and for how long.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use hotline_persistence::cluster::{LifeId, Moment};
+use reqwest::Method;
+use serde_json::Value;
+
+use super::{Node, SECRET, ask, client, pair, slot};
+use crate::cluster::signed::{FORWARDED, Forwarded, Signer};
+
+#[actix_web::test]
+async fn nothing_is_shown_without_the_lease() {
+    let node = Node::start(1);
+    node.owns();
+    let client = client();
+    for (method, status, shown) in
+        [(Method::GET, 200, Some(503)), (Method::POST, 409, Some(503)), (Method::POST, 201, None)]
+    {
+        node.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
+        let before = node.begun();
+        let asked = tokio::spawn(ask(&client, method, node.url(&format!("/api/v1/hang/{status}"))).send());
+        node.has_begun(before + 1).await;
+        node.membership.lease.end();
+        node.world.go.notify_one();
+        let answer = asked.await.expect("asked");
+        assert_eq!(answer.ok().map(|answer| answer.status().as_u16()), shown, "{status}");
+    }
+    let before = node.begun();
+    let answer = ask(&client, Method::POST, node.url("/api/v1/echo")).send().await.expect("an answer");
+    assert_eq!((answer.status().as_u16(), node.begun()), (503, before), "and nothing begins");
+    let stranger = client.get(node.url("/api/v1/echo")).send().await.expect("an answer");
+    assert_eq!(stranger.status().as_u16(), 503, "that a token is wrong is known from memory");
+    let health = client.get(node.url("/health/live")).send().await.expect("an answer");
+    assert_eq!(health.status().as_u16(), 200);
+}
+
+#[actix_web::test]
+async fn a_stream_breaks_off_when_the_lease_does() {
+    let node = Node::start(1);
+    node.owns();
+    let answer = ask(&client(), Method::GET, node.url("/api/v1/events")).send().await.expect("an answer");
+    let mut events = answer.bytes_stream();
+    assert!(events.next().await.is_some_and(|event| event.is_ok()));
+    node.membership.lease.end();
+    node.world.go.notify_waiters();
+    assert!(events.next().await.is_none_or(|event| event.is_err()), "nothing more is shown");
+}
+
+#[actix_web::test]
+async fn the_listener_for_peers_believes_peers_alone() {
+    let (_, owner) = pair();
+    let client = client();
+    let url = |path: &str| format!("http://{}{path}", owner.peers.address());
+    let asked = ask(&client, Method::GET, url("/api/v1/echo")).send().await.expect("an answer");
+    assert_eq!((asked.status().as_u16(), owner.begun()), (403, 0), "nobody has said whose it is");
+    let signed = |secret: [u8; 64], life: i64| {
+        let mut head = actix_http::RequestHead::default();
+        head.uri = "/api/v1/echo".parse().expect("a target");
+        let peer = Some("203.0.113.9:4711".parse().expect("an address"));
+        Signer::new(&secret).sign(&head, Forwarded { life: LifeId::new(life), peer })
+    };
+    for (secret, life, status) in [([8; 64], 2, 403), (SECRET, 3, 421), (SECRET, 2, 200)] {
+        let request = ask(&client, Method::GET, url("/api/v1/echo")).header(FORWARDED.as_str(), signed(secret, life));
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status().as_u16(), status, "{life}");
+        if status == 200 {
+            let seen: Value = answer.json().await.expect("JSON");
+            assert_eq!(seen["from"], "203.0.113.9:4711");
+        }
+    }
+    owner.membership.placement.close([slot()]);
+    let request = ask(&client, Method::GET, url("/api/v1/echo")).header(FORWARDED.as_str(), signed(SECRET, 2));
+    assert_eq!(request.send().await.expect("an answer").status().as_u16(), 421, "it is handed on once");
+}

@@ -1,0 +1,196 @@
+//! The connections of the other processes of a cluster. The public listener's threads serve them, because these threads
+//! run the actors as well; but they are accepted and counted apart. The framework counts the connections of all its
+//! listeners together, so clients that take all it accepts would keep the other processes out, and those would take
+//! connections from clients.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix_service::{Service, ServiceFactory};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::{sleep, timeout};
+
+/// Pause after a connection could not be accepted, most likely because no descriptor is left: as long as the framework's.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+
+/// The listener for peers. Dropping it stops accepting.
+pub struct Peers {
+    address: SocketAddr,
+    lanes: Lanes,
+    stop: watch::Sender<bool>,
+}
+
+/// The serving threads, as those that receive connections. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Lanes(Arc<Inner>);
+
+struct Inner {
+    threads: Mutex<Threads>,
+    /// Notified when a thread is added.
+    added: Notify,
+    /// A permit for each connection that may be open.
+    room: Arc<Semaphore>,
+    connections_max: u32,
+    stopping: watch::Receiver<bool>,
+}
+
+#[derive(Default)]
+struct Threads {
+    senders: Vec<mpsc::UnboundedSender<Taken>>,
+    /// The one that gets the next connection.
+    next: usize,
+}
+
+/// An accepted connection, and its place among those that may be open.
+struct Taken {
+    stream: std::net::TcpStream,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Peers {
+    /// Listens, and accepts as soon as a thread serves. At most `connections_max` are open; further ones wait in the
+    /// backlog.
+    pub(super) fn listen(socket: TcpSocket, backlog: u32, connections_max: usize) -> io::Result<Self> {
+        let listener = socket.listen(backlog)?;
+        let address = listener.local_addr()?;
+        let connections_max = u32::try_from(connections_max.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        let (stop, stopping) = watch::channel(false);
+        let lanes = Lanes(Arc::new(Inner {
+            threads: Mutex::default(),
+            added: Notify::new(),
+            room: Arc::new(Semaphore::new(connections_max as usize)),
+            connections_max,
+            stopping,
+        }));
+        tokio::spawn(lanes.clone().keep_accepting(listener));
+        Ok(Self { address, lanes, stop })
+    }
+
+    /// The bound address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn lanes(&self) -> Lanes {
+        self.lanes.clone()
+    }
+
+    /// Accepts no more, and waits until the requests in flight are answered, for `drain` at most. To be called before the
+    /// serving threads end.
+    pub async fn stop(&self, drain: Duration) {
+        self.stop.send_replace(true);
+        let all = self.lanes.0.room.acquire_many(self.lanes.0.connections_max);
+        if timeout(drain, all).await.is_err() {
+            tracing::warn!("requests of other processes have not ended in time");
+        }
+    }
+}
+
+impl Lanes {
+    /// Resolves once no more connections are accepted: open ones end with the response they wait for.
+    pub(super) fn ends(&self) -> impl Future<Output = ()> + use<> {
+        let mut stopping = self.0.stopping.clone();
+        async move {
+            // The listener that is gone accepts nothing either.
+            let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
+        }
+    }
+
+    /// Serves the connections that this thread gets, for as long as the thread runs.
+    pub(super) async fn serve<F>(self, factory: F)
+    where
+        F: ServiceFactory<TcpStream, Config = (), Response = ()>,
+        F::Service: 'static,
+        <F::Service as Service<TcpStream>>::Future: 'static,
+    {
+        let Ok(service) = factory.new_service(()).await else {
+            return tracing::error!("a thread cannot serve the other processes");
+        };
+        let (sender, mut taken) = mpsc::unbounded_channel();
+        self.threads().senders.push(sender);
+        self.0.added.notify_one();
+        while let Some(Taken { stream, permit }) = taken.recv().await {
+            let Ok(stream) = TcpStream::from_std(stream) else { continue };
+            if poll_fn(|cx| service.poll_ready(cx)).await.is_err() {
+                return;
+            }
+            let serving = service.call(stream);
+            actix_web::rt::spawn(async move {
+                // The framework has already answered errors, if it could.
+                let _ = serving.await;
+                drop(permit);
+            });
+        }
+    }
+
+    async fn keep_accepting(self, listener: TcpListener) {
+        tokio::select! {
+            () = self.ends() => {}
+            () = self.accept_all(&listener) => {}
+        }
+    }
+
+    async fn accept_all(&self, listener: &TcpListener) {
+        // Before a connection is accepted: one without a place waits in the backlog, where it uses no descriptor.
+        while let Ok(permit) = self.0.room.clone().acquire_owned().await {
+            let stream = loop {
+                match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
+                    Ok(stream) => break stream,
+                    // The other side has given up meanwhile.
+                    Err(error) if is_of_connection(&error) => {}
+                    Err(error) => {
+                        tracing::error!(%error, "connections of other processes are not accepted now");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                }
+            };
+            self.pass_on(Taken { stream, permit }).await;
+        }
+    }
+
+    /// Passes a connection to the next thread.
+    async fn pass_on(&self, mut taken: Taken) {
+        loop {
+            match self.threads().pass_on(taken) {
+                Ok(()) => return,
+                Err(unserved) => taken = unserved,
+            }
+            self.0.added.notified().await;
+        }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Threads {
+    /// Passes a connection to the thread whose turn it is. Threads that have ended are dropped; the connection is
+    /// returned when none is left.
+    fn pass_on(&mut self, mut taken: Taken) -> Result<(), Taken> {
+        while !self.senders.is_empty() {
+            let turn = self.next % self.senders.len();
+            match self.senders[turn].send(taken) {
+                Ok(()) => {
+                    self.next = turn + 1;
+                    return Ok(());
+                }
+                Err(mpsc::error::SendError(unsent)) => {
+                    taken = unsent;
+                    self.senders.remove(turn);
+                }
+            }
+        }
+        Err(taken)
+    }
+}
+
+/// Whether an error of `accept` is about the one connection.
+fn is_of_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
+}

@@ -1,0 +1,78 @@
+//! Deliveries of a company that moves to another process.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hotline::service::Service;
+use serde_json::json;
+
+use super::{come_to, deliveries, hook, quick};
+use crate::members::{beside, owner_of};
+use crate::support::service::TestOptions;
+use crate::support::{Conduct, Receiver, TestApp, eventually};
+
+/// Events: more than are under way at once, so that some are answered, some under way and some in memory.
+const EVENTS: usize = 60;
+
+/// How long an answer takes: long enough that many are under way when the company moves.
+const ANSWER_TIME: Duration = Duration::from_millis(300);
+
+/// Has the company's slot move to the other process.
+async fn moves(app: &TestApp, owner: &Service) {
+    let (store, db) = (owner.app.engine.store(), &app.database.db);
+    let life = store.membership().expect("a member").life;
+    let slot = owner.app.engine.directory().slot(app.company.id).expect("a slot");
+    let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
+    sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("it is to move");
+    eventually("it has moved", || async {
+        let has_moved = "select life <> $1 from slots where slot = $2";
+        sqlx::query_scalar::<_, bool>(has_moved).bind(life).bind(slot.column()).fetch_one(db).await.expect("a slot")
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn a_company_that_moves_is_told_each_event_once() {
+    let options = TestOptions { member: true, ..quick(&[50; 4]) };
+    let app = TestApp::start_with(options.clone()).await;
+    let (second, _folder) = beside(&app, &options).await;
+    let owner = owner_of(app.company.id, [&app.service, &second]);
+    let receiver = Receiver::start().await;
+    receiver.behave(Conduct::Late(ANSWER_TIME));
+    let webhook = hook(&app.api, &receiver.url(), &["contact.created"]).await;
+    for number in 0..EVENTS {
+        let contact = json!({"name": format!("Contact {number}"), "number": format!("55119{number:08}")});
+        app.api.post("/contacts", contact).await.data(201);
+    }
+    // Some are answered, and those outcomes are about to be written; others are under way.
+    receiver.has(20).await;
+    moves(&app, owner).await;
+    assert!(receiver.count() < EVENTS, "it has moved while there was something to deliver");
+    come_to(&app.api, webhook, "delivered", EVENTS).await;
+    assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
+    let ids = receiver.ids();
+    let once: BTreeSet<i64> = ids.iter().copied().collect();
+    assert_eq!((once.len(), ids.len()), (EVENTS, EVENTS), "each once: {ids:?}");
+    second.stop().await.expect("a clean stop");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_endpoint_that_hangs_does_not_keep_a_company_from_moving() {
+    let options = TestOptions { member: true, ..TestOptions::default() };
+    let app = TestApp::start_with(options.clone()).await;
+    let (second, _folder) = beside(&app, &options).await;
+    let owner = owner_of(app.company.id, [&app.service, &second]);
+    let receiver = Receiver::start().await;
+    receiver.behave(Conduct::Hang);
+    let webhook = hook(&app.api, &receiver.url(), &["contact.created"]).await;
+    app.api.post("/contacts", json!({"name": "Ana", "number": "5511900000001"})).await.data(201);
+    receiver.has(1).await;
+    receiver.behave(Conduct::status(200));
+    moves(&app, owner).await;
+    come_to(&app.api, webhook, "delivered", 1).await;
+    let ids = receiver.ids();
+    assert_eq!((ids.len(), ids[0]), (2, ids[1]), "what was not answered is sent again");
+    second.stop().await.expect("a clean stop");
+    app.stop().await;
+}

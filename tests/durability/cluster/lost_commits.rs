@@ -1,0 +1,57 @@
+//! A database that has lost commits, as one that failed over to a standby that was behind.
+
+use super::*;
+
+/// A process that has committed some changes of a company.
+async fn busy() -> (Scene, Process, Talk, Api) {
+    let (scene, node) = (Scene::new().await, Node::new("one"));
+    let process = scene.serve(&node);
+    scene.owns(&node, 1024..=1024).await;
+    let addresses = Addresses::default();
+    addresses.lock().expect("addresses").push(process.address);
+    let mut talk = Talk::begin(&scene, &addresses, 0).await;
+    talk.send(&addresses).await;
+    let api = Api::new(process.address, &talk.company.key);
+    (scene, process, talk, api)
+}
+
+const LOSE: &str = "update journal_watermark set seq = seq - 1 where journal like 'life %' and seq > 0";
+const LOST: &str = "the database has lost changes that it had committed";
+
+#[actix_web::test]
+async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
+    let (scene, mut process, _talk, _api) = busy().await;
+    let lost = sqlx::query(LOSE).execute(&scene.database.db).await.expect("commits are lost");
+    assert_eq!(lost.rows_affected(), 1);
+    assert_eq!(process.wait().code(), Some(1));
+    assert!(process.log().contains(LOST), "{}", process.log());
+    scene.database.drop().await;
+}
+
+#[actix_web::test]
+async fn no_change_is_acknowledged_after_others_were_lost() {
+    let (scene, mut process, talk, api) = busy().await;
+    let db = &scene.database.db;
+    let mut losing = db.begin().await.expect("a transaction");
+    let lost = sqlx::query(LOSE).execute(&mut *losing).await.expect("commits are to be lost");
+    assert_eq!(lost.rows_affected(), 1);
+    let path = format!("/tickets/{}/notes", talk.ticket);
+    let sent = tokio::spawn(Reply::try_of(api.request(Method::POST, &path).json(&json!({"body": "late"}))));
+    eventually("the change is being written", || async {
+        let waiting = "select count(*) from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock' and query like '%journal_watermark%'";
+        scene.count(waiting).await == 1
+    })
+    .await;
+    // The next heartbeat would find it as well.
+    let mut silenced = db.begin().await.expect("a transaction");
+    sqlx::query("select from beats for update").execute(&mut *silenced).await.expect("no heartbeat comes through");
+    losing.commit().await.expect("commits are lost");
+    assert_eq!(process.wait().code(), Some(1));
+    let log = process.log();
+    assert!(log.contains(&format!("the persister cannot go on: {LOST}")), "{log}");
+    assert!(sent.await.expect("asked").is_none(), "nobody is told that it was made");
+    silenced.rollback().await.expect("the end");
+    assert_eq!(scene.count("select count(*) from messages where body = 'late'").await, 0);
+    scene.database.drop().await;
+}

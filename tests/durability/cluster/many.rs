@@ -1,0 +1,68 @@
+//! How long thousands of companies take to be served by another process.
+
+use super::*;
+
+/// Companies of the two processes together.
+const MANY: i64 = 3_000;
+
+/// From the end of a process to an answer of the next one: the limit of `docs/cluster.md`.
+const TAKEOVER_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Companies with a token, two channels, a queue and three users each.
+async fn seed(scene: &Scene) {
+    let db = &scene.database.db;
+    let companies = "insert into companies (name) select 'Company ' || number from generate_series(1, $1) number";
+    sqlx::query(companies).bind(MANY).execute(db).await.expect("companies");
+    for statement in [
+        "insert into tokens (company_id, name, prefix, hash, permissions)
+         select id, 'token', 'sk_live', sha256(id::text::bytea), '{}' from companies",
+        "insert into channels (company_id, name, type, status, public_key)
+         select id, kind, kind, 'disconnected', kind || id from companies, unnest(array['whatsapp', 'webchat']) kind",
+        "insert into queues (company_id, name) select id, 'Support' from companies",
+        "insert into users (company_id, name, email)
+         select id, 'User ' || number, number || '@' || id from companies, generate_series(1, 3) number",
+    ] {
+        sqlx::query(statement).execute(db).await.expect(statement);
+    }
+}
+
+#[actix_web::test]
+async fn thousands_of_companies_are_taken_over_in_time() {
+    let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
+    seed(&scene).await;
+    let begun = Instant::now();
+    let first = scene.serve(&one);
+    println!("a start with {MANY} companies: {:?}", begun.elapsed());
+    let second = scene.serve(&two);
+    scene.owns(&one, 460..=564).await;
+    scene.owns(&two, 460..=564).await;
+    let addresses = Addresses::default();
+    addresses.lock().expect("addresses").push(first.address);
+    let company = loop {
+        let company = Company::create(&scene.database.db, "Theirs").await;
+        let node =
+            "select node from companies c join slots s using (slot) join lives l on l.life = s.life where c.id = $1";
+        let node: String =
+            sqlx::query_scalar(node).bind(company.id).fetch_one(&scene.database.db).await.expect("its process");
+        if node == two.name {
+            break company;
+        }
+    };
+    let answered = async || {
+        let reply = ask(&addresses, &company, |api| api.request(Method::GET, "/tags")).await;
+        reply.data(200);
+    };
+    answered().await;
+
+    second.kill();
+    let begun = Instant::now();
+    answered().await;
+    let took = begun.elapsed();
+    let log = first.log();
+    let read = log.lines().rfind(|line| line.contains("slots are read")).expect("the slots were read");
+    println!("taken over after {took:?}: {read}");
+    assert!(took < TAKEOVER_TIME_MAX, "{took:?}");
+    scene.owns(&one, 1024..=1024).await;
+    drop(first);
+    scene.database.drop().await;
+}
