@@ -10,23 +10,36 @@ use hotline_persistence::cluster::{LifeId, LifeRow};
 /// How long a heartbeat may stay unchanged: six missed beats. A wrong suspicion costs a restart, never a change.
 pub(super) const SUSPECTED_AFTER: Duration = Duration::from_secs(3);
 
+/// How late a look may be and still say something: our own heartbeat comes before it, and waits for the same database
+/// as theirs. After a restart of PostgreSQL every commit waits until its standby is back, and then all succeed at once.
+const LOOK_LATE: Duration = Duration::from_millis(1500);
+
 /// The observed heartbeats of the other lives. Their times are only compared with each other.
 #[derive(Default)]
-pub(super) struct Observer(HashMap<LifeId, (DateTime<Utc>, Instant)>);
+pub(super) struct Observer {
+    beats: HashMap<LifeId, (DateTime<Utc>, Instant)>,
+    /// The last look.
+    looked: Option<Instant>,
+}
 
 impl Observer {
     /// The database could not be reached: then nobody could send a heartbeat, so nobody is suspected.
     pub(super) fn saw_nothing(&mut self) {
-        self.0.clear();
+        self.beats.clear();
     }
 
     /// Records the heartbeats in the table, and returns the suspected lives.
     pub(super) fn saw(&mut self, lives: &[LifeRow], here: LifeId, now: Instant) -> Vec<LifeId> {
-        self.0.retain(|known, _| lives.iter().any(|life| life.life == *known));
+        let before = self.looked.replace(now);
+        if before.is_some_and(|before| now.saturating_duration_since(before) >= LOOK_LATE) {
+            // Nobody may have been able to beat meanwhile.
+            self.saw_nothing();
+        }
+        self.beats.retain(|known, _| lives.iter().any(|life| life.life == *known));
         let others = lives.iter().filter(|life| life.life != here);
         let mut suspected = Vec::new();
         for life in others {
-            let (beat, since) = self.0.entry(life.life).or_insert((life.beat_at, now));
+            let (beat, since) = self.beats.entry(life.life).or_insert((life.beat_at, now));
             if *beat != life.beat_at {
                 (*beat, *since) = (life.beat_at, now);
             }
@@ -69,13 +82,22 @@ mod tests {
             observer.saw(&lives, here, at(ms)).into_iter().map(LifeId::get).collect::<Vec<_>>()
         };
         assert!(see(0, &[(1, 0), (2, 0), (3, 0)]).is_empty());
+        assert!(see(1000, &[(1, 0), (2, 0), (3, 0)]).is_empty());
+        assert!(see(2000, &[(1, 0), (2, 0), (3, 0)]).is_empty());
         assert!(see(2900, &[(1, 0), (2, 7), (3, 0)]).is_empty());
         assert_eq!(see(3000, &[(1, 0), (2, 7), (3, 0)]), [3], "its own beat is not looked at");
+        assert_eq!(see(4000, &[(1, 0), (2, 7), (3, 0)]), [3]);
+        assert_eq!(see(5000, &[(1, 0), (2, 7), (3, 0)]), [3]);
         assert_eq!(see(5900, &[(1, 0), (2, 7), (3, 0)]), [2, 3]);
         assert_eq!(see(6000, &[(1, 0), (2, 1), (3, 0)]), [3], "a clock that went back is a beat as well");
+        assert!(see(10_000, &[(1, 0), (2, 1), (3, 0)]).is_empty(), "a look that is late says nothing");
+        assert!(see(11_400, &[(1, 0), (2, 2), (3, 0)]).is_empty());
+        assert!(see(12_800, &[(1, 0), (2, 3), (3, 0)]).is_empty());
+        assert_eq!(see(13_000, &[(1, 0), (2, 3), (3, 0)]), [3]);
         observer.saw_nothing();
         let mut see = |ms: u64| observer.saw(&[life(3, 0)], here, at(ms));
-        assert!(see(6500).is_empty() && see(9499).is_empty());
-        assert_eq!(see(9500), [LifeId::new(3)]);
+        let looks = [13_500, 14_500, 15_500, 16_499];
+        assert!(looks.into_iter().all(|ms| see(ms).is_empty()));
+        assert_eq!(see(16_500), [LifeId::new(3)]);
     }
 }
