@@ -26,7 +26,7 @@ use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliverie
 use hotline_persistence::{CompanyId, Result};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 use self::courier::Courier;
 use self::places::Places;
@@ -34,6 +34,10 @@ use crate::app::App;
 
 /// How often deliveries of events that are no longer kept are removed: a day's events are dropped at once.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
+
+/// How long couriers may take to rest, including their statements: as long as the work of a company that is closed. If the
+/// database takes longer, what was delivered last is sent again.
+const REST_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Pause after a failed read of the tables.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
@@ -129,9 +133,12 @@ struct Running {
 /// Tells couriers to rest, and waits until they have ended.
 async fn all_rest(couriers: Vec<Running>) {
     couriers.iter().for_each(|courier| courier.rest.notify_one());
-    for Running { news, ended, .. } in couriers {
+    let until = Instant::now() + REST_TIME_MAX;
+    for Running { news, ended, task, .. } in couriers {
         // The sender is dropped with the courier.
-        drop(ended.await);
+        if timeout_at(until, ended).await.is_err() {
+            task.abort();
+        }
         // Without it the courier would take its webhook for deleted.
         drop(news);
     }
