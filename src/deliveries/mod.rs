@@ -26,7 +26,7 @@ use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliverie
 use hotline_persistence::{CompanyId, Result};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until, timeout_at};
 
 use self::courier::Courier;
 use self::places::Places;
@@ -155,6 +155,11 @@ struct Dispatcher {
     known: BTreeSet<CompanyId>,
     /// Companies whose webhooks must be read again.
     changed: BTreeSet<CompanyId>,
+    /// Those among them that another process serves. They are looked at now and then, in case they are served here: to
+    /// look at thousands of them with each order would hold up the moves that give the orders.
+    elsewhere: BTreeSet<CompanyId>,
+    /// When those are looked at next.
+    elsewhere_at: Instant,
     /// Companies whose deliveries are paused.
     resting: BTreeSet<CompanyId>,
 }
@@ -168,6 +173,8 @@ impl Dispatcher {
             couriers: JoinSet::new(),
             known: BTreeSet::new(),
             changed: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
+            elsewhere_at: Instant::now(),
             resting: BTreeSet::new(),
         }
     }
@@ -183,14 +190,22 @@ impl Dispatcher {
             if is_lost {
                 is_lost = self.find_companies().await.is_err();
             }
+            self.look_elsewhere();
             self.look().await;
             let is_to_retry = is_lost || !self.changed.is_empty();
+            let (is_any_elsewhere, elsewhere_at) = (!self.elsewhere.is_empty(), self.elsewhere_at);
             tokio::select! {
                 told = news.told() => {
                     is_lost |= told.is_all;
                     self.changed.extend(told.companies);
                 }
-                Some(order) = self.ordered.recv() => self.obey(order),
+                Some(order) = self.ordered.recv() => {
+                    self.obey(order);
+                    // A move of slots gives hundreds at the same time.
+                    while let Ok(order) = self.ordered.try_recv() {
+                        self.obey(order);
+                    }
+                }
                 Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
                     // Stopped couriers were already removed.
                     if let Ok(key) = ended && self.running.get(&key).is_some_and(|running| running.task.is_finished()) {
@@ -200,6 +215,7 @@ impl Dispatcher {
                 }
                 _ = sweep.tick() => self.sweep_all(),
                 () = tokio::time::sleep(RETRY_AFTER), if is_to_retry => {}
+                () = sleep_until(elsewhere_at), if is_any_elsewhere => {}
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
             }
         }
@@ -216,6 +232,7 @@ impl Dispatcher {
                 let couriers = of_company.iter().filter_map(|key| self.running.remove(key)).collect();
                 self.known.remove(&company);
                 self.changed.remove(&company);
+                self.elsewhere.remove(&company);
                 // Beside the dispatcher, which other companies need meanwhile.
                 tokio::spawn(async move {
                     all_rest(couriers).await;
@@ -251,12 +268,25 @@ impl Dispatcher {
         }
     }
 
+    /// Looks which companies of other processes are served here by now.
+    fn look_elsewhere(&mut self) {
+        let now = Instant::now();
+        if now < self.elsewhere_at {
+            return;
+        }
+        self.elsewhere_at = now + RETRY_AFTER;
+        let engine = &self.shared.app.engine;
+        self.changed.extend(self.elsewhere.extract_if(.., |company| engine.owns(*company)));
+    }
+
     /// Reads the webhooks of companies that may have changed.
     async fn look(&mut self) {
         let changed: Vec<CompanyId> =
             self.changed.iter().filter(|company| !self.resting.contains(company)).copied().collect();
         for company in changed {
             if !self.shared.app.engine.owns(company) {
+                self.changed.remove(&company);
+                self.elsewhere.insert(company);
                 continue;
             }
             let shared = self.shared.clone();
