@@ -26,7 +26,7 @@ use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliverie
 use hotline_persistence::{CompanyId, Result};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until, timeout_at};
 
 use self::courier::Courier;
 use self::places::Places;
@@ -34,6 +34,10 @@ use crate::app::App;
 
 /// How often deliveries of events that are no longer kept are removed: a day's events are dropped at once.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
+
+/// How long couriers may take to rest, including their statements: as long as the work of a company that is closed. If the
+/// database takes longer, what was delivered last is sent again.
+const REST_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Pause after a failed read of the tables.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
@@ -129,9 +133,12 @@ struct Running {
 /// Tells couriers to rest, and waits until they have ended.
 async fn all_rest(couriers: Vec<Running>) {
     couriers.iter().for_each(|courier| courier.rest.notify_one());
-    for Running { news, ended, .. } in couriers {
+    let until = Instant::now() + REST_TIME_MAX;
+    for Running { news, ended, task, .. } in couriers {
         // The sender is dropped with the courier.
-        drop(ended.await);
+        if timeout_at(until, ended).await.is_err() {
+            task.abort();
+        }
         // Without it the courier would take its webhook for deleted.
         drop(news);
     }
@@ -148,6 +155,11 @@ struct Dispatcher {
     known: BTreeSet<CompanyId>,
     /// Companies whose webhooks must be read again.
     changed: BTreeSet<CompanyId>,
+    /// Those among them that another process serves. They are looked at now and then, in case they are served here: to
+    /// look at thousands of them with each order would hold up the moves that give the orders.
+    elsewhere: BTreeSet<CompanyId>,
+    /// When those are looked at next.
+    elsewhere_at: Instant,
     /// Companies whose deliveries are paused.
     resting: BTreeSet<CompanyId>,
 }
@@ -161,6 +173,8 @@ impl Dispatcher {
             couriers: JoinSet::new(),
             known: BTreeSet::new(),
             changed: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
+            elsewhere_at: Instant::now(),
             resting: BTreeSet::new(),
         }
     }
@@ -176,14 +190,22 @@ impl Dispatcher {
             if is_lost {
                 is_lost = self.find_companies().await.is_err();
             }
+            self.look_elsewhere();
             self.look().await;
             let is_to_retry = is_lost || !self.changed.is_empty();
+            let (is_any_elsewhere, elsewhere_at) = (!self.elsewhere.is_empty(), self.elsewhere_at);
             tokio::select! {
                 told = news.told() => {
                     is_lost |= told.is_all;
                     self.changed.extend(told.companies);
                 }
-                Some(order) = self.ordered.recv() => self.obey(order),
+                Some(order) = self.ordered.recv() => {
+                    self.obey(order);
+                    // A move of slots gives hundreds at the same time.
+                    while let Ok(order) = self.ordered.try_recv() {
+                        self.obey(order);
+                    }
+                }
                 Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
                     // Stopped couriers were already removed.
                     if let Ok(key) = ended && self.running.get(&key).is_some_and(|running| running.task.is_finished()) {
@@ -193,6 +215,7 @@ impl Dispatcher {
                 }
                 _ = sweep.tick() => self.sweep_all(),
                 () = tokio::time::sleep(RETRY_AFTER), if is_to_retry => {}
+                () = sleep_until(elsewhere_at), if is_any_elsewhere => {}
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
             }
         }
@@ -209,6 +232,7 @@ impl Dispatcher {
                 let couriers = of_company.iter().filter_map(|key| self.running.remove(key)).collect();
                 self.known.remove(&company);
                 self.changed.remove(&company);
+                self.elsewhere.remove(&company);
                 // Beside the dispatcher, which other companies need meanwhile.
                 tokio::spawn(async move {
                     all_rest(couriers).await;
@@ -244,12 +268,25 @@ impl Dispatcher {
         }
     }
 
+    /// Looks which companies of other processes are served here by now.
+    fn look_elsewhere(&mut self) {
+        let now = Instant::now();
+        if now < self.elsewhere_at {
+            return;
+        }
+        self.elsewhere_at = now + RETRY_AFTER;
+        let engine = &self.shared.app.engine;
+        self.changed.extend(self.elsewhere.extract_if(.., |company| engine.owns(*company)));
+    }
+
     /// Reads the webhooks of companies that may have changed.
     async fn look(&mut self) {
         let changed: Vec<CompanyId> =
             self.changed.iter().filter(|company| !self.resting.contains(company)).copied().collect();
         for company in changed {
             if !self.shared.app.engine.owns(company) {
+                self.changed.remove(&company);
+                self.elsewhere.insert(company);
                 continue;
             }
             let shared = self.shared.clone();

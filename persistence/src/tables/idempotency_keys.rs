@@ -255,22 +255,22 @@ pub async fn recent(
     .await?)
 }
 
-/// The newest `limit` keys that a company used after `since`.
+/// The newest `limit` keys that these companies used after `since`.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn recent_of(
     db: impl Database<'_>,
-    company: CompanyId,
+    companies: &[CompanyId],
     since: DateTime<Utc>,
     limit: i64,
-) -> Result<Vec<(Digest, DateTime<Utc>)>> {
+) -> Result<Vec<(CompanyId, Digest, DateTime<Utc>)>> {
     with_timeout(
         sqlx::query_as(
-            "select key, created_at from idempotency_keys where company_id = $1 and created_at > $2
+            "select company_id, key, created_at from idempotency_keys where company_id = any($1) and created_at > $2
              order by created_at desc limit $3",
         )
-        .bind(company)
+        .bind(companies)
         .bind(since)
         .bind(limit)
         .fetch_all(db),

@@ -23,6 +23,10 @@ const KEYS_MAX: usize = 2_000_000;
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const RECENT_USUAL: usize = 16 * 1024;
 
+/// Companies whose keys are loaded with the same statement: a takeover brings thousands. Few enough that the keys of busy
+/// ones, tens of thousands each, are read in a statement's time.
+const LOADED_AT_ONCE: usize = 32;
+
 /// How often expired responses are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
@@ -139,26 +143,45 @@ impl Keys {
     /// # Errors
     /// When the database cannot answer; the next sweep retries.
     pub async fn load_company(&self, db: impl Database<'_>, company: CompanyId) -> hotline_persistence::Result<()> {
-        let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
-        let keys = idempotency_keys::recent_of(db, company, kept_since(), limit).await?;
-        let mut used = self.lock();
-        for (key, at) in &keys {
-            used.insert(company, *key, at.timestamp());
-        }
-        if keys.len() < KEYS_MAX {
-            used.unloaded.remove(&company);
-        }
-        Ok(())
+        let dropped = self.lock().dropped.get(&company).copied();
+        self.load_companies(db, &[(company, dropped)]).await
     }
 
     /// Loads the keys of companies that were dropped and whose loading failed or was not requested.
     pub async fn load_missing(&self, db: impl Database<'_>) {
-        let unloaded: Vec<CompanyId> = self.lock().unloaded.iter().copied().collect();
-        for company in unloaded {
-            if let Err(error) = self.load_company(db, company).await {
-                tracing::debug!(%error, company.id = %company, "the company's idempotency keys are not loaded now");
+        let unloaded: Vec<(CompanyId, Option<u32>)> = {
+            let used = self.lock();
+            used.unloaded.iter().map(|company| (*company, used.dropped.get(company).copied())).collect()
+        };
+        for some in unloaded.chunks(LOADED_AT_ONCE) {
+            if let Err(error) = self.load_companies(db, some).await {
+                tracing::debug!(%error, companies = some.len(), "idempotency keys of companies are not loaded now");
             }
         }
+    }
+
+    /// Loads the keys of companies, each of which was dropped so many times when it was asked for.
+    async fn load_companies(
+        &self,
+        db: impl Database<'_>,
+        companies: &[(CompanyId, Option<u32>)],
+    ) -> hotline_persistence::Result<()> {
+        let ids: Vec<CompanyId> = companies.iter().map(|(company, _)| *company).collect();
+        let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
+        let keys = idempotency_keys::recent_of(db, &ids, kept_since(), limit).await?;
+        let mut used = self.lock();
+        for (company, key, at) in &keys {
+            used.insert(*company, *key, at.timestamp());
+        }
+        if keys.len() < KEYS_MAX {
+            for (company, dropped) in companies {
+                // Of one that was dropped again meanwhile, others may have used keys since.
+                if used.dropped.get(company) == dropped.as_ref() {
+                    used.unloaded.remove(company);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Used> {

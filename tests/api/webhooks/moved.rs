@@ -6,16 +6,17 @@ use std::time::Duration;
 use hotline::service::Service;
 use serde_json::json;
 
-use super::{come_to, deliveries, hook, quick};
+use super::{come_to, deliveries, hook};
 use crate::members::{beside, owner_of};
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, Receiver, TestApp, eventually};
 
 /// Events: more than are under way at once, so that some are answered, some under way and some in memory.
-const EVENTS: usize = 60;
+const EVENTS: usize = 80;
 
-/// How long an answer takes: long enough that many are under way when the company moves.
-const ANSWER_TIME: Duration = Duration::from_millis(300);
+/// How long an answer takes: long enough that many are under way when the company moves, and less than a courier waits
+/// before it rests.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Has the company's slot move to the other process.
 async fn moves(app: &TestApp, owner: &Service) {
@@ -33,7 +34,7 @@ async fn moves(app: &TestApp, owner: &Service) {
 
 #[actix_web::test]
 async fn a_company_that_moves_is_told_each_event_once() {
-    let options = TestOptions { member: true, ..quick(&[50; 4]) };
+    let options = TestOptions { member: true, ..TestOptions::default() };
     let app = TestApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let owner = owner_of(app.company.id, [&app.service, &second]);

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A process that has committed some changes of a company.
-async fn busy() -> (Scene, Process, Talk, Api) {
+async fn busy() -> (Scene, Node, Process, Talk, Api) {
     let (scene, node) = (Scene::new().await, Node::new("one"));
     let process = scene.serve(&node);
     scene.owns(&node, 1024..=1024).await;
@@ -12,7 +12,7 @@ async fn busy() -> (Scene, Process, Talk, Api) {
     let mut talk = Talk::begin(&scene, &addresses, 0).await;
     talk.send(&addresses).await;
     let api = Api::new(process.address, &talk.company.key);
-    (scene, process, talk, api)
+    (scene, node, process, talk, api)
 }
 
 const LOSE: &str = "update journal_watermark set seq = seq - 1 where journal like 'life %' and seq > 0";
@@ -20,7 +20,7 @@ const LOST: &str = "the database has lost changes that it had committed";
 
 #[actix_web::test]
 async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
-    let (scene, mut process, _talk, _api) = busy().await;
+    let (scene, _node, mut process, _talk, _api) = busy().await;
     let lost = sqlx::query(LOSE).execute(&scene.database.db).await.expect("commits are lost");
     assert_eq!(lost.rows_affected(), 1);
     assert_eq!(process.wait().code(), Some(1));
@@ -30,7 +30,7 @@ async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
 
 #[actix_web::test]
 async fn no_change_is_acknowledged_after_others_were_lost() {
-    let (scene, mut process, talk, api) = busy().await;
+    let (scene, _node, mut process, talk, api) = busy().await;
     let db = &scene.database.db;
     let mut losing = db.begin().await.expect("a transaction");
     let lost = sqlx::query(LOSE).execute(&mut *losing).await.expect("commits are to be lost");
