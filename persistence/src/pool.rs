@@ -69,7 +69,7 @@ pub fn request_shares() -> Shares {
 pub const READERS_MAX: u32 = 4;
 
 /// How long a request waits for a connection before it fails as unavailable.
-pub(crate) const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
+pub const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Opens a pool for the command line, outside any service. It connects lazily, so it works while the database is down.
 pub fn connect(options: PgConnectOptions) -> PgPool {

@@ -8,14 +8,23 @@ use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
-use hotline_persistence::CompanyId;
+use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
+use hotline_persistence::{CompanyId, pool};
 
 use super::remembered::{FORGET_EVERY, KEYS_MAX};
 use super::uploads::{Metered, UploadOptions, Uploads};
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, TooMany, allowance, full};
 use crate::web::seats::{Seat, Seats};
+
+/// Sockets of one company, and of all, that read what they have missed at the same time. When a company moves between
+/// processes, all of its visitors come back at once; requests need most of its database connections meanwhile.
+const CATCH_UPS_OF_COMPANY_MAX: usize = 3;
+const CATCH_UPS_MAX: usize = 8;
+
+/// Sockets of one company that wait for that. Each is open already, so waiting takes no memory worth mentioning.
+const CATCH_UPS_WAITING_MAX: usize = 100_000;
 
 /// The settings of the visitor's door; each is an option of the command line.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +89,7 @@ pub struct Visitors {
     others: Limit,
     sockets: Seats<Address>,
     uploads: Arc<Uploads>,
+    catch_ups: Arc<Scheduler>,
     clock: DefaultClock,
 }
 
@@ -109,6 +119,12 @@ impl Visitors {
             others: Limit::new(options.requests_per_minute),
             sockets: Seats::default(),
             uploads: Arc::new(Uploads::new(options.uploads)),
+            catch_ups: Scheduler::new(Shares::of_one_kind(
+                CATCH_UPS_MAX,
+                CATCH_UPS_OF_COMPANY_MAX,
+                CATCH_UPS_WAITING_MAX,
+                pool::ACQUIRE_TIME_MAX,
+            )),
             clock: DefaultClock::default(),
             options,
         }
@@ -150,9 +166,19 @@ impl Visitors {
         Some(SocketPermit { _seat: seat })
     }
 
+    /// Waits until a socket of a company may read what it has missed.
+    ///
+    /// # Errors
+    /// When its turn did not come in time.
+    pub(super) async fn catch_up(&self, company: CompanyId) -> Result<Permit, Denied> {
+        self.catch_ups.permit(company, Weight::Light).await
+    }
+
     /// Drops a company's state; limits by address remain.
     pub fn forget(&self, company: CompanyId) {
-        let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, clock: _ } = self;
+        // Turns exist only while sockets are open.
+        let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, catch_ups: _, clock: _ } =
+            self;
         uploads.forget_company(company);
     }
 
@@ -191,6 +217,22 @@ mod tests {
         assert!((1..=60).contains(&refused.retry_after_s), "{refused:?}");
         assert!(visitors.take(Ask::Session, there).is_ok());
         assert_eq!(visitors.take(Ask::Message, here).map(|left| left.remaining), Ok(1));
+    }
+
+    #[tokio::test]
+    async fn sockets_of_one_company_catch_up_a_few_at_a_time_and_those_of_another_beside_them() {
+        use futures_util::FutureExt;
+        let visitors = Visitors::new(VisitorOptions::default());
+        let (one, other) = (CompanyId::new(1), CompanyId::new(2));
+        let mut turns = Vec::new();
+        for _ in 0..CATCH_UPS_OF_COMPANY_MAX {
+            turns.push(visitors.catch_up(one).await.expect("a turn"));
+        }
+        let mut next = Box::pin(visitors.catch_up(one));
+        assert!((&mut next).now_or_never().is_none(), "its requests would wait for it");
+        assert!(visitors.catch_up(other).now_or_never().is_some_and(|turn| turn.is_ok()));
+        turns.pop();
+        assert!(next.await.is_ok());
     }
 
     #[test]

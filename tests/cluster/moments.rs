@@ -28,7 +28,7 @@ impl Middle {
 }
 
 impl Rig {
-    /// Stops a member in the middle of a transaction, which holds the lock on its life and has written some of what it is
+    /// Stops a member in the middle of a transaction, which holds the lock on its life and is about to write what it is
     /// for. Somebody must be asking for such.
     pub async fn stop_within(&self, member: usize, middle: Middle) {
         let Member { name, .. } = &self.members[member];
@@ -38,20 +38,20 @@ impl Rig {
                 and fence.mode = 'RowShareLock' and fence.granted
             join pg_locks written on written.pid = a.pid and written.relation = to_regclass($2)
                 and written.mode = 'RowExclusiveLock' and written.granted = $3
-            where l.node = $1 and a.state = $4";
-        let is_there = async |state: &str, is_granted: bool| -> bool {
+            where l.node = $1 and (not $3 or a.wait_event = 'ClientRead')";
+        // Once the lock is granted, what it waits for is the member: its next statement, or the rows of a `COPY`.
+        let is_there = async |is_granted: bool| -> bool {
             let found = sqlx::query_scalar::<_, i64>(statement).bind(name).bind(middle.table()).bind(is_granted);
-            found.bind(state).fetch_one(&self.db).await.expect("a count") > 0
+            found.fetch_one(&self.db).await.expect("a count") > 0
         };
         // Whoever comes to write there waits, and cannot be through before it is stopped.
         let mut held = self.db.begin().await.expect("a transaction");
         let lock = AssertSqlSafe(format!("lock table {} in share mode", middle.table()));
         sqlx::query(lock).execute(&mut *held).await.expect("a lock");
-        eventually("it comes to write there", || is_there("active", false)).await;
+        eventually("it comes to write there", || is_there(false)).await;
         self.members[member].signal(Signal::SIGSTOP);
         held.rollback().await.expect("the lock is let go");
-        eventually("what it has asked for is done, and it is in the middle", || is_there("idle in transaction", true))
-            .await;
+        eventually("what it has asked for is done, and it is in the middle", || is_there(true)).await;
     }
 
     /// The member that has ended another one, and has not yet given away what that one has left.

@@ -78,7 +78,7 @@ pub async fn open(
     let bounded = Payload::from_request(&request, &mut bounded).await.map_err(ApiError::internal)?;
     let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
         .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
-    let talk = Talk::new(app, visitors.options, door.channel, attached, place, out, Feed { pushes: told, cut });
+    let talk = Talk::new(app, visitors, door.channel, attached, place, out, Feed { pushes: told, cut });
     actix_web::rt::spawn(talk.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
     Ok(response.into())
 }

@@ -26,7 +26,7 @@ use super::frames::{Frame, Heard};
 use crate::api::webchat::is_shown;
 use crate::app::App;
 use crate::visitors::guard::Door;
-use crate::visitors::limits::{SocketPermit, VisitorOptions};
+use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
 /// How long a browser may take to report its newest message. It normally does so at once.
@@ -54,6 +54,7 @@ pub(super) struct Feed {
 /// A socket with its session.
 pub(super) struct Talk {
     app: Data<App>,
+    visitors: Data<Visitors>,
     options: VisitorOptions,
     channel: ChannelId,
     attached: Attached,
@@ -98,14 +99,14 @@ enum Event {
 impl Talk {
     pub(super) fn new(
         app: Data<App>,
-        options: VisitorOptions,
+        visitors: Data<Visitors>,
         channel: ChannelId,
         attached: Attached,
         place: SocketPermit,
         out: actix_ws::Session,
         Feed { pushes, cut }: Feed,
     ) -> Self {
-        let now = Instant::now();
+        let (now, options) = (Instant::now(), visitors.options);
         let stopping = app.stopping();
         app.figures.sockets.add_opened();
         Self {
@@ -126,6 +127,7 @@ impl Talk {
             frames_since: now,
             _place: place,
             options,
+            visitors,
             app,
         }
     }

@@ -60,6 +60,7 @@ impl Talk {
         let session = self.session();
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
+        let _turn = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
         let page = PageRequest { number: 1, size: PAGE, descending: false };
         let filter = shown_in(session, self.shown, (None, None));
         let listed = messages::list(db, company, &filter, page).await?;
