@@ -20,7 +20,7 @@ use crate::web::seats::{Seat, Seats};
 
 /// Sockets of one company, and of all, that read what they have missed at the same time. When a company moves between
 /// processes, all of its visitors come back at once; requests need most of its database connections meanwhile.
-const CATCH_UPS_OF_COMPANY_MAX: usize = 3;
+const CATCH_UPS_OF_COMPANY_MAX: usize = 2;
 const CATCH_UPS_MAX: usize = 8;
 
 /// Sockets of one company that wait for that. Each is open already, so waiting takes no memory worth mentioning.

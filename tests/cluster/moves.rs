@@ -7,9 +7,9 @@ use crate::visitors::Visitors;
 
 const CHANGES_MIN: u64 = 15;
 
-/// Visitors with an open socket each; for long as many as a large shop has.
+/// Visitors with an open socket each; for long as many busy ones as a company moves without making anybody wait too long.
 const VISITORS: usize = 40;
-const VISITORS_LONG: usize = 400;
+const VISITORS_LONG: usize = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
