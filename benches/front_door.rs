@@ -49,22 +49,26 @@ fn main() {
 async fn run() {
     let postgres = support::Postgres::start().await;
     let (service, key) = serve(&postgres).await;
-    let app = service.app.clone();
+    // What the middleware works with, as in the service.
+    let front = service.handles.front.clone();
+    let add = || {
+        let front = front.clone();
+        move |services: &mut web::ServiceConfig| front.add(services)
+    };
     let mut criterion = Criterion::default().configure_from_args().measurement_time(Duration::from_secs(5));
     let mut group = criterion.benchmark_group("front_door");
 
     let endpoint = || web::resource("/tickets").get(answer);
-    let bare =
-        init_service(Routes::new().app_data(app.clone()).service(web::scope("/api/v1").service(endpoint()))).await;
+    let bare = init_service(Routes::new().configure(add()).service(web::scope("/api/v1").service(endpoint()))).await;
     let guarded = init_service(
         Routes::new()
-            .app_data(app.clone())
+            .configure(add())
             .service(web::scope("/api/v1").wrap(from_fn(once)).wrap(from_fn(admit)).service(endpoint())),
     )
     .await;
     let named = init_service(
         Routes::new()
-            .app_data(app.clone())
+            .configure(add())
             .wrap(from_fn(name_request))
             .service(web::scope("/api/v1").wrap(from_fn(once)).wrap(from_fn(admit)).service(endpoint())),
     )

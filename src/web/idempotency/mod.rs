@@ -6,9 +6,7 @@
 
 mod keys;
 mod once;
-mod to_its_end;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody, to_bytes};
@@ -19,17 +17,16 @@ use actix_web::http::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
-use futures_util::FutureExt;
 use hotline_actors::Engine;
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::{Change, CompanyId};
 use sha2::Sha256;
 use sha2::digest::Update;
+use tracing::Instrument;
 
 pub use keys::Keys;
 pub use once::Idempotency;
 use once::Running;
-use to_its_end::ToItsEnd;
 
 use super::compression::unpack;
 use super::request_id::{RequestId, X_REQUEST_ID};
@@ -87,15 +84,18 @@ pub async fn once<B: MessageBody + 'static>(
     let header = request.headers().get(IDEMPOTENCY_KEY).filter(|_| applies_to(request.method())).cloned();
     let Some(header) = header else { return Ok(next.call(request).await?.map_into_boxed_body()) };
     let id = request.extensions().get::<RequestId>().cloned();
-    let serving = AssertUnwindSafe(async move { serve(request, &header, next).await }).catch_unwind();
-    let outcome = ToItsEnd::new(serving).await.unwrap_or_else(|_| Err(defect(id)));
+    // A request that has started runs to its end, even if its caller disconnects: a retry must not start while the
+    // first attempt is half done.
+    let serving = async move { serve(request, &header, next).await };
+    let running = actix_web::rt::spawn(serving.in_current_span());
+    let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, id)));
     hotline_persistence::fail_point!("once_answered", |_| std::process::abort());
     outcome
 }
 
 /// The response to a request that panicked and so produced none.
-fn defect(id: Option<RequestId>) -> Error {
-    let mut response = ApiError::internal("the request panicked").error_response();
+fn defect(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
+    let mut response = ApiError::internal(&panic).error_response();
     if let Some(id) = id {
         response = ApiError::defect(format!("internal error; request {}", id.text())).error_response();
         response.headers_mut().insert(X_REQUEST_ID, id.0);
