@@ -91,7 +91,7 @@ faults: postgres nextest
 	exit $$status
 
 # Three processes on one PostgreSQL with a synchronous standby, while processes are killed and stopped under load; the table is
-# in target/cluster/summary.md. Five and a half minutes; ARGS=long goes on for CLUSTER_LONG minutes of each of eight faults.
+# in target/cluster/summary.md. Nine minutes; ARGS=long goes on for CLUSTER_LONG minutes of each of eight faults.
 CLUSTER_LONG ?= 8
 cluster: postgres nextest
 	@rm -rf $(TARGET)/cluster
