@@ -20,7 +20,7 @@ use crate::service::{Binary, NEVER_S, Service};
 use crate::{Outcome, report, stage, usage};
 
 /// Bytes of a hot ticket, everything included.
-const TICKET_BYTES_MAX: f64 = 2048.0;
+const TICKET_BYTES_MAX: f64 = 1800.0;
 
 /// Seconds after which the last process' actors are idle: longer than it takes to make them hot. And how long they may
 /// take to make room.
