@@ -122,9 +122,10 @@ neighbours: postgres nextest
 	cargo nextest run --release $(TESTED) --test api --no-capture -E 'test(/^neighbours::/)' $(ARGS)
 
 # Two thousand visitors who talk, and ten thousand who only look on; prints the figures `benches/README.md` keeps.
-# With ARGS=--release they are those of a release build. The system must allow 20,000 open files.
-load-sockets: postgres nextest
-	cargo nextest run $(TESTED) --test webchat --run-ignored only --no-capture -E 'test(/^load::/)' $(ARGS)
+# With ARGS=shipped they are those of the binary that is shipped. The system must allow 20,000 open files.
+load-sockets: postgres nextest $(if $(filter shipped,$(ARGS)),$(DIST))
+	$(if $(filter shipped,$(ARGS)),HOTLINE_TEST_BINARY=$(abspath $(DIST))) cargo nextest run $(TESTED) --test webchat \
+		--run-ignored only --no-capture -E 'test(/^load::/)' $(filter-out shipped,$(ARGS))
 
 # Five thousand open streams of events. The system must allow 11,000 open files.
 load-streams: postgres nextest

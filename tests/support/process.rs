@@ -33,8 +33,14 @@ pub fn data_folder() -> tempfile::TempDir {
     folder
 }
 
+/// Names another binary than the one that was built with the tests: the shipped one, to measure it.
+const OTHER_BINARY: &str = "HOTLINE_TEST_BINARY";
+
 /// The binary: what tests are given, or the one beside the example that runs.
 pub fn binary() -> PathBuf {
+    if let Some(other) = std::env::var_os(OTHER_BINARY) {
+        return other.into();
+    }
     if let Some(binary) = option_env!("CARGO_BIN_EXE_hotline") {
         return binary.into();
     }
