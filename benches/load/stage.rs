@@ -102,7 +102,8 @@ impl Stage {
         sqlx::query("vacuum analyze").execute(&db).await?;
         let postgres = cluster.pid().ok_or("PostgreSQL has no process")?;
         let watched = Watched { hotline: service.pid(), postgres, yardstick: Some(yardstick.pid()) };
-        let http = hotline::tls::client().build()?;
+        // The listener of the figures closes what is idle for five seconds, which is how long some steps take.
+        let http = hotline::tls::client().pool_max_idle_per_host(0).build()?;
         let stage = Self { yardstick, service, company, api, db, plain, pool, watched, http, folder };
         stage.settle().await?;
         eprintln!("{tickets} tickets, {pool_size} contacts beside them: made in {:.1?}", began.elapsed());

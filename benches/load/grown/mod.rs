@@ -183,9 +183,7 @@ pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
     };
     stage.settle().await?;
     let machine = Machine::here(stage.postgres_version().await?)?;
-    let compared = if options.seconds == 0 { Vec::new() } else { compare(shared, options, &stage).await? };
-    stage.clear().await?;
-    let measured = Measured {
+    let mut measured = Measured {
         machine,
         contacts: options.contacts,
         tickets: options.conversations,
@@ -195,8 +193,14 @@ pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
         rounds: options.rounds,
         sends_per_second: options.sends_per_second,
         asked,
-        compared,
+        compared: Vec::new(),
     };
+    if options.seconds > 0 {
+        // Written first: what follows may fail, and this took long.
+        report::grown(&measured, shared.keep)?;
+        measured.compared = compare(shared, options, &stage).await?;
+    }
+    stage.clear().await?;
     report::grown(&measured, shared.keep)
 }
 
