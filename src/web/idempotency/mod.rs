@@ -163,7 +163,8 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     let payload = unpack(request.headers(), payload)?;
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
-        form::lay_aside(company, payload, &retries.media, |chunk| hash.update(chunk)).await?
+        // Boxed: a large future, which every other body would carry and copy.
+        Box::pin(form::lay_aside(company, payload, &retries.media, |chunk| hash.update(chunk))).await?
     } else {
         let mut payload = payload;
         let bytes_max = (retries.body_bytes_max)(request.match_info().as_str());
@@ -190,9 +191,12 @@ async fn look_up(retries: &Retries, running: &Running) -> ApiResult<Option<Arc<A
     if !retries.keys.may_be_used(company, key) {
         return Ok(None);
     }
-    let db = retries.engine.reads().tables(company).await?;
-    let found = idempotency_keys::find(db, company, key, keys::kept_since()).await?;
-    Ok(found.map(Arc::new))
+    // Boxed: a large future, which a new key does not need.
+    let find = async {
+        let db = retries.engine.reads().tables(company).await?;
+        ApiResult::Ok(idempotency_keys::find(db, company, key, keys::kept_since()).await?)
+    };
+    Ok(Box::pin(find).await?.map(Arc::new))
 }
 
 fn replay(request: ServiceRequest, status: i16, body: Vec<u8>) -> ServiceResponse<BoxBody> {
@@ -215,6 +219,9 @@ async fn record(retries: &Retries, running: &Running, response: ServiceResponse<
     response
 }
 
+/// Records a response without an effect. A success must not leave without its record: the same request may have an effect
+/// when it is retried later, as a transfer to where the ticket is may after another transfer. A refusal may: its caller
+/// was told that nothing happened.
 async fn record_alone(
     retries: &Retries,
     running: &Running,
@@ -223,16 +230,25 @@ async fn record_alone(
     let (request, response) = response.into_parts();
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body).await.unwrap_or_default();
-    if let Ok(text) = std::str::from_utf8(&bytes) {
-        let answer = running.answer(head.status().as_u16(), text.to_owned());
-        // Nothing was changed, so a failure to record does no harm: the retry is refused again.
-        if let Ok(place) = retries.engine.store().log.reserve(answer.company_id)
-            && let Ok((_, durable)) = place.append(vec![Change::Answer(Box::new(answer.clone()))])
-            && durable.reached().await.is_ok()
-        {
-            running.turn.note_used(answer.key);
-            retries.keys.remember(answer);
-        }
-    }
-    ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)))
+    let recorded = match std::str::from_utf8(&bytes) {
+        Ok(text) => store_alone(retries, running, running.answer(head.status().as_u16(), text.to_owned())).await,
+        // A file cannot be recorded.
+        Err(_) => Ok(()),
+    };
+    let response = match recorded {
+        Err(refused) if head.status().is_success() => refused.error_response(),
+        Ok(()) | Err(_) => head.set_body(BoxBody::new(bytes)),
+    };
+    ServiceResponse::new(request, response)
+}
+
+async fn store_alone(retries: &Retries, running: &Running, answer: AnswerRow) -> ApiResult<()> {
+    hotline_persistence::fail_point!("once_alone_lost", |_| Err(ApiError::unavailable()));
+    let place = retries.engine.store().log.reserve(answer.company_id)?;
+    let (_, durable) = place.append(vec![Change::Answer(Box::new(answer.clone()))])?;
+    // From here on it may be durable, whatever is heard of it.
+    running.turn.note_used(answer.key);
+    durable.reached().await?;
+    retries.keys.remember(answer);
+    Ok(())
 }

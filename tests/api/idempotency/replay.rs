@@ -2,6 +2,7 @@
 
 use hotline::routes;
 use hotline::web::schema::Schemas;
+use hotline_persistence::QueueId;
 use hotline_persistence::tables::idempotency_keys::Digest;
 use hotline_persistence::tables::tokens::{self, NewToken};
 use reqwest::Method;
@@ -222,6 +223,26 @@ async fn a_commit_whose_answer_was_lost_is_replayed() {
         assert!(again.is_replay(), "{}", again.body);
         assert_eq!(count(&app, call.effects).await, before + 1, "{}: happened twice", call.name());
     }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_success_without_an_effect_is_not_told_before_it_is_recorded() {
+    let app = started().await;
+    let ticket = app.ticket("5511900000001").await;
+    let transferred = "select count(*) from ticket_events where type = 'transferred'";
+    let path = format!("/tickets/{ticket}/transfer");
+    let to = |queue: QueueId| Call::post(&path, json!({"queueId": queue}), 200, transferred);
+    let (home, away) = (to(app.company.support), to(app.company.sales));
+    home.send(&app.api, "there").await.data(200);
+    fail::cfg("once_alone_lost", "1*return").expect("failpoint");
+    home.send(&app.api, "again").await.error(503, "ERR_API_UNAVAILABLE");
+    let first = home.send(&app.api, "again").await;
+    assert!(first.status == 200 && !first.is_replay(), "{} {}", first.status, first.body);
+    away.send(&app.api, "away").await.data(200);
+    send_again(&app, &home, "again", &first).await;
+    let shown = app.api.get(&format!("/tickets/{ticket}")).await;
+    assert_eq!(shown.data(200)["queue"]["id"], app.company.sales.0, "a retry has transferred it");
     app.stop().await;
 }
 
