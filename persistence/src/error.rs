@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
+
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -313,22 +315,25 @@ pub const STATEMENT_TIME_MAX: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// [`Error::Unavailable`] on timeout, otherwise the statement's error.
-pub async fn with_timeout<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
-    within(STATEMENT_TIME_MAX, statement).await
+pub fn with_timeout<T>(
+    statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
+) -> impl Future<Output = Result<T>> {
+    within(STATEMENT_TIME_MAX, statement)
 }
 
 /// The same for a longer statement whose time was granted by [`allow_time`].
 ///
 /// # Errors
 /// As of [`with_timeout`].
-pub(crate) async fn within<T>(
+pub(crate) fn within<T>(
     time_max: Duration,
     statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
-) -> Result<T> {
-    match tokio::time::timeout(time_max, statement).await {
+) -> impl Future<Output = Result<T>> {
+    // No `async fn`: it would have room for the statement twice, as its argument and as what it awaits.
+    tokio::time::timeout(time_max, statement).map(move |outcome| match outcome {
         Ok(outcome) => Ok(outcome?),
         Err(_) => Err(Error::Unavailable(format!("no answer within {} s", time_max.as_secs()))),
-    }
+    })
 }
 
 /// Sets the server's time limit for statements of this transaction.

@@ -155,6 +155,13 @@ impl Select {
         self
     }
 
+    /// Limits what was built, in any order; `then` closes it.
+    #[must_use]
+    pub fn at_most_rows(mut self, most: i64, then: &str) -> Self {
+        self.query.push(" limit ").push_bind(most).push(then);
+        self
+    }
+
     /// The single value of a `select count(*) …`.
     ///
     /// # Errors

@@ -165,6 +165,65 @@ async fn a_search_looks_at_name_number_email_and_code() {
     app.stop().await;
 }
 
+/// Enough for pages that many contacts precede.
+const CONTACTS: i64 = 8_000;
+
+#[actix_web::test]
+async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of_the_list() {
+    let app = TestApp::start().await;
+    let (other, _) = app.another_company().await;
+    // Ids of two companies alternate, and blocks of them are missing.
+    for statement in [
+        "insert into contacts (company_id, name, origin, created_at, updated_at)
+         select case when n % 4 = 0 then $2 else $1 end,
+             'Everybody' || case when n % 2 = 0 then ' Half' else '' end || case when n % 50 = 0 then ' Seldom' else '' end
+                 || case when n <= 1500 then ' Early' else '' end,
+             (array['site', 'shop'])[1 + n % 2], now() - (8000 - n) * interval '1 hour', now()
+         from generate_series(1, $3) n",
+        "insert into contact_last_channels (company_id, contact_id, channel_id, at)
+         select company_id, id, (select min(id) from channels where company_id = $1), now()
+         from contacts where company_id = $1 and id % 3 > 0 and $2::bigint is not null and $3::bigint is not null",
+        "delete from contacts where (company_id = $1 or company_id = $2) and id between 3000 and 6000 and $3::bigint > 0",
+    ] {
+        let rows = sqlx::query(statement).bind(app.company.id).bind(other.id).bind(CONTACTS);
+        rows.execute(&app.database.db).await.expect("rows");
+    }
+    let channel: i64 = sqlx::query_scalar("select min(id) from channels where company_id = $1")
+        .bind(app.company.id)
+        .fetch_one(&app.database.db)
+        .await
+        .expect("a channel");
+    for (query, condition) in [
+        ("search=everybody".to_owned(), "true".to_owned()),
+        ("search=half".to_owned(), "name like '% Half%'".to_owned()),
+        ("search=every+half&origin=shop".to_owned(), "name like '% Half%' and origin = 'shop'".to_owned()),
+        ("search=seldom".to_owned(), "name like '% Seldom%'".to_owned()),
+        ("search=early".to_owned(), "name like '% Early%'".to_owned()),
+        (format!("search=everybody&channelId={channel}"), "id % 3 > 0".to_owned()),
+    ] {
+        for order in ["asc", "desc"] {
+            let expected: Vec<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
+                "select id from contacts where company_id = $1 and {condition} order by id {order}"
+            )))
+            .bind(app.company.id)
+            .fetch_all(&app.database.db)
+            .await
+            .expect("contacts");
+            // The last are beyond those that a page is looked for among in the order of the list.
+            for (size, page) in [(13, 1), (100, 11), (100, 12), (100, 25), (100, 40), (7, 400)] {
+                let path = format!("/contacts?{query}&order={order}&perPage={size}&page={page}");
+                let reply = app.api.get(&path).await;
+                let found = reply.data(200).as_array().expect("a list");
+                let found: Vec<i64> = found.iter().map(|contact| contact["id"].as_i64().expect("an id")).collect();
+                let begin = expected.len().min((page - 1) * size);
+                assert_eq!(found, expected[begin..expected.len().min(begin + size)], "{path}");
+                assert_eq!(reply.body["meta"]["hasMore"], json!(expected.len() > begin + size), "{path}");
+            }
+        }
+    }
+    app.stop().await;
+}
+
 #[actix_web::test]
 async fn a_contact_of_another_company_looks_like_one_that_does_not_exist() {
     let app = TestApp::start().await;

@@ -80,6 +80,11 @@ impl ByChannel {
         })
     }
 
+    /// Whether the channel has few contacts.
+    pub(super) fn has_few(self) -> bool {
+        matches!(self, Self::Few(_))
+    }
+
     /// The start of the list.
     pub(super) fn begins(self) -> &'static str {
         match self {

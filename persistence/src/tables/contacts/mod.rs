@@ -4,6 +4,7 @@ mod find_or_create;
 mod identities;
 pub mod import;
 mod last_channel;
+mod list;
 mod opt_out;
 mod referral;
 mod remove;
@@ -19,9 +20,9 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
 pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
-use last_channel::ByChannel;
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
+pub use list::{ContactFilter, list, list_of};
 pub use opt_out::OptOut;
 pub(crate) use opt_out::set_opt_out;
 pub(crate) use referral::set_referral;
@@ -34,11 +35,9 @@ pub use visitors::{
 pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 
 use super::channels::ChannelType;
-use super::contact_lists::ContactListId;
 use super::tags::TagId;
 use crate::document;
 use crate::error::with_timeout;
-use crate::select::{Page, PageRequest, Select};
 use crate::table::{Table, Unique};
 use crate::{ChannelId, CompanyId, ContactId, Database, Readers, Result, timestamp};
 
@@ -142,76 +141,6 @@ impl Table for ContactRef {
     const COLUMNS: &'static str = "id, name, number, verified";
     const UNIQUE: &'static [Unique] = &[Unique::new("contacts_number", "number")];
     type Id = ContactId;
-}
-
-/// The conditions of the API's list.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
-pub struct ContactFilter {
-    pub search: Option<String>,
-    pub number: Option<String>,
-    pub email: Option<String>,
-    pub tag_id: Option<TagId>,
-    pub channel_id: Option<ChannelId>,
-    pub origin: Option<String>,
-    pub is_group: Option<bool>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-}
-
-/// A page of a company's contacts.
-///
-/// The page's ids are found first, so related data is read only for the page, however many rows precede it.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn list(
-    db: impl Database<'_>,
-    company: CompanyId,
-    filter: &ContactFilter,
-    page: PageRequest,
-) -> Result<Page<ContactRow>> {
-    // The company is the list's first bound value.
-    let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
-    let by_channel = ByChannel::of(db, company, filter).await?;
-    let list = Select::new(by_channel.begins(), "c.company_id", company)
-        .contains("c.search", filter.search.as_deref())
-        .equals("c.number", filter.number.as_deref())
-        .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
-        .equals("c.origin", filter.origin.as_deref())
-        .equals("c.is_group", filter.is_group)
-        .related(
-            "select from contact_tags x where x.company_id = c.company_id and x.contact_id = c.id and x.tag_id",
-            filter.tag_id,
-        )
-        .between("c.created_at", filter.created)
-        .between("c.updated_at", filter.updated)
-        .heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some());
-    let db = list.weigh(db, page);
-    with_timeout(by_channel.narrow(list, page).page_then(db, "c.id", page, &shown)).await
-}
-
-/// A page of the contacts in a contact list; of the filter only search and time spans apply.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn list_of(
-    db: impl Database<'_>,
-    company: CompanyId,
-    list: ContactListId,
-    filter: &ContactFilter,
-    page: PageRequest,
-) -> Result<Page<ContactRow>> {
-    let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
-    let found = "with page as (select c.id from contact_list_contacts l
-        join contacts c on c.company_id = l.company_id and c.id = l.contact_id";
-    let listed = Select::new(found, "l.company_id", company)
-        .equals("l.contact_list_id", Some(list))
-        .contains("c.search", filter.search.as_deref())
-        .between("c.created_at", filter.created)
-        .between("c.updated_at", filter.updated);
-    let db = listed.weigh(db, page);
-    with_timeout(listed.page_then(db, "c.id", page, &shown)).await
 }
 
 /// One contact, or `None`.
