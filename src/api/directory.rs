@@ -1,6 +1,7 @@
 //! Changes of plain records that actors use in decisions: queues and their members, users, wrap-up types, global
 //! variables.
 
+use futures_util::TryFutureExt;
 use hotline_persistence::CompanyId;
 
 use crate::app::App;
@@ -10,8 +11,14 @@ use crate::web::ApiResult;
 ///
 /// # Errors
 /// Any error of the change.
-pub async fn changed<T>(app: &App, company: CompanyId, change: impl Future<Output = ApiResult<T>>) -> ApiResult<T> {
-    let outcome = change.await?;
-    app.engine.refresh(company).await;
-    Ok(outcome)
+pub fn changed<T>(
+    app: &App,
+    company: CompanyId,
+    change: impl Future<Output = ApiResult<T>>,
+) -> impl Future<Output = ApiResult<T>> {
+    // No `async fn`: it would have room for the change twice, as its argument and as what it awaits.
+    change.and_then(move |outcome| async move {
+        app.engine.refresh(company).await;
+        Ok(outcome)
+    })
 }

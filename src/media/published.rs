@@ -22,7 +22,8 @@ impl Published {
     pub async fn store(media: &Media, company: CompanyId, uploads: Vec<Upload>) -> Result<Self, Unavailable> {
         let mut published = Self { media: media.clone(), company, files: Vec::with_capacity(uploads.len()) };
         for upload in uploads {
-            published.files.push(media.publish(company, upload).await?);
+            // Boxed: a large future, which a message without files would carry and copy.
+            published.files.push(Box::pin(media.publish(company, upload)).await?);
         }
         Ok(published)
     }
@@ -32,7 +33,7 @@ impl Published {
         &self.files
     }
 
-    /// Waits for the command whose message is to refer to the files. If it was certainly refused, no message refers to
+    /// Runs the command whose message is to refer to the files. If it was certainly refused, no message refers to
     /// any of them; if it succeeded, `names` tells which ones are used. If the wait is cancelled or the outcome is
     /// unknown, all files stay, and the sweep removes unused ones.
     ///
@@ -40,11 +41,11 @@ impl Published {
     /// Why the command is refused.
     pub async fn named_by<T>(
         mut self,
-        command: impl Future<Output = Result<T, Refusal>>,
+        command: impl AsyncFnOnce() -> Result<T, Refusal>,
         names: impl Fn(&T, &StoredMedia) -> bool,
     ) -> Result<T, Refusal> {
         let files = std::mem::take(&mut self.files);
-        let outcome = command.await;
+        let outcome = command().await;
         self.files = match &outcome {
             Ok(done) => files.into_iter().filter(|file| !names(done, file)).collect(),
             Err(refusal) if refusal.changed_nothing() => files,

@@ -103,6 +103,7 @@ impl VisitorFile {
         let names = |message: &MessageRow, file: &StoredMedia| {
             message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)
         };
-        Ok(published.named_by(app.engine.sessions.ask(company, &session.id, say), names).await?)
+        let ask = async || app.engine.sessions.ask(company, &session.id, say).await;
+        Ok(published.named_by(ask, names).await?)
     }
 }

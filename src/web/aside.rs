@@ -105,7 +105,7 @@ pub(super) async fn parse<T: Send + 'static>(
     read: impl FnOnce() -> ApiResult<T> + Send + 'static,
 ) -> ApiResult<T> {
     match request.app_data::<Data<Aside>>() {
-        Some(aside) if bytes > PARSED_ASIDE_BYTES => aside.run(tenant(request), read).await?,
+        Some(aside) if bytes > PARSED_ASIDE_BYTES => Box::pin(aside.run(tenant(request), read)).await?,
         _ => read(),
     }
 }

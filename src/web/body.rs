@@ -96,7 +96,7 @@ async fn gather(
         if refused.is_none() && after > bytes_max {
             refused = Some(ApiError::payload_too_large(bytes_max));
         } else if refused.is_none() && (before..after).contains(&aside::LARGE_BYTES) {
-            refused = take_place().await.err();
+            refused = Box::pin(take_place()).await.err();
         }
         if refused.is_some() {
             left = left.saturating_sub(chunk.len());

@@ -80,7 +80,8 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
                 return Err(ApiError::neither_json_nor_form());
             }
             let media = request.app_data::<Data<Media>>().ok_or_else(|| ApiError::internal("the media are missing"))?;
-            let Form { fields, files } = read(&request, payload, media, FILES, meter).await?;
+            // Boxed: a large future, which every JSON body would carry and copy.
+            let Form { fields, files } = Box::pin(read(&request, payload, media, FILES, meter)).await?;
             let bytes = fields.values().filter_map(Value::as_str).map(str::len).sum();
             let fields = aside::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;
             Ok(Self { fields, files })

@@ -146,7 +146,7 @@ impl Base {
         let (command, answered) = registry.counted(command);
         match hot.addr.try_send(command) {
             Ok(()) => {}
-            Err(SendError::Full(command)) => hot.addr.send(command).await.map_err(|_| self.ended())?,
+            Err(SendError::Full(command)) => Box::pin(hot.addr.send(command)).await.map_err(|_| self.ended())?,
             Err(SendError::Closed(_)) => return Err(self.ended()),
         }
         self.answer(answered).await

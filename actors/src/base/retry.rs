@@ -26,7 +26,7 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
     for _ in 0..ATTEMPTS_MAX {
         match attempt().await {
             Err(Refusal::Gone) => {}
-            Err(Refusal::ContactLeaving(contact)) => contacts.leaving.left((company, contact)).await?,
+            Err(Refusal::ContactLeaving(contact)) => Box::pin(contacts.leaving.left((company, contact))).await?,
             Err(refusal) if is_conflict(&refusal) => {}
             outcome => return outcome,
         }

@@ -128,33 +128,43 @@ impl Sending {
     /// # Errors
     /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
     pub async fn send(&self, target: &Target, what: impl Into<Execute<Send>>) -> Result<MessageRow, Refusal> {
-        let (company, what) = (target.company, what.into());
+        let (company, mut what) = (target.company, what.into());
         let known = self.contacts.known();
         match &target.to {
             To::Ticket(ticket, contact) => {
-                let what = self.informed(target, *contact, what).await?;
+                self.inform(target, *contact, &mut what).await?;
                 self.tickets.ask(company, *ticket, what).await
             }
             To::Contact(contact) => {
-                let what = self.informed(target, *contact, what).await?;
+                self.inform(target, *contact, &mut what).await?;
                 let attempt = || self.attempt(target, *contact, &what);
                 on_conflict(known, company, attempt, changed_hands).await
             }
-            To::Number(new) => {
-                if !self.contacts.is_known_number(company, &new.number).await? {
-                    // Checked first, so that a refused send creates no contact.
-                    self.dry_run(target, new.stranger(), what.command.clone())?;
-                }
-                let attempt = || async {
-                    let contact = self.contacts.find_or_create(company, new.numbered()).await?.id;
-                    let what = self.informed(target, contact, what.clone()).await?;
-                    self.attempt(target, contact, &what).await
-                };
-                // If the contact was deleted since it was found, the number has another contact now.
-                let is_conflict = |refusal: &Refusal| changed_hands(refusal) || *refusal == Refusal::ContactNotFound;
-                on_conflict(known, company, attempt, is_conflict).await
-            }
+            // Boxed: a large future, which the other sends would carry and copy.
+            To::Number(new) => Box::pin(self.send_to_number(target, new, what)).await,
         }
+    }
+
+    async fn send_to_number(
+        &self,
+        target: &Target,
+        new: &NewContact,
+        what: Execute<Send>,
+    ) -> Result<MessageRow, Refusal> {
+        let company = target.company;
+        if !self.contacts.is_known_number(company, &new.number).await? {
+            // Checked first, so that a refused send creates no contact.
+            self.dry_run(target, new.stranger(), what.command.clone())?;
+        }
+        let attempt = || async {
+            let contact = self.contacts.find_or_create(company, new.numbered()).await?.id;
+            let mut what = what.clone();
+            self.inform(target, contact, &mut what).await?;
+            self.attempt(target, contact, &what).await
+        };
+        // If the contact was deleted since it was found, the number has another contact now.
+        let is_conflict = |refusal: &Refusal| changed_hands(refusal) || *refusal == Refusal::ContactNotFound;
+        on_conflict(self.contacts.known(), company, attempt, is_conflict).await
     }
 
     /// Loads ahead what a send to a contact will need to know, so that the send itself needs no database: the
@@ -234,11 +244,15 @@ impl Sending {
                 },
                 outcome => outcome,
             },
+            // Boxed, as in `send`.
             None => {
-                let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
-                let author = what.command.author.clone();
-                let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
-                self.tickets.attempt_opening(open, what.clone()).await
+                Box::pin(async {
+                    let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+                    let author = what.command.author.clone();
+                    let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
+                    self.tickets.attempt_opening(open, what.clone()).await
+                })
+                .await
             }
         }
     }
@@ -255,20 +269,25 @@ impl Sending {
             Some(Slot::Open(ticket)) => Ok(Some(ticket)),
             _ if !reopens => Ok(None),
             Some(Slot::Closed(ticket)) => Ok(Some(ticket)),
-            None => Ok(tickets::latest(self.base.reads().tables(company).await?, company, channel, contact).await?),
+            None => {
+                let latest = async {
+                    let db = self.base.reads().tables(company).await?;
+                    Ok(tickets::latest(db, company, channel, contact).await?)
+                };
+                Box::pin(latest).await
+            }
         }
     }
 
     /// Adds to the command what it needs to know of its contact: from the cache, else from the hot ticket, else from
     /// the tables.
-    async fn informed<C: Command>(
+    async fn inform<C: Command>(
         &self,
         target: &Target,
         contact: ContactId,
-        what: Execute<C>,
-    ) -> Result<Execute<C>, Refusal> {
+        what: &mut Execute<C>,
+    ) -> Result<(), Refusal> {
         let Needs { reachable, last_inbound, values } = what.command.needs(target.kind);
-        let mut what = what;
         let mut knowledge = Knowledge::default();
         if reachable {
             knowledge.reachable = self.is_reachable(target, contact).await?;
@@ -277,10 +296,10 @@ impl Sending {
             knowledge.heard = self.heard(target, contact).await?;
         }
         if values {
-            knowledge.values = self.contacts.values(target.company, contact).await?;
+            knowledge.values = Box::pin(self.contacts.values(target.company, contact)).await?;
         }
         what.command.learn(knowledge);
-        Ok(what)
+        Ok(())
     }
 
     async fn is_reachable(&self, target: &Target, contact: ContactId) -> Result<bool, Refusal> {
@@ -291,7 +310,7 @@ impl Sending {
         if self.hot_ticket(target, contact, |ticket| ticket.reachable).await? == Some(true) {
             return Ok(true);
         }
-        self.contacts.look_up_reachable(company, channel, kind, contact).await
+        Box::pin(self.contacts.look_up_reachable(company, channel, kind, contact)).await
     }
 
     async fn heard(&self, target: &Target, contact: ContactId) -> Result<Heard, Refusal> {
@@ -302,7 +321,7 @@ impl Sending {
         }
         match self.hot_ticket(target, contact, |ticket| ticket.heard).await? {
             Some(heard) if heard != Heard::Unknown => Ok(heard),
-            _ => self.contacts.look_up_heard(company, channel, contact).await,
+            _ => Box::pin(self.contacts.look_up_heard(company, channel, contact)).await,
         }
     }
 

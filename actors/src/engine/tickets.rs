@@ -79,8 +79,12 @@ impl Tickets {
         if let Some(answered) = self.scope.hot.post(&(company, id), || what.clone()) {
             return self.base.answer(answered).await;
         }
-        let hot = self.hot(company, id).await?;
-        self.base.deliver(&self.scope.hot, &hot, what.clone()).await
+        // Boxed, as in `hot`.
+        Box::pin(async {
+            let hot = self.hot(company, id).await?;
+            self.base.deliver(&self.scope.hot, &hot, what.clone()).await
+        })
+        .await
     }
 
     /// The ticket's current state: its published snapshot or its actor's reply if it is hot, else from the tables.
@@ -90,12 +94,14 @@ impl Tickets {
     pub async fn get(&self, company: CompanyId, id: TicketId) -> Result<Arc<Ticket>, Refusal> {
         match self.if_hot(company, id).await {
             Some(outcome) => outcome,
-            None => {
-                let db = self.base.reads().shown(company).await?;
-                let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
-                Ok(Arc::new(Ticket::loaded(loaded, false)))
-            }
+            None => Box::pin(self.find(company, id)).await,
         }
+    }
+
+    async fn find(&self, company: CompanyId, id: TicketId) -> Result<Arc<Ticket>, Refusal> {
+        let db = self.base.reads().shown(company).await?;
+        let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+        Ok(Arc::new(Ticket::loaded(loaded, false)))
     }
 
     /// The same for a hot ticket; none for others.
@@ -105,7 +111,7 @@ impl Tickets {
             return Some(Ok(shown));
         }
         let hot = self.scope.hot.get(&key)?;
-        match self.base.deliver(&self.scope.hot, &hot, Look).await {
+        match Box::pin(self.base.deliver(&self.scope.hot, &hot, Look)).await {
             Err(Refusal::Gone) => None,
             outcome => Some(outcome),
         }
@@ -275,19 +281,26 @@ impl Tickets {
             let open = tickets::open_of_channel(db, company, channel).await?;
             Ok::<_, Refusal>(Arc::new(Conversations::of(open)))
         };
-        cell.get_or_try_init(load).await.cloned()
+        match cell.get() {
+            Some(loaded) => Ok(loaded.clone()),
+            None => Box::pin(cell.get_or_try_init(load)).await.cloned(),
+        }
     }
 
     /// The actor of a ticket, started if it is not hot.
     async fn hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
-        let key = (company, id);
-        if let Some(hot) = self.scope.hot.get(&key) {
-            return Ok(hot);
+        match self.scope.hot.get(&(company, id)) {
+            Some(hot) => Ok(hot),
+            // Boxed: reading the tables takes a large future, which every command would carry and copy.
+            None => Box::pin(self.made_hot(company, id)).await,
         }
+    }
+
+    async fn made_hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
         // Held until the actor is registered. So a change of its contact reaches the actor, or the actor reads the
         // changed row.
         let _turn = self.contacts.known().looking(company).await;
-        self.scope.hot.get_or_start(&key, || self.load(company, id)).await
+        self.scope.hot.get_or_start(&(company, id), || self.load(company, id)).await
     }
 
     async fn load(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {

@@ -53,8 +53,8 @@ pub async fn send(
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let hand_over = |attached| {
-        let sent = app.engine.sending.send(&target, Execute { command, attached });
-        published.named_by(sent, |_, _| true)
+        let send = async || app.engine.sending.send(&target, Execute { command, attached }).await;
+        published.named_by(send, |_, _| true)
     };
     once.command(show, hand_over).await
 }
@@ -122,7 +122,8 @@ async fn content(
         What::Media { caption } => {
             Ok(Content::Media { files: files.to_vec(), caption: caption.map(|caption| caption.0) })
         }
-        What::Template(asked) => template(caller, app, channel, target, &asked).await,
+        // Boxed: a large future, which every other message would carry and copy.
+        What::Template(asked) => Box::pin(template(caller, app, channel, target, &asked)).await,
         What::Interactive(object) => {
             let interactive = Value::Object(object);
             let check: Option<Check> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);

@@ -8,6 +8,7 @@ mod filters;
 mod kept;
 
 use actix_web::web::Data;
+use futures_util::future::Either;
 use hotline_persistence::table::{self, Table};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -91,6 +92,10 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
 }
 
 /// Runs a change, and returns once the directory used for decisions has it.
-async fn settled<T: Plain, R>(app: &App, caller: &Caller, change: impl Future<Output = ApiResult<R>>) -> ApiResult<R> {
-    if T::IS_IN_DIRECTORY { changed(app, caller.company, change).await } else { change.await }
+fn settled<T: Plain, R>(
+    app: &App,
+    caller: &Caller,
+    change: impl Future<Output = ApiResult<R>>,
+) -> impl Future<Output = ApiResult<R>> {
+    if T::IS_IN_DIRECTORY { Either::Left(changed(app, caller.company, change)) } else { Either::Right(change) }
 }

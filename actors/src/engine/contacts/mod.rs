@@ -64,9 +64,13 @@ impl Contacts {
         if let Some(contact) = self.known.get(company, id) {
             return Ok(Some(contact));
         }
-        let _turn = self.known.looking(company).await;
-        let found = contacts::find_ref(self.base.readers(), company, id).await?;
-        Ok(found.map(|contact| self.remember(company, contact)))
+        // Boxed: a large future, which is rarely needed.
+        let read = async {
+            let _turn = self.known.looking(company).await;
+            let found = contacts::find_ref(self.base.readers(), company, id).await?;
+            Ok(found.map(|contact| self.remember(company, contact)))
+        };
+        Box::pin(read).await
     }
 
     /// Caches contacts that will soon be written to. Returns those that were not cached before.

@@ -105,8 +105,12 @@ impl Sessions {
         if let Some(hot) = self.scope.hot.get(&key) {
             return Ok(hot);
         }
-        let _turn = self.contacts.known().looking(company).await;
-        self.scope.hot.get_or_start(&key, || self.load(company, id)).await
+        // Boxed: reading the tables takes a large future, which every request would carry and copy.
+        let start = async {
+            let _turn = self.contacts.known().looking(company).await;
+            self.scope.hot.get_or_start(&key, || self.load(company, id)).await
+        };
+        Box::pin(start).await
     }
 
     async fn load(&self, company: CompanyId, id: &SessionId) -> Result<ActorHandle<VisitorSession>, Refusal> {
