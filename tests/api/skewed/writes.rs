@@ -157,10 +157,11 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         let new = json!({"name": "New"});
         let made = world.judge(asker, Method::POST, "/contact-lists", Some(&new), asker.reads_max).await;
         let one = format!("/contact-lists/{}", made.data(201)["id"]);
-        let members = json!({"contactIds": [contact]});
+        // The second one's turn comes a minute later, so the campaign is not over before it is cancelled.
+        let members = json!({"contactIds": [contact, asker.contact]});
         world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&members), asker.reads_max).await;
         let campaign = json!({"name": "New", "contactListId": made.data(201)["id"], "channelId": asker.company.phone,
-            "message": "New", "scheduledAt": "2099-01-01T00:00:00Z"});
+            "message": "New", "scheduledAt": "2099-01-01T00:00:00Z", "ratePerMinute": 1});
         let campaign = asker.api.post("/campaigns", campaign).await.data(201)["id"].clone();
         for verb in ["start", "pause", "resume", "cancel"] {
             let verb = format!("/campaigns/{campaign}/{verb}");
