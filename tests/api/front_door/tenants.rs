@@ -18,8 +18,8 @@ struct Two<'a> {
 impl<'a> Two<'a> {
     async fn set(app: &'a TestApp) -> Self {
         let (company, api) = app.another_company().await;
-        let own = World::set(app, app.company.clone(), app.api.clone(), "Own").await;
-        let other = World::set(app, company, api, "Foreign").await;
+        let own = World::set(app, app.company.clone(), app.api.clone(), OWN).await;
+        let other = World::set(app, company, api, FOREIGN).await;
         assert_eq!((own.stranger, other.stranger), (other.company.id.0, own.company.id.0));
         let two = Self { own, other };
         two.settle().await;
@@ -145,6 +145,10 @@ async fn an_id_of_another_company_in_a_filter_is_one_nobody_has() {
     app.stop().await;
 }
 
+/// What the two companies' records say. Long: random ids say every short word now and then.
+const OWN: &str = "Homegrown";
+const FOREIGN: &str = "Foreign";
+
 #[actix_web::test]
 async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
     let app = TestApp::start().await;
@@ -157,7 +161,7 @@ async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
     }
     assert_eq!(two.other.shown(None).await, before, "another company's records changed");
     // Everything is marked by who wrote it, and shown to nobody else.
-    for (world, mark, others) in [(&two.own, "Own", "Foreign"), (&two.other, "Foreign", "Own")] {
+    for (world, mark, others) in [(&two.own, OWN, FOREIGN), (&two.other, FOREIGN, OWN)] {
         let shown = world.shown(None).await;
         let with_mark = shown.values().filter(|body| body.to_string().contains(mark)).count();
         assert!(with_mark >= 10, "{mark} hardly shows: {with_mark} of {}", shown.len());
