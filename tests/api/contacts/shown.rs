@@ -165,8 +165,8 @@ async fn a_search_looks_at_name_number_email_and_code() {
     app.stop().await;
 }
 
-/// Enough for pages that many contacts precede.
-const CONTACTS: i64 = 8_000;
+/// Enough for pages that many contacts precede, and for a channel of many.
+const CONTACTS: i64 = 24_000;
 
 #[actix_web::test]
 async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of_the_list() {
@@ -178,7 +178,7 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
          select case when n % 4 = 0 then $2 else $1 end,
              'Everybody' || case when n % 2 = 0 then ' Half' else '' end || case when n % 50 = 0 then ' Seldom' else '' end
                  || case when n <= 1500 then ' Early' else '' end,
-             (array['site', 'shop'])[1 + n % 2], now() - (8000 - n) * interval '1 hour', now()
+             (array['site', 'shop'])[1 + n % 2], '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 minute', now()
          from generate_series(1, $3) n",
         "insert into contact_last_channels (company_id, contact_id, channel_id, at)
          select company_id, id, (select min(id) from channels where company_id = $1), now()
@@ -196,7 +196,12 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
     for (query, condition) in [
         ("search=everybody".to_owned(), "true".to_owned()),
         ("search=half".to_owned(), "name like '% Half%'".to_owned()),
-        ("search=every+half&origin=shop".to_owned(), "name like '% Half%' and origin = 'shop'".to_owned()),
+        ("search=every+half&origin=site".to_owned(), "name like '% Half%' and origin = 'site'".to_owned()),
+        ("search=every&createdFrom=2026-01-05T00:00:00Z".to_owned(), "created_at >= '2026-01-05T00:00:00Z'".to_owned()),
+        (
+            "search=half&createdTo=2026-01-12T00:00:00Z".to_owned(),
+            "name like '% Half%' and created_at <= '2026-01-12T00:00:00Z'".to_owned(),
+        ),
         ("search=seldom".to_owned(), "name like '% Seldom%'".to_owned()),
         ("search=early".to_owned(), "name like '% Early%'".to_owned()),
         (format!("search=everybody&channelId={channel}"), "id % 3 > 0".to_owned()),
@@ -210,7 +215,7 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
             .await
             .expect("contacts");
             // The last are beyond those that a page is looked for among in the order of the list.
-            for (size, page) in [(13, 1), (100, 11), (100, 12), (100, 25), (100, 40), (7, 400)] {
+            for (size, page) in [(13, 1), (100, 12), (100, 25), (100, 60), (7, 400), (100, 150), (100, 170)] {
                 let path = format!("/contacts?{query}&order={order}&perPage={size}&page={page}");
                 let reply = app.api.get(&path).await;
                 let found = reply.data(200).as_array().expect("a list");

@@ -39,6 +39,15 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     // Words may be in different fields, and each lies within one.
     assert_eq!(find("maria\n5511").await, find("5511 maria").await);
     assert_eq!(find("maria5511").await, [0; 0], "a word runs from the name into the number");
+    // Of the searched fields of a contact only these two, also where the name has several lines.
+    let lines =
+        "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77' where name = 'under_score'";
+    sqlx::query(lines).execute(&app.database.db).await.expect("a contact");
+    for (text, expected) in
+        [("two", vec![3]), ("00103", vec![3]), ("one two 00103", vec![3]), ("zed", vec![]), ("c-77", vec![])]
+    {
+        assert_eq!(find(text).await, expected, "{text}");
+    }
     app.stop().await;
 }
 

@@ -120,7 +120,8 @@ fn scan(before: &str, company: CompanyId, page: PageRequest) -> Select {
             union all
             select (select id >> {BLOCK_BITS} from contacts where company_id = $1 and {next} order by id{order} limit 1)
             from blocks where block is not null
-        ){before}select c.* from blocks b cross join lateral (select {SCANNED} from contacts c"
+        ){before}select c.* from (select block from blocks limit {BLOCKS_MAX}) b
+            cross join lateral (select {SCANNED} from contacts c"
     );
     let block = format!("c.id >= b.block << {BLOCK_BITS} and c.id < (b.block + 1) << {BLOCK_BITS}");
     Select::new(&begin, "c.company_id", company).only(Some(&block)).within("c.id", page, ") c")
@@ -128,6 +129,10 @@ fn scan(before: &str, company: CompanyId, page: PageRequest) -> Select {
 
 /// Contacts of a block have ids that differ only in this many low bits.
 const BLOCK_BITS: i32 = 10;
+
+/// Maximum number of blocks of a scan. Ids are of all companies together: where a company has one contact in each block,
+/// a contact takes as long as a block does.
+const BLOCKS_MAX: i64 = 400;
 
 /// The columns that a scan filters by. No others: the contacts of a block are sorted.
 const SCANNED: &str =
