@@ -1,29 +1,11 @@
 //! Lists of contacts.
 
-use chrono::{DateTime, Utc};
-
 use super::last_channel::ByChannel;
-use super::{ContactRow, SHOWN};
+use super::{ContactFilter, ContactRow, SHOWN};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::tables::contact_lists::ContactListId;
-use crate::tables::tags::TagId;
-use crate::{ChannelId, CompanyId, Database, Result};
-
-/// The conditions of the API's list.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
-pub struct ContactFilter {
-    pub search: Option<String>,
-    pub number: Option<String>,
-    pub email: Option<String>,
-    pub tag_id: Option<TagId>,
-    pub channel_id: Option<ChannelId>,
-    pub origin: Option<String>,
-    pub is_group: Option<bool>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-}
+use crate::{CompanyId, Database, Result};
 
 /// A page of a company's contacts.
 ///

@@ -22,7 +22,7 @@ pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_
 pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
-pub use list::{ContactFilter, list, list_of};
+pub use list::{list, list_of};
 pub use opt_out::OptOut;
 pub(crate) use opt_out::set_opt_out;
 pub(crate) use referral::set_referral;
@@ -141,6 +141,21 @@ impl Table for ContactRef {
     const COLUMNS: &'static str = "id, name, number, verified";
     const UNIQUE: &'static [Unique] = &[Unique::new("contacts_number", "number")];
     type Id = ContactId;
+}
+
+/// The conditions of the API's list.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct ContactFilter {
+    pub search: Option<String>,
+    pub number: Option<String>,
+    pub email: Option<String>,
+    pub tag_id: Option<TagId>,
+    pub channel_id: Option<ChannelId>,
+    pub origin: Option<String>,
+    pub is_group: Option<bool>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
 }
 
 /// One contact, or `None`.
