@@ -2,7 +2,8 @@
 //!
 //! The response is recorded atomically with its effect: [`Idempotency`] passes the record to the actor as part of the
 //! change's own journal entry, or writes it in the transaction of a plain change. Neither ever exists without the
-//! other. A response without an effect (a refusal) is recorded separately, afterwards.
+//! other. A response without an effect (a refusal, or a success that found everything as asked for) is recorded
+//! separately, afterwards.
 
 mod keys;
 mod once;
