@@ -6,7 +6,10 @@ use crate::Outcome;
 use crate::curves::{BY_ROWS, Curved, Point};
 use crate::scenario::{Scenario, Server};
 
-const SIZE: (u32, u32) = (960, 1800);
+const SIZE: (u32, u32) = (1080, 1800);
+
+/// Width to the right of a plot, for the names of its lines: within the plot they would cover points.
+const LEGEND: u32 = 190;
 
 /// A curve of one server: its name, its colour, its points.
 type Line<'a> = (&'a str, RGBColor, Vec<(f64, f64)>);
@@ -89,17 +92,26 @@ where
     let mut chart = ChartBuilder::on(area)
         .caption(heading, ("sans-serif", 18))
         .margin(12)
+        .margin_right(LEGEND)
         .x_label_area_size(36)
         .y_label_area_size(72)
         .build_cartesian_2d((x.start..x.end).log_scale(), (y.start * 0.8..y.end * 1.25).log_scale())?;
-    chart.configure_mesh().x_desc(across).y_desc(up).light_line_style(WHITE).draw()?;
-    for (name, color, points) in lines {
-        chart
-            .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3))?
-            .label(*name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
+    // Values below 1 are milliseconds.
+    let label = |value: &f64| if *value < 1.0 { value.to_string() } else { format!("{value:.0}") };
+    chart
+        .configure_mesh()
+        .x_desc(across)
+        .y_desc(up)
+        .x_label_formatter(&label)
+        .y_label_formatter(&label)
+        .light_line_style(WHITE)
+        .draw()?;
+    let left = i32::try_from(area.dim_in_pixel().0.saturating_sub(LEGEND))? + 16;
+    for ((name, color, points), top) in lines.iter().zip((48..).step_by(22)) {
+        chart.draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3))?;
+        area.draw(&PathElement::new([(left, top), (left + 16, top)], color.stroke_width(2)))?;
+        area.draw(&Text::new(*name, (left + 22, top - 6), ("sans-serif", 13)))?;
     }
-    chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.2)).draw()?;
     Ok(())
 }
 

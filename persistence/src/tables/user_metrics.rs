@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
+use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, QueueId, Result, UserId};
 
@@ -40,17 +41,16 @@ pub async fn list(
     filter: &UserMetricsFilter,
     page: PageRequest,
 ) -> Result<Page<UserMetricsRow>> {
-    Select::begun(counted(filter), "users.company_id", company)
+    let list = Select::begun(counted(filter), "users.company_id", company)
         .equals("users.id", filter.user_id)
         .related(
             "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
             filter.queue_id,
-        )
-        // It counts tickets.
-        .heavy_if(true)
-        .page(db, "users.id", page)
-        .await
+        );
+    with_timeout(list.page_then(db.heavy(), "users.id", page, ") users")).await
 }
+
+/// Starts the list: the users of the page are found first, so that only their tickets are counted.
 
 fn counted(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
@@ -71,6 +71,6 @@ fn counted(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     if let Some(queue) = filter.queue_id {
         query.push(" and t.queue_id = ").push_bind(queue);
     }
-    query.push(") as count_tickets from users");
+    query.push(") as count_tickets from (select users.* from users");
     query
 }

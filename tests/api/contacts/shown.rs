@@ -166,13 +166,13 @@ async fn a_search_looks_at_name_number_email_and_code() {
 }
 
 /// Enough for pages that many contacts precede, and for a channel of many.
-const CONTACTS: i64 = 24_000;
+const CONTACTS: i64 = 30_000;
 
 #[actix_web::test]
 async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of_the_list() {
     let app = TestApp::start().await;
     let (other, _) = app.another_company().await;
-    // Ids of two companies alternate, and blocks of them are missing.
+    // Ids of two companies alternate, blocks of them are missing, and the newest were never talked to on the channel.
     for statement in [
         "insert into contacts (company_id, name, origin, created_at, updated_at)
          select case when n % 4 = 0 then $2 else $1 end,
@@ -182,7 +182,7 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
          from generate_series(1, $3) n",
         "insert into contact_last_channels (company_id, contact_id, channel_id, at)
          select company_id, id, (select min(id) from channels where company_id = $1), now()
-         from contacts where company_id = $1 and id % 3 > 0 and $2::bigint is not null and $3::bigint is not null",
+         from contacts where company_id = $1 and id % 3 > 0 and id <= $3 - 4000 and $2::bigint is not null",
         "delete from contacts where (company_id = $1 or company_id = $2) and id between 3000 and 6000 and $3::bigint > 0",
     ] {
         let rows = sqlx::query(statement).bind(app.company.id).bind(other.id).bind(CONTACTS);
@@ -193,6 +193,7 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
         .fetch_one(&app.database.db)
         .await
         .expect("a channel");
+    let on_channel = format!("id % 3 > 0 and id <= {}", CONTACTS - 4000);
     for (query, condition) in [
         ("search=everybody".to_owned(), "true".to_owned()),
         ("search=half".to_owned(), "name like '% Half%'".to_owned()),
@@ -204,7 +205,17 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
         ),
         ("search=seldom".to_owned(), "name like '% Seldom%'".to_owned()),
         ("search=early".to_owned(), "name like '% Early%'".to_owned()),
-        (format!("search=everybody&channelId={channel}"), "id % 3 > 0".to_owned()),
+        (format!("search=everybody&channelId={channel}"), on_channel.clone()),
+        (format!("search=half&channelId={channel}&origin=site"), format!("name like '% Half%' and {on_channel}")),
+        (format!("search=early&channelId={channel}"), format!("name like '% Early%' and {on_channel}")),
+        (
+            format!("channelId={channel}&createdFrom=2026-01-05T00:00:00Z"),
+            format!("created_at >= '2026-01-05T00:00:00Z' and {on_channel}"),
+        ),
+        (
+            format!("channelId={channel}&createdTo=2026-01-02T00:00:00Z"),
+            format!("created_at <= '2026-01-02T00:00:00Z' and {on_channel}"),
+        ),
     ] {
         for order in ["asc", "desc"] {
             let expected: Vec<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(

@@ -85,6 +85,14 @@ impl ByChannel {
         matches!(self, Self::Few(_))
     }
 
+    /// The channel, if it has many contacts.
+    pub(super) fn has_many(self) -> Option<ChannelId> {
+        match self {
+            Self::EachFound(channel) | Self::EachInOrder(channel) => Some(channel),
+            _ => None,
+        }
+    }
+
     /// The start of the list.
     pub(super) fn begins(self) -> &'static str {
         match self {

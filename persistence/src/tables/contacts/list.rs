@@ -5,7 +5,7 @@ use super::{ContactFilter, ContactRow, SHOWN};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::tables::contact_lists::ContactListId;
-use crate::{CompanyId, Database, Result};
+use crate::{ChannelId, CompanyId, Database, Result};
 
 /// A page of a company's contacts.
 ///
@@ -20,8 +20,10 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
     let by_channel = ByChannel::of(db, company, filter).await?;
-    if let Some(found) = in_order(db, company, filter, by_channel, page).await? {
-        return Ok(found);
+    for scan in scans(filter, by_channel, page) {
+        if let Some(found) = in_order(db, company, filter, by_channel, page, scan).await? {
+            return Ok(found);
+        }
     }
     let list = conditions(Select::new(by_channel.begins(), "c.company_id", company), filter);
     let db = list.weigh(db, page);
@@ -49,52 +51,103 @@ fn shown() -> String {
     format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1")
 }
 
-/// Maximum number of contacts that a search scans in list order for a deep page: a thousand take half a millisecond.
+/// Maximum number of contacts that are scanned in list order for a deep page: a thousand take half a millisecond, of a
+/// channel one and a half.
 const LOOKED_THROUGH_MAX: i64 = 200_000;
 
 /// Contacts sampled to estimate how many that will be.
 const PROBED: i64 = 2_000;
 
-/// A deep page of a search whose word many contacts have, if it is filled by scanning contacts in list order. The index
-/// would find all matching contacts, and sort them, to return a page.
+/// Contacts that can be scanned in list order.
+#[derive(Clone, Copy)]
+enum Scan {
+    /// The company's.
+    All,
+    /// Those of a channel.
+    OfChannel(ChannelId),
+}
+
+/// What a statement returns of the contacts that match.
+#[derive(Clone, Copy)]
+enum Returned {
+    Count,
+    /// The ids of the page.
+    Page,
+}
+
+/// The scans that may fill a page sooner than the indexes: those find all contacts with a word or within a span, and sort
+/// them, to return a page. A word or span that many contacts have occurs often enough among the first ones.
+fn scans(filter: &ContactFilter, by_channel: ByChannel, page: PageRequest) -> impl Iterator<Item = Scan> {
+    // These have few contacts, or an index that returns them in list order.
+    let is_found =
+        filter.number.is_some() || filter.email.is_some() || filter.tag_id.is_some() || filter.is_group.is_some();
+    let all = filter.search.is_some() && page.is_deep() && !by_channel.has_few();
+    let scans = [all.then_some(Scan::All), by_channel.has_many().map(Scan::OfChannel)];
+    scans.into_iter().flatten().filter(move |_| !is_found)
+}
+
+/// A page, if it is filled by scanning contacts in list order.
 async fn in_order(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &ContactFilter,
     by_channel: ByChannel,
     page: PageRequest,
+    scan: Scan,
 ) -> Result<Option<Page<ContactRow>>> {
-    // These have few contacts or an index that returns them in list order.
-    let is_found = filter.number.is_some()
-        || filter.email.is_some()
-        || filter.tag_id.is_some()
-        || filter.is_group.is_some()
-        || by_channel.has_few();
-    if filter.search.is_none() || is_found || !page.is_deep() {
-        return Ok(None);
-    }
-    let first = |before: &str, most| {
-        let scanned = scan(before, company, page).first(most, "c.id", page, ") c");
-        by_channel.narrow(conditions(scanned, filter), page)
+    let first = |most, returned| match scan {
+        Scan::All => {
+            let scanned = blocks(company, page, returned).first(most, "c.id", page, ") c");
+            by_channel.narrow(conditions(scanned, filter), page)
+        }
+        Scan::OfChannel(channel) => conditions(of_channel(company, channel, page, returned, most), filter),
     };
-    let found = with_timeout(first(" select count(*) from (", PROBED).count(db.heavy())).await?;
-    // Twice the expected number, if the following contacts match as often as the sample.
-    let expected = page.offset().saturating_add(page.size).saturating_mul(2 * PROBED) / found.max(1);
-    if expected > LOOKED_THROUGH_MAX {
+    let most = if page.is_deep() {
+        let found = with_timeout(first(PROBED, Returned::Count).count(db.heavy())).await?;
+        // Twice the expected number, if the following contacts match as often as the sample.
+        page.offset().saturating_add(page.size).saturating_mul(2 * PROBED) / found.max(1)
+    } else {
+        PROBED
+    };
+    if most > LOOKED_THROUGH_MAX {
         return Ok(None);
     }
-    let list = first(", page as (select c.id from (", expected);
+    let list = first(most, Returned::Page);
     let found = with_timeout(list.page_then(db.heavy(), "c.id", page, &shown())).await?;
     Ok(found.has_more.then_some(found))
 }
 
+/// Starts a scan of the first `most` contacts of a channel in list order.
+fn of_channel(company: CompanyId, channel: ChannelId, page: PageRequest, returned: Returned, most: i64) -> Select {
+    let select = match returned {
+        Returned::Count => "select count(*) from",
+        Returned::Page => "with page as (select c.id from",
+    };
+    let begin = format!("{select} (select l.contact_id from contact_last_channels l");
+    // `offset 0` keeps PostgreSQL from starting with the contacts.
+    let each = format!(
+        ") l cross join lateral (select {SCANNED} from contacts c
+            where c.company_id = $1 and c.id = l.contact_id offset 0) c"
+    );
+    Select::new(&begin, "l.company_id", company).equals("l.channel_id", Some(channel)).first(
+        most,
+        "l.contact_id",
+        page,
+        &each,
+    )
+}
+
 /// Starts a scan of a company's contacts in list order, by blocks of ids: whatever PostgreSQL estimates for a company, it
-/// reads no more of them than asked for. `before` is the start of the statement that filters them.
-fn scan(before: &str, company: CompanyId, page: PageRequest) -> Select {
+/// reads no more of them than asked for.
+fn blocks(company: CompanyId, page: PageRequest, returned: Returned) -> Select {
     let (order, next) = if page.descending {
         (" desc", format!("id < block << {BLOCK_BITS}"))
     } else {
         ("", format!("id >= (block + 1) << {BLOCK_BITS}"))
+    };
+    let select = match returned {
+        Returned::Count => " select count(*) from",
+        Returned::Page => ", page as (select c.id from",
     };
     let begin = format!(
         "with recursive blocks (block) as (
@@ -102,7 +155,7 @@ fn scan(before: &str, company: CompanyId, page: PageRequest) -> Select {
             union all
             select (select id >> {BLOCK_BITS} from contacts where company_id = $1 and {next} order by id{order} limit 1)
             from blocks where block is not null
-        ){before}select c.* from (select block from blocks limit {BLOCKS_MAX}) b
+        ){select} (select c.* from (select block from blocks limit {BLOCKS_MAX}) b
             cross join lateral (select {SCANNED} from contacts c"
     );
     let block = format!("c.id >= b.block << {BLOCK_BITS} and c.id < (b.block + 1) << {BLOCK_BITS}");
@@ -116,7 +169,7 @@ const BLOCK_BITS: i32 = 10;
 /// a contact takes as long as a block does.
 const BLOCKS_MAX: i64 = 400;
 
-/// The columns that a scan filters by. No others: the contacts of a block are sorted.
+/// The columns that a scan filters by, and no others: the contacts of a block are sorted.
 const SCANNED: &str =
     "c.id, c.company_id, c.search, c.number, c.email, c.origin, c.is_group, c.created_at, c.updated_at";
 
