@@ -94,8 +94,8 @@ impl Schedule {
     fn scheduled(scheduled: &Scheduled, organization: &Organization) -> Self {
         let contact = scheduled.contact.as_ref().map(|contact| ScheduleContact {
             id: contact.id,
-            name: contact.name.clone(),
-            number: contact.number.clone(),
+            name: contact.name.to_string(),
+            number: contact.number.as_deref().map(str::to_owned),
         });
         Self::of(&scheduled.row, contact, organization)
     }
@@ -103,8 +103,8 @@ impl Schedule {
     /// The entry of a list.
     pub fn listed(listed: ListedSchedule, organization: &Organization) -> Self {
         let ListedSchedule { schedule, contact_name, contact_number } = listed;
-        let contact =
-            contact_name.map(|name| ScheduleContact { id: schedule.contact_id, name, number: contact_number });
+        let number = contact_number.map(String::from);
+        let contact = contact_name.map(|name| ScheduleContact { id: schedule.contact_id, name: name.into(), number });
         Self::of(&schedule, contact, organization)
     }
 }

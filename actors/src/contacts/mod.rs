@@ -48,7 +48,7 @@ pub(crate) type Key = (CompanyId, ContactId);
 pub(crate) struct KnownContacts {
     by_id: TtlCache<Key, Arc<ContactRef>>,
     /// Only a hint: the entry in `by_id` is authoritative.
-    by_number: TtlCache<(CompanyId, String), ContactId>,
+    by_number: TtlCache<(CompanyId, Box<str>), ContactId>,
     /// The same for the ids that a channel's provider has assigned to contacts.
     by_address: TtlCache<(CompanyId, ChannelId, String), ContactId>,
     reachable: TtlCache<(CompanyId, ChannelId, ContactId), ()>,
@@ -125,7 +125,7 @@ impl KnownContacts {
 
     /// A contact by number, if it is cached.
     pub fn with_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
-        let id = self.by_number.get(&(company, number.to_owned()))?;
+        let id = self.by_number.get(&(company, number.into()))?;
         self.get(company, id).filter(|contact| contact.number.as_deref() == Some(number))
     }
 

@@ -49,8 +49,8 @@ impl NewContact {
 
     /// A contact that does not exist yet.
     fn stranger(&self) -> ContactRef {
-        let name = self.name.clone().unwrap_or_else(|| self.number.clone());
-        ContactRef { id: ContactId::new(0), name, number: Some(self.number.clone()), verified: false }
+        let name = self.name.as_deref().unwrap_or(&self.number).into();
+        ContactRef { id: ContactId::new(0), name, number: Some(self.number.as_str().into()), verified: false }
     }
 }
 

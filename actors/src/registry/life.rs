@@ -1,7 +1,7 @@
 //! A hot actor and its status, which tells whether the actor is still needed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use actix::Addr;
@@ -23,11 +23,17 @@ impl<A: Registered> Clone for ActorHandle<A> {
     }
 }
 
+/// Uses of all actors are timed from here, so that a status keeps no time of its own.
+static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn seconds_at(time: Instant) -> u32 {
+    u32::try_from(time.saturating_duration_since(*BEGIN).as_secs()).unwrap_or(u32::MAX)
+}
+
 /// The status of one actor.
 #[derive(Debug)]
 pub struct ActorStatus<O = ()> {
-    started: Instant,
-    /// Seconds from `started` to the last use.
+    /// The last use, in seconds from [`BEGIN`].
     used_s: AtomicU32,
     last_seq: AtomicU64,
     /// No further use is expected soon.
@@ -39,8 +45,7 @@ pub struct ActorStatus<O = ()> {
 impl<O: Default> Default for ActorStatus<O> {
     fn default() -> Self {
         Self {
-            started: Instant::now(),
-            used_s: AtomicU32::new(0),
+            used_s: AtomicU32::new(seconds_at(Instant::now())),
             last_seq: AtomicU64::new(0),
             is_let_go: AtomicBool::new(false),
             shared: O::default(),
@@ -51,8 +56,7 @@ impl<O: Default> Default for ActorStatus<O> {
 impl<O> ActorStatus<O> {
     /// Records a use.
     pub fn used(&self) {
-        let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX);
-        self.used_s.store(seconds, Ordering::Relaxed);
+        self.used_s.store(seconds_at(Instant::now()), Ordering::Relaxed);
         if self.is_let_go.load(Ordering::Relaxed) {
             self.is_let_go.store(false, Ordering::Relaxed);
         }
@@ -75,8 +79,7 @@ impl<O> ActorStatus<O> {
 
     /// Seconds from the last use to this moment: callers that check many actors read the clock once.
     pub fn idle_s_at(&self, now: Instant) -> u64 {
-        let lived_s = now.saturating_duration_since(self.started).as_secs();
-        lived_s.saturating_sub(u64::from(self.used_s.load(Ordering::Relaxed)))
+        u64::from(seconds_at(now).saturating_sub(self.used_s.load(Ordering::Relaxed)))
     }
 
     /// Records the actor's newest entry in the log.

@@ -21,5 +21,5 @@ pub use commands::{
     SetWrapup, Show, Transfer, UpdateDeliveryStatus,
 };
 pub(crate) use opening::Opening;
-pub use state::{Follows, Heard, LastMessage, Reached, Ticket};
+pub use state::{Follows, Heard, LastMessage, Position, Reached, Ticket};
 pub use written::Written;

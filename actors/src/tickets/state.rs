@@ -75,9 +75,21 @@ impl From<Following> for Follows {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// The newest that was delivered.
-    pub delivered: Option<MessageId>,
+    pub delivered: Position,
     /// The newest that was read.
-    pub seen: Option<MessageId>,
+    pub seen: Position,
+}
+
+/// A position among the messages of a ticket: that of a message, or before all of them. An `Option` of an id would take
+/// twice the memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(i64);
+
+impl From<MessageId> for Position {
+    /// Ids begin at 1.
+    fn from(message: MessageId) -> Self {
+        Self(message.0)
+    }
 }
 
 /// The last message of a conversation, as lists show it.
@@ -85,7 +97,7 @@ pub struct Reached {
 #[allow(missing_docs)]
 pub struct LastMessage {
     pub id: MessageId,
-    pub body: Option<String>,
+    pub body: Option<Box<str>>,
     pub direction: Direction,
     pub created_at: DateTime<Utc>,
 }

@@ -220,8 +220,8 @@ pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc
 pub struct ListedSchedule {
     #[sqlx(flatten)]
     pub schedule: ScheduleRow,
-    pub contact_name: Option<String>,
-    pub contact_number: Option<String>,
+    pub contact_name: Option<Box<str>>,
+    pub contact_number: Option<Box<str>>,
 }
 
 /// The conditions of the API's list.

@@ -236,7 +236,7 @@ fn ticket(then: TicketThen) -> tickets::Ticket {
         Arc::new(LastMessage { id, body: said.body, direction: said.direction, created_at: said.created_at })
     });
     let contact = contact.map_or_else(
-        || ContactRef { id: row.contact_id, name: String::new(), number: None, verified: false },
+        || ContactRef { id: row.contact_id, name: Box::default(), number: None, verified: false },
         |person| ContactRef { id: row.contact_id, name: person.name, number: person.number, verified: person.verified },
     );
     tickets::Ticket {

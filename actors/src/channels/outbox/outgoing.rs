@@ -26,7 +26,7 @@ impl Outgoing {
         let waits = |row: &MessageRow| row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
         let outgoing = changes.iter().filter_map(|change| match change {
             Change::Message(row) if waits(row) => {
-                Some(Self::new(0, MessageRow::clone(row), ticket.contact.number.clone()))
+                Some(Self::new(0, MessageRow::clone(row), ticket.contact.number.as_deref().map(str::to_owned)))
             }
             _ => None,
         });

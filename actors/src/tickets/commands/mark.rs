@@ -44,8 +44,8 @@ impl Command for MarkDelivered {
         // Capped at the last message: a later one cannot have been delivered, whatever the caller claims.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
-        if ticket.reached.delivered.max(ticket.reached.seen) < Some(up_to) {
-            ticket.reached.delivered = Some(up_to);
+        if ticket.reached.delivered.max(ticket.reached.seen) < up_to.into() {
+            ticket.reached.delivered = up_to.into();
             cx.record(Change::Delivered(reached(ticket, up_to, cx)));
         }
         Ok(())
@@ -66,8 +66,8 @@ impl Command for MarkSeen {
         // Capped at the last message: a later one cannot have been read, whatever a browser claims.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
-        if ticket.reached.seen < Some(up_to) {
-            ticket.reached.seen = Some(up_to);
+        if ticket.reached.seen < up_to.into() {
+            ticket.reached.seen = up_to.into();
             cx.record(Change::Seen(reached(ticket, up_to, cx)));
         }
         Ok(())

@@ -96,7 +96,7 @@ async fn said_last(
         return Ok(HashMap::new());
     }
     let (companies, ids): (Vec<_>, Vec<_>) = ids.into_iter().unzip();
-    type Said = (CompanyId, MessageId, Option<String>, String, DateTime<Utc>);
+    type Said = (CompanyId, MessageId, Option<Box<str>>, String, DateTime<Utc>);
     let rows: Vec<Said> = sqlx::query_as(
         "select m.company_id, m.id, m.body, m.direction, m.created_at
          from unnest($1::bigint[], $2::bigint[]) as x (company, message)

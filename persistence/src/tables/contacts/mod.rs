@@ -129,8 +129,8 @@ const SHOWN: &str = include_str!("select.sql");
 #[allow(missing_docs)]
 pub struct ContactRef {
     pub id: ContactId,
-    pub name: String,
-    pub number: Option<String>,
+    pub name: Box<str>,
+    pub number: Option<Box<str>>,
     pub verified: bool,
 }
 

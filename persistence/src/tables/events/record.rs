@@ -106,9 +106,9 @@ pub struct TicketThen {
 #[allow(missing_docs)]
 pub struct PersonThen {
     #[serde(rename = "n")]
-    pub name: String,
+    pub name: Box<str>,
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<String>,
+    pub number: Option<Box<str>>,
     #[serde(rename = "v", default, skip_serializing_if = "std::ops::Not::not")]
     pub verified: bool,
 }
@@ -118,7 +118,7 @@ pub struct PersonThen {
 #[allow(missing_docs)]
 pub struct SaidLast {
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
+    pub body: Option<Box<str>>,
     #[serde(rename = "d")]
     pub direction: Direction,
     #[serde(rename = "a", with = "chrono::serde::ts_microseconds")]

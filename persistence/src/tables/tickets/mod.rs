@@ -191,10 +191,10 @@ async fn update_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
 pub struct LoadedTicket {
     #[sqlx(flatten)]
     pub ticket: TicketRow,
-    pub contact_name: String,
-    pub contact_number: Option<String>,
+    pub contact_name: Box<str>,
+    pub contact_number: Option<Box<str>>,
     pub contact_verified: bool,
-    pub last_message_body: Option<String>,
+    pub last_message_body: Option<Box<str>>,
     pub last_message_direction: Option<super::messages::Direction>,
     pub last_message_created_at: Option<DateTime<Utc>>,
 }

@@ -236,8 +236,8 @@ impl Desk {
 
 /// Ana opens a ticket of a contact with a number.
 pub fn open(channel: ChannelId) -> Open {
-    let number = Some("5511999990000".to_owned());
-    let contact = ContactRef { id: ContactId::new(5), name: "Zoe".to_owned(), number, verified: false };
+    let number = Some("5511999990000".into());
+    let contact = ContactRef { id: ContactId::new(5), name: "Zoe".into(), number, verified: false };
     Open {
         company: COMPANY,
         channel,

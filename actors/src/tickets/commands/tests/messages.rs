@@ -33,7 +33,7 @@ fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
 
 /// A ticket whose contact has no number and is not known to have written on the channel.
 fn unreached(channel: ChannelId) -> Desk {
-    let contact = Arc::new(ContactRef { id: ContactId::new(5), name: "Zoe".to_owned(), number: None, verified: false });
+    let contact = Arc::new(ContactRef { id: ContactId::new(5), name: "Zoe".into(), number: None, verified: false });
     let opening = Open { contact, reachable: false, ..open(channel) };
     Desk::opened(opening).expect("the ticket opens").0
 }
@@ -41,7 +41,10 @@ fn unreached(channel: ChannelId) -> Desk {
 fn assert_last(desk: &Desk, message: &MessageRow) {
     let last = desk.ticket.last_message.as_ref().expect("a last message");
     assert_eq!(desk.ticket.row.last_message_id, Some(message.id));
-    assert_eq!((last.id, &last.body, last.direction), (message.id, &message.body, message.direction));
+    assert_eq!(
+        (last.id, last.body.as_deref(), last.direction),
+        (message.id, message.body.as_deref(), message.direction)
+    );
     assert_eq!(last.created_at, message.created_at);
 }
 

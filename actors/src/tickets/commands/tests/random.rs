@@ -181,8 +181,8 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
 
 /// A delivery is recorded when it advances the position, up to the last message.
 fn delivery(ticket: &Ticket, up_to: MessageId) -> Vec<&'static str> {
-    let said = ticket.row.last_message_id.map(|last| up_to.min(last));
-    if said > ticket.reached.delivered { vec!["delivered"] } else { vec![] }
+    let said = ticket.row.last_message_id.map(|last| up_to.min(last).into());
+    if said > Some(ticket.reached.delivered) { vec!["delivered"] } else { vec![] }
 }
 
 fn change_name(change: &Change) -> &'static str {
