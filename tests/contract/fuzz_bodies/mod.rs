@@ -2,25 +2,23 @@
 //!
 //! `PROPTEST_CASES` is the number of bodies for each operation.
 
+mod bodies;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
 use proptest::test_runner::{TestCaseError, TestRunner};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
+use self::bodies::{Sent, fresh, sent};
 use crate::schema::{Schemas, types};
 use crate::support::{Reply, TestApp};
 
 /// Bodies for each operation, unless the environment says otherwise: `make test` spends some seconds here.
 const CASES: u32 = 48;
-
-/// Stands in a body for text that no JSON value can hold.
-const PLACE: &str = "@place@";
 
 /// An operation with a body, and requests it would take.
 struct Target {
@@ -31,252 +29,6 @@ struct Target {
     operation: Value,
     /// Whether any body was taken.
     taken: Cell<bool>,
-}
-
-/// What is done to a body that would be taken.
-#[derive(Clone, Debug)]
-enum Mutation {
-    /// Puts this text, JSON or not, in the place of a value.
-    Replace(Index, String),
-    Remove(Index),
-    /// Gives an object's field a second time.
-    Repeat(Index, String),
-    /// Wraps a value into so many lists.
-    Nest(Index, usize),
-    /// Cuts the text, or changes a byte of it.
-    Cut(Index),
-    Byte(Index, u8),
-}
-
-#[derive(Clone, Debug)]
-enum Sent {
-    /// Any JSON at all.
-    Anything(Value),
-    /// A body that would be taken, without the fields whose bits are set, mutated.
-    Almost(u32, Vec<Mutation>),
-}
-
-/// Texts of values that are easily got wrong.
-fn nasty() -> impl Strategy<Value = String> {
-    let known = select(vec![
-        "null",
-        "true",
-        "false",
-        "[]",
-        "{}",
-        "[null]",
-        "{\"id\":null}",
-        "0",
-        "-1",
-        "1",
-        "2",
-        "3",
-        "1.5",
-        "-0.0",
-        "1e308",
-        "1e400",
-        "-9223372036854775808",
-        "9223372036854775807",
-        "9223372036854775808",
-        "18446744073709551616",
-        "123456789012345678901234567890",
-        "0.1e-400",
-        "NaN",
-        "01",
-        "\"\"",
-        "\" \"",
-        "\"\\u0000\"",
-        "\"a\\u0000b\"",
-        "\"\\ud800\"",
-        "\"\\ud83d\\ude00\"",
-        "\"\u{202e}\u{feff}\u{200b}\"",
-        "\"\\n\\r\\t\"",
-        "\"'; drop table tickets; --\"",
-        "\"{{name}}\"",
-        "\"%00\"",
-        "\"7\"",
-        "\"null\"",
-        "\"#ffffff\"",
-        "\"a@b\"",
-        "\"11987654321\"",
-        "\"2026-02-30T00:00:00Z\"",
-        "\"9999-12-31T23:59:59.999Z\"",
-        "\"2026-01-31T12:00:00+23:59\"",
-        "{\"a\":1,\"a\":2}",
-        "[[[[[[]]]]]]",
-        "'x'",
-        "",
-    ]);
-    let long = (select(vec!["x", "é", "😀", " ", "9", "\\u0001"]), select(vec![64, 255, 256, 10_001, 65_537]));
-    prop_oneof![
-        6 => known.prop_map(str::to_owned),
-        1 => long.prop_map(|(text, times)| format!("\"{}\"", text.repeat(times))),
-        1 => (1usize..1200).prop_map(|items| format!("[{}]", vec!["1"; items].join(","))),
-        2 => any::<String>().prop_map(|text| json!(text).to_string()),
-        1 => any::<f64>().prop_map(|number| json!(number).to_string()),
-        1 => any::<i64>().prop_map(|number| number.to_string()),
-    ]
-}
-
-fn anything() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(6, 64, 8, |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..8).prop_map(Value::from),
-            vec((any::<String>(), inner), 0..8).prop_map(|fields| Value::Object(fields.into_iter().collect())),
-        ]
-    })
-}
-
-fn sent() -> impl Strategy<Value = Sent> {
-    let mutation = prop_oneof![
-        8 => (any::<Index>(), nasty()).prop_map(|(at, text)| Mutation::Replace(at, text)),
-        3 => any::<Index>().prop_map(Mutation::Remove),
-        2 => (any::<Index>(), nasty()).prop_map(|(at, text)| Mutation::Repeat(at, text)),
-        1 => (any::<Index>(), select(vec![1, 2, 100, 127, 200, 50_000])).prop_map(|(at, times)| Mutation::Nest(at, times)),
-        1 => any::<Index>().prop_map(Mutation::Cut),
-        1 => (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Mutation::Byte(at, byte)),
-    ];
-    let left_out = prop_oneof![2 => Just(0), 3 => any::<u32>()];
-    let almost = (left_out, vec(mutation, 0..4)).prop_map(|(left_out, mutations)| Sent::Almost(left_out, mutations));
-    prop_oneof![1 => anything().prop_map(Sent::Anything), 6 => almost]
-}
-
-/// Where the values of a body are.
-fn places(value: &Value) -> Vec<String> {
-    fn visit(value: &Value, at: &str, places: &mut Vec<String>) {
-        let mut inside = |name: &str, inner: &Value| {
-            let place = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
-            places.push(place.clone());
-            visit(inner, &place, places);
-        };
-        match value {
-            Value::Object(object) => object.iter().for_each(|(name, inner)| inside(name, inner)),
-            Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, inner)| inside(&index.to_string(), inner));
-            }
-            _ => {}
-        }
-    }
-    let mut places = vec![String::new()];
-    visit(value, "", &mut places);
-    places
-}
-
-/// Fields whose values are unique in a company.
-const UNIQUE: &[&str] = &["name", "shortcut", "key", "email", "sku"];
-
-/// The body, with values nobody has yet where they must be unique.
-fn fresh(body: &Value) -> Value {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let mut body = body.clone();
-    for (name, value) in body.as_object_mut().into_iter().flatten() {
-        if let Value::String(text) = value
-            && UNIQUE.contains(&name.as_str())
-        {
-            text.push_str(&number.to_string());
-        }
-    }
-    body
-}
-
-impl Sent {
-    /// The bytes of the body.
-    fn bytes(&self, valid: &Value) -> Vec<u8> {
-        match self {
-            Self::Anything(value) => value.to_string().into_bytes(),
-            Self::Almost(left_out, mutations) => {
-                let mut value = valid.clone();
-                if let Some(fields) = value.as_object_mut() {
-                    let mut index = 0;
-                    fields.retain(|_, _| {
-                        index += 1;
-                        left_out >> ((index - 1) % 32) & 1 == 0
-                    });
-                }
-                let mut texts = Vec::new();
-                let mut bytes = None;
-                for mutation in mutations {
-                    mutation.apply(&mut value, &mut texts);
-                }
-                for mutation in mutations {
-                    let bytes = bytes.get_or_insert_with(|| written(&value, &texts));
-                    mutation.damage(bytes);
-                }
-                bytes.unwrap_or_else(|| written(&value, &texts))
-            }
-        }
-    }
-}
-
-fn place(texts: &mut Vec<String>, text: String) -> Value {
-    texts.push(text);
-    json!(format!("{PLACE}{}", texts.len() - 1))
-}
-
-/// With every text in its place. The later ones are put first: they may stand around an earlier one.
-fn written(value: &Value, texts: &[String]) -> Vec<u8> {
-    let mut whole = value.to_string();
-    for (index, text) in texts.iter().enumerate().rev() {
-        whole = whole.replace(&format!("\"{PLACE}{index}\""), text);
-    }
-    whole.into_bytes()
-}
-
-impl Mutation {
-    fn apply(&self, value: &mut Value, texts: &mut Vec<String>) {
-        let places = places(value);
-        let chosen = |at: &Index| at.get(&places).as_str();
-        match self {
-            Self::Replace(at, text) => {
-                if let Some(found) = value.pointer_mut(chosen(at)) {
-                    *found = place(texts, text.clone());
-                }
-            }
-            Self::Remove(at) => {
-                let (parent, name) = chosen(at).rsplit_once('/').unwrap_or(("", ""));
-                match value.pointer_mut(parent) {
-                    Some(Value::Object(object)) => drop(object.remove(name)),
-                    Some(Value::Array(items)) => drop(items.pop()),
-                    _ => {}
-                }
-            }
-            Self::Repeat(at, text) => {
-                let (parent, name) = chosen(at).rsplit_once('/').unwrap_or(("", ""));
-                if let Some(Value::Object(object)) = value.pointer_mut(parent)
-                    && let Some(known) = object.get(name)
-                {
-                    let twice = place(texts, format!("{known},{}:{text}", json!(name)));
-                    object.insert(name.to_owned(), twice);
-                }
-            }
-            Self::Nest(at, times) => {
-                if let Some(found) = value.pointer_mut(chosen(at)) {
-                    let nested = format!("{}{found}{}", "[".repeat(*times), "]".repeat(*times));
-                    *found = place(texts, nested);
-                }
-            }
-            Self::Cut(_) | Self::Byte(..) => {}
-        }
-    }
-
-    fn damage(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Cut(at) => bytes.truncate(at.index(bytes.len() + 1)),
-            Self::Byte(at, byte) if !bytes.is_empty() => {
-                let at = at.index(bytes.len());
-                bytes[at] = *byte;
-            }
-            _ => {}
-        }
-    }
 }
 
 /// A value of a schema, made of its examples; ids are those that exist.

@@ -1,0 +1,151 @@
+//! Closing and reopening tickets, and their wrap-ups.
+
+use serde_json::{Value, json};
+
+use super::event;
+use crate::steps::{assert_timestamp, close, history, sent, sql, ticket};
+use crate::support::{TestApp, eventually};
+
+#[actix_web::test]
+async fn a_closing_records_what_came_of_the_ticket() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let open = app.ticket("5511900000001").await.0;
+    let body = json!({"wrapupTypeId": company.sold, "wrapupNote": "  two boxes "});
+    let reply = app.api.post(&format!("/tickets/{open}/close"), body).await;
+    let closed = reply.data(200);
+    let sold = json!({"id": company.sold, "name": "Sold"});
+    assert_eq!(closed["status"], "closed");
+    assert_eq!(closed["wrapupType"], sold);
+    assert_eq!(closed["wrapupNote"], "two boxes");
+    assert_timestamp(&closed["closedAt"]);
+    assert_eq!(closed["closedAt"], closed["updatedAt"]);
+    assert_eq!(closed, &ticket(&app.api, open).await);
+    let to = json!({"status": "closed", "wrapupType": sold, "wrapupNote": "two boxes"});
+    assert_eq!(history(&app.api, open).await[1..], [event("closed", json!({"status": "open"}), to)]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_closing_takes_an_active_wrapup_of_the_tickets_queue_where_one_is_required() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let open = app.ticket("5511900000001").await.0;
+    let close = async |body: Value| app.api.post(&format!("/tickets/{open}/close"), body).await;
+    app.api.post(&format!("/tickets/{open}/transfer"), json!({"queueId": company.support})).await.data(200);
+    assert_eq!(close(json!({})).await.invalid_fields(), ["wrapupTypeId"]);
+    assert_eq!(close(json!({"wrapupTypeId": company.sold})).await.invalid_fields(), ["wrapupTypeId"]);
+    assert_eq!(ticket(&app.api, open).await["status"], "open");
+
+    sql(&app, "update wrapup_types set active = false where id = $1", company.solved.0).await;
+    let directory = app.service.app.engine.directory();
+    eventually("the type is inactive", || async {
+        directory.company(company.id).is_some_and(|seen| !seen.wrapup_types[&company.solved].active)
+    })
+    .await;
+    assert_eq!(close(json!({"wrapupTypeId": company.solved})).await.invalid_fields(), ["wrapupTypeId"]);
+    // Without a queue any active type is good, and an inactive one is not.
+    let free = app.ticket("5511900000002").await.0;
+    let inactive = app.api.post(&format!("/tickets/{free}/close"), json!({"wrapupTypeId": company.solved})).await;
+    assert_eq!(inactive.invalid_fields(), ["wrapupTypeId"]);
+    app.api.post(&format!("/tickets/{free}/close"), json!({"wrapupTypeId": company.sold})).await.data(200);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reopening_clears_what_the_closing_recorded() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let number = "5511900000001";
+    let first = app.ticket(number).await.0;
+    sent(&app.api, json!({"ticketId": first, "type": "text", "body": "hello"})).await;
+    let body = json!({"wrapupTypeId": company.sold, "wrapupNote": "done"});
+    app.api.post(&format!("/tickets/{first}/close"), body).await.data(200);
+    let reply = app.api.post(&format!("/tickets/{first}/reopen"), json!({})).await;
+    let reopened = reply.data(200);
+    assert_eq!(reopened["status"], "open");
+    assert_eq!(reopened["reopenCount"], 1);
+    for cleared in ["wrapupType", "wrapupNote", "closedAt", "firstResponseAt"] {
+        assert_eq!(reopened[cleared], Value::Null, "{cleared}");
+    }
+    assert_eq!(reopened["openedAt"], reopened["updatedAt"], "openedAt is not of the current opening");
+    assert_eq!(reopened["lastMessage"]["body"], "hello");
+    assert_eq!(reopened, &ticket(&app.api, first).await);
+    let from = json!({"status": "closed", "wrapupType": {"id": company.sold, "name": "Sold"}, "wrapupNote": "done"});
+    assert_eq!(history(&app.api, first).await[2..], [event("reopened", from, json!({"status": "open"}))]);
+
+    app.api.post(&format!("/tickets/{first}/reopen"), json!({})).await.error(409, "ERR_API_CONFLICT");
+    close(&app.api, first).await;
+    let second = app.ticket(number).await.0;
+    let refused = app.api.post(&format!("/tickets/{first}/reopen"), json!({})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["ticketId"], second);
+    assert_eq!(ticket(&app.api, first).await["reopenCount"], 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let open = app.ticket("5511900000001").await.0;
+    let set = async |body: Value| app.api.put(&format!("/tickets/{open}/wrapup"), body).await;
+    set(json!({"wrapupTypeId": company.sold})).await.error(409, "ERR_API_CONFLICT");
+    close(&app.api, open).await;
+
+    let sold = json!({"id": company.sold, "name": "Sold"});
+    let solved = json!({"id": company.solved, "name": "Solved"});
+    let steps = [
+        (
+            json!({"wrapupTypeId": company.sold, "wrapupNote": "first"}),
+            json!({"wrapupType": sold, "wrapupNote": "first"}),
+        ),
+        (json!({"wrapupTypeId": company.solved}), json!({"wrapupType": solved, "wrapupNote": "first"})),
+        (
+            json!({"wrapupTypeId": company.solved, "wrapupNote": null}),
+            json!({"wrapupType": solved, "wrapupNote": null}),
+        ),
+    ];
+    let mut before = json!({"wrapupType": null, "wrapupNote": null});
+    let mut expected = history(&app.api, open).await;
+    for (body, after) in steps {
+        let reply = set(body).await;
+        let changed = reply.data(200);
+        assert_eq!(json!({"wrapupType": changed["wrapupType"], "wrapupNote": changed["wrapupNote"]}), after);
+        assert_eq!(changed["status"], "closed");
+        expected.push(event("wrapup_changed", before, after.clone()));
+        before = after;
+    }
+    assert_eq!(history(&app.api, open).await, expected);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_closed_ticket_says_so_to_what_only_an_open_one_takes() {
+    let app = TestApp::start().await;
+    let closed = app.ticket("5511900000001").await.0;
+    close(&app.api, closed).await;
+    let before = (ticket(&app.api, closed).await, history(&app.api, closed).await);
+    for (verb, body) in [
+        ("transfer", json!({"queueId": app.company.sales})),
+        ("close", json!({})),
+        ("notes", json!({"body": "too late"})),
+    ] {
+        let refused = app.api.post(&format!("/tickets/{closed}/{verb}"), body).await;
+        assert_eq!(refused.error(409, "ERR_API_TICKET_CLOSED")["ticketId"], closed, "{verb}");
+    }
+    let sent = app.api.post("/messages", json!({"ticketId": closed, "type": "text", "body": "too late"})).await;
+    assert_eq!(sent.error(409, "ERR_API_TICKET_CLOSED")["ticketId"], closed);
+    assert_eq!((ticket(&app.api, closed).await, history(&app.api, closed).await), before);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_closing_needs_no_body() {
+    let app = TestApp::start().await;
+    let open = app.ticket("5511900000001").await.0;
+    let request = app.api.request(reqwest::Method::POST, &format!("/tickets/{open}/close"));
+    assert_eq!(crate::support::Reply::of(request).await.data(200)["status"], "closed");
+    let request = app.api.request(reqwest::Method::POST, &format!("/tickets/{open}/reopen"));
+    assert_eq!(crate::support::Reply::of(request).await.data(200)["status"], "open");
+    app.stop().await;
+}

@@ -1,0 +1,54 @@
+//! Visitor sessions: who a visitor is, what they say and see, and how a session ends.
+
+mod ends;
+mod messages;
+mod openings;
+mod shown;
+
+use serde_json::{Value, json};
+
+use crate::steps::{id, listed};
+use crate::support::{Api, TestApp};
+
+/// Opens a session and answers it.
+async fn open(app: &TestApp, visitor: Value) -> Value {
+    let body = json!({"channelId": app.company.webchat, "visitor": visitor});
+    app.api.post("/webchat/sessions", body).await.data(201).clone()
+}
+
+fn contact_of(session: &Value) -> i64 {
+    id(&session["contact"])
+}
+
+fn session_of(session: &Value) -> String {
+    session["id"].as_str().expect("id").to_owned()
+}
+
+async fn say(api: &Api, session: &str, body: Value) -> Value {
+    api.post(&format!("/webchat/sessions/{session}/messages"), body).await.data(201).clone()
+}
+
+/// What the visitor sees.
+async fn seen(api: &Api, session: &str) -> Vec<i64> {
+    listed(api, &format!("/webchat/sessions/{session}/messages")).await
+}
+
+/// Puts an interactive message into a ticket.
+async fn ask(app: &TestApp, said: &Value, question: i64, action: Value) -> i64 {
+    app.api.get("/messages").await.data(200); // The ticket is in the tables now.
+    sqlx::query(
+        "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, interactive, status,
+             source, created_at)
+         values ($1, $2, $3, $4, $5, 'outbound', 'interactive', $6, 'sent', 'api', now())",
+    )
+    .bind(app.company.id)
+    .bind(question)
+    .bind(said["ticketId"].as_i64())
+    .bind(said["contactId"].as_i64())
+    .bind(said["channelId"].as_i64())
+    .bind(json!({"body": {"text": "Which?"}, "action": action}))
+    .execute(&app.database.db)
+    .await
+    .expect("a question");
+    question
+}

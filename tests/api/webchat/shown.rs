@@ -1,0 +1,90 @@
+//! What visitors see of their conversation.
+
+use serde_json::{Value, json};
+
+use super::{ask, open, say, seen, session_of};
+use crate::check_list::check_list;
+use crate::steps::{assert_timestamp, id, listed, sent};
+use crate::support::{TestApp, eventually};
+
+#[actix_web::test]
+async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
+    let app = TestApp::start().await;
+    let session = session_of(&open(&app, json!({})).await);
+    let said = say(&app.api, &session, json!({"body": "hello"})).await;
+    let open_ticket = said["ticketId"].clone();
+    app.api.post(&format!("/tickets/{open_ticket}/notes"), json!({"body": "difficult"})).await.data(201);
+    let answer = sent(&app.api, json!({"ticketId": open_ticket, "type": "text", "body": "welcome"})).await;
+    let more = say(&app.api, &session, json!({"body": "thanks"})).await;
+    app.api.post(&format!("/tickets/{open_ticket}/notes"), json!({"body": "very difficult"})).await.data(201);
+
+    let shown = [id(&said), id(&answer), id(&more)];
+    let path = format!("/webchat/sessions/{session}/messages");
+    assert_eq!(listed(&app.api, &format!("{path}?after={}", shown[0])).await, shown[1..]);
+    assert_eq!(listed(&app.api, &format!("{path}?after={}", shown[2])).await, [0; 0]);
+    assert_eq!(listed(&app.api, &format!("{path}?after=0")).await, shown);
+    assert_eq!(listed(&app.api, &format!("{path}?after={}&order=desc", shown[0])).await, [shown[2], shown[1]]);
+    check_list(&app, &path, &shown, &[]).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_a_visitor_sees_is_narrowed_by_time_as_every_list_is() {
+    let app = TestApp::start().await;
+    let session = session_of(&open(&app, json!({})).await);
+    for body in ["one", "two", "three"] {
+        say(&app.api, &session, json!({"body": body})).await;
+    }
+    crate::check_list::check_span(&app, &format!("/webchat/sessions/{session}/messages"), "created").await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn nothing_from_before_the_session_is_shown_in_it() {
+    let app = TestApp::start().await;
+    let visitor = json!({"externalId": "v-1"});
+    let before = session_of(&open(&app, visitor.clone()).await);
+    let said = say(&app.api, &before, json!({"body": "my secret"})).await;
+    let ticket = said["ticketId"].clone();
+    let answer = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "your secret"})).await;
+    let buttons = json!({"buttons": [{"type": "reply", "reply": {"id": "y", "title": "Yes"}}]});
+    let question = ask(&app, &said, 1_000_000_000, buttons).await;
+    app.api.post(&format!("/webchat/sessions/{before}/end"), json!({})).await.data(200);
+
+    let now = session_of(&open(&app, visitor).await);
+    assert_eq!(seen(&app.api, &now).await, [0; 0]);
+    let reply = json!({"reply": {"messageId": question, "id": "y"}});
+    app.api.post(&format!("/webchat/sessions/{now}/messages"), reply).await.error(404, "ERR_API_NOT_FOUND");
+    let again = say(&app.api, &now, json!({"body": "it is me"})).await;
+    assert_eq!(again["ticketId"], ticket, "the conversation goes on");
+    let reply = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "welcome back"})).await;
+    assert_eq!(seen(&app.api, &now).await, [id(&again), id(&reply)]);
+    let everything = listed(&app.api, &format!("/tickets/{ticket}/messages")).await;
+    assert!(everything.contains(&id(&said)) && everything.contains(&id(&answer)), "the company lost its history");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_message_is_delivered_once_the_visitor_has_listed_it() {
+    let app = TestApp::start().await;
+    let session = session_of(&open(&app, json!({})).await);
+    let ticket = say(&app.api, &session, json!({"body": "hello"})).await["ticketId"].clone();
+    let first = id(&sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "one"})).await);
+    let second = id(&sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "two"})).await);
+    // A page that ends with the first message tells nothing of the second.
+    app.api.get(&format!("/webchat/sessions/{session}/messages?perPage=2")).await.data(200);
+    let status = async |message: i64| app.api.get(&format!("/messages/{message}")).await.data(200).clone();
+    eventually("the first is delivered", || async { status(first).await["status"] == "delivered" }).await;
+    let delivered = status(first).await;
+    assert_timestamp(&delivered["deliveredAt"]);
+    assert_timestamp(&delivered["sentAt"]);
+    assert_eq!(delivered["readAt"], Value::Null);
+    assert_eq!(status(second).await["status"], "sent");
+    let job = delivered["jobId"].as_str().expect("job");
+    assert_eq!(app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["status"], "delivered");
+
+    assert_eq!(seen(&app.api, &session).await.len(), 3);
+    eventually("the second is delivered", || async { status(second).await["status"] == "delivered" }).await;
+    assert_eq!(status(first).await, delivered, "it was delivered twice");
+    app.stop().await;
+}
