@@ -97,7 +97,7 @@ where
         .y_label_area_size(72)
         .build_cartesian_2d((x.start..x.end).log_scale(), (y.start * 0.8..y.end * 1.25).log_scale())?;
     // Values below 1 are milliseconds.
-    let label = |value: &f64| if *value < 1.0 { value.to_string() } else { format!("{value:.0}") };
+    let label = |value: &f64| if *value < 1.0 { format!("{value:.1}") } else { format!("{value:.0}") };
     chart
         .configure_mesh()
         .x_desc(across)

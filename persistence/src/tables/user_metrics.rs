@@ -49,7 +49,6 @@ pub async fn list(
 }
 
 /// Starts the list: the users of the page are found first, so that only their tickets are counted.
-
 fn counted(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
         "select users.id as user_id, users.name as user_name,

@@ -213,6 +213,11 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
             format!("created_at >= '2026-01-05T00:00:00Z' and {on_channel}"),
         ),
         (
+            format!("channelId={channel}&updatedFrom=2026-01-01T00:00:00Z&origin=shop"),
+            format!("origin = 'shop' and {on_channel}"),
+        ),
+        (format!("search=half&isGroup=false&channelId={channel}"), format!("name like '% Half%' and {on_channel}")),
+        (
             format!("channelId={channel}&createdTo=2026-01-02T00:00:00Z"),
             format!("created_at <= '2026-01-02T00:00:00Z' and {on_channel}"),
         ),
