@@ -8,7 +8,7 @@
 //! persister writes it to PostgreSQL; messages beyond those that fit into memory are read from the tables. The bare loop
 //! posts as many bodies of the same shape to the same server with as many calls in flight, and does nothing with the
 //! answers but read them. Both take turns, and both have one thread for their HTTP client: here the main thread, there
-//! the couriers' own, as in the service. Pacing is off. The journal lies in the temporary directory, so `TMPDIR` chooses
+//! the senders' own, as in the service. Pacing is off. The journal lies in the temporary directory, so `TMPDIR` chooses
 //! the disk.
 //!
 //! Beside it, live: the same messages are sent while the channels are connected, and a round ends when the provider has the
