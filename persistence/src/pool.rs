@@ -269,7 +269,11 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
     failed.map_or(Ok(()), |reason| Err(Error::Unreachable { place: place(options), reason }))
 }
 
-/// Waits until no process is the database's writer: the connection of a killed process may exist for a moment longer.
+/// How long a start waits for the writer of a killed process to be gone: PostgreSQL ends its connection after the
+/// statement that it is executing, which may be a large flush with its sync on a busy disk.
+const PREDECESSOR_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Waits until no process is the database's writer.
 /// The claim itself is made by [`connect_writer`]; this only fails early with a clear error.
 ///
 /// # Errors
@@ -289,7 +293,7 @@ pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
             tokio::time::sleep(RETRY_PAUSE).await;
         }
     };
-    match tokio::time::timeout(ACQUIRE_TIME_MAX, freed).await {
+    match tokio::time::timeout(PREDECESSOR_TIME_MAX, freed).await {
         Ok(freed) => Ok(freed?),
         Err(_) => Err(Error::NotOwner),
     }

@@ -13,7 +13,7 @@
 mod hot;
 mod pending_deletions;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -47,9 +47,12 @@ pub(crate) type Key = (CompanyId, ContactId);
 /// The cache of recently used contacts.
 pub(crate) struct KnownContacts {
     by_id: TtlCache<Key, Arc<ContactRef>>,
-    /// Only a hint: the entry in `by_id` is authoritative.
-    by_number: TtlCache<(CompanyId, Box<str>), ContactId>,
-    /// The same for the ids that a channel's provider has assigned to contacts.
+    /// By the hash of the number, which takes less memory. Only a hint: the contact in `by_id` tells whether it has the
+    /// number.
+    by_number: TtlCache<(CompanyId, u64), ContactId>,
+    /// Hashes numbers with a secret, because callers choose them.
+    numbers: RandomState,
+    /// By the id that a channel's provider has assigned to the contact.
     by_address: TtlCache<(CompanyId, ChannelId, String), ContactId>,
     reachable: TtlCache<(CompanyId, ChannelId, ContactId), ()>,
     /// When contacts last wrote on a channel.
@@ -67,6 +70,7 @@ impl Default for KnownContacts {
         Self {
             by_id: ttl_cache(),
             by_number: ttl_cache(),
+            numbers: RandomState::new(),
             by_address: ttl_cache(),
             reachable: ttl_cache(),
             heard: ttl_cache(),
@@ -87,7 +91,7 @@ impl KnownContacts {
     pub fn remember(&self, company: CompanyId, contact: &Arc<ContactRef>) {
         self.by_id.insert((company, contact.id), contact.clone());
         if let Some(number) = &contact.number {
-            self.by_number.insert((company, number.clone()), contact.id);
+            self.by_number.insert((company, self.numbers.hash_one(number)), contact.id);
         }
     }
 
@@ -98,7 +102,8 @@ impl KnownContacts {
 
     /// Drops a company's contacts. No work of the company may be under way.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { by_id, by_number, by_address, reachable, heard, versions: _, turns, hot: _, leaving: _ } = self;
+        let Self { by_id, by_number, numbers: _, by_address, reachable, heard, versions: _, turns, hot: _, leaving: _ } =
+            self;
         by_id.remove_where(|(of, _)| *of == company);
         by_number.remove_where(|(of, _)| *of == company);
         by_address.remove_where(|(of, ..)| *of == company);
@@ -125,7 +130,7 @@ impl KnownContacts {
 
     /// A contact by number, if it is cached.
     pub fn with_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
-        let id = self.by_number.get(&(company, number.into()))?;
+        let id = self.by_number.get(&(company, self.numbers.hash_one(number)))?;
         self.get(company, id).filter(|contact| contact.number.as_deref() == Some(number))
     }
 
