@@ -11,6 +11,7 @@ use hotline_persistence::{ChannelId, CompanyId, Error, PgPool};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
@@ -281,12 +282,15 @@ impl Socket {
 
     /// The next frame of this type; those before it are passed by.
     pub async fn next_of(&mut self, kind: &str) -> Value {
-        loop {
-            let frame = self.next().await;
-            if frame["type"] == kind {
-                return frame;
+        let next = async {
+            loop {
+                let frame = self.next().await;
+                if frame["type"] == kind {
+                    return frame;
+                }
             }
-        }
+        };
+        timeout(PATIENCE, next).await.unwrap_or_else(|_| panic!("no {kind} comes"))
     }
 
     /// The next message.
