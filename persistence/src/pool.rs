@@ -273,8 +273,8 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
 /// statement that it is executing, which may be a large flush with its sync on a busy disk.
 const PREDECESSOR_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Waits until no process is the database's writer.
-/// The claim itself is made by [`connect_writer`]; this only fails early with a clear error.
+/// Waits until no process is the database's writer. The claim itself is made by [`connect_writer`]; this only fails
+/// early with a clear error.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when another process stays the writer.
