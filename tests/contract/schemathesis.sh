@@ -11,6 +11,8 @@ seed=1
 examples_max=20
 # Longest a run may take before it counts as failed.
 seconds_max=240
+# Longest an answer may take: the test of a webhook waits 15 s for whatever address it was given.
+answer_seconds_max=20
 # Longest the service may take to start and to stop.
 service_seconds_max=60
 
@@ -70,4 +72,4 @@ cd "$tools"
 timeout --kill-after=10 "$seconds_max" "$tools/$version/bin/st" run "$base/api/v1/openapi.json" \
     --exclude-path /api/v1/events/stream --checks "$checks" --phases examples,coverage,fuzzing,stateful \
     --max-examples "$examples_max" --seed "$seed" --generation-database none \
-    --continue-on-failure --request-timeout 10 --no-color "$@"
+    --continue-on-failure --request-timeout "$answer_seconds_max" --no-color "$@"
