@@ -1,5 +1,8 @@
 //! Whoever is answered that a message is canceled or changed is obeyed, also in the moment in which it leaves.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
@@ -13,7 +16,7 @@ const RACES: i64 = 1000;
 /// Races at once.
 const AT_ONCE: usize = 16;
 
-/// How long a message is scheduled ahead: about what two requests take beside fifteen others.
+/// How long a message is scheduled ahead at first: about what two requests take beside fifteen others.
 const AHEAD_MS: i64 = 40;
 
 /// What was asked of a message that was about to leave, and what was answered.
@@ -23,16 +26,45 @@ struct Race {
     reply: Reply,
 }
 
+/// When races are run, in milliseconds: so that as many messages have left as have not, on any machine.
+struct Aim {
+    /// How long a message is scheduled ahead.
+    ahead: AtomicI64,
+    /// How long after it is due it is asked for.
+    after: AtomicI64,
+}
+
+impl Default for Aim {
+    fn default() -> Self {
+        Self { ahead: AtomicI64::new(AHEAD_MS), after: AtomicI64::new(0) }
+    }
+}
+
+impl Aim {
+    /// How long to wait when it is due in `due_in`. At another moment each time: a little earlier or later.
+    fn wait(&self, due_in: i64, number: i64) -> Duration {
+        let wait = due_in + self.after.load(Ordering::Relaxed) + number % 7 - 3;
+        if wait < 0 {
+            self.ahead.fetch_add(1, Ordering::Relaxed);
+        }
+        Duration::from_millis(wait.max(0).unsigned_abs())
+    }
+
+    fn learn(&self, has_left: bool) {
+        self.after.fetch_add(if has_left { -1 } else { 1 }, Ordering::Relaxed);
+    }
+}
+
 /// A message that is about to leave, or has just left; none when its time had come before it was read.
-async fn about_to_leave(app: &TestApp, contact: i64, number: i64) -> Option<i64> {
-    let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &in_ms(AHEAD_MS))).await;
+async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Option<i64> {
+    let at = in_ms(aim.ahead.load(Ordering::Relaxed));
+    let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &at)).await;
     if reply.status == 422 {
         return None;
     }
     let made = reply.data(201);
-    // At another moment each time: a little before it is due, or after.
-    let wait = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds() + number % 7 - 4;
-    tokio::time::sleep(std::time::Duration::from_millis(wait.max(0).unsigned_abs())).await;
+    let due_in = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds();
+    tokio::time::sleep(aim.wait(due_in, number)).await;
     Some(id(made))
 }
 
@@ -46,19 +78,21 @@ async fn ask(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply {
     }
 }
 
-async fn race(app: &TestApp, contact: i64, number: i64) -> Option<Race> {
-    let schedule = about_to_leave(app, contact, number).await?;
+async fn race(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Option<Race> {
+    let schedule = about_to_leave(app, aim, contact, number).await?;
     let is_cancel = number % 2 == 0;
-    Some(Race { schedule, is_cancel, reply: ask(app, schedule, is_cancel).await })
+    let reply = ask(app, schedule, is_cancel).await;
+    aim.learn(reply.status == 409);
+    Some(Race { schedule, is_cancel, reply })
 }
 
 #[actix_web::test]
 async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
     let app = TestApp::start().await;
     let contacts = contacts(&app, RACES).await;
-    let app = &app;
+    let (app, aim) = (&app, &Aim::default());
     let races: Vec<Race> = stream::iter(contacts.into_iter().zip(0..))
-        .map(|(contact, number)| race(app, contact, number))
+        .map(|(contact, number)| race(app, aim, contact, number))
         .buffer_unordered(AT_ONCE)
         .filter_map(|race| async { race })
         .collect()
@@ -101,11 +135,12 @@ struct Meeting {
     asked: [(bool, u16); 2],
 }
 
-async fn meet(app: &TestApp, contact: i64, number: i64) -> Option<Meeting> {
-    let schedule = about_to_leave(app, contact, number).await?;
+async fn meet(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Option<Meeting> {
+    let schedule = about_to_leave(app, aim, contact, number).await?;
     // Two cancels, a cancel and an update, or two updates.
     let cancels = [number % 3 < 2, number % 3 < 1];
     let (first, second) = futures_util::join!(ask(app, schedule, cancels[0]), ask(app, schedule, cancels[1]));
+    aim.learn(first.status == 409 && second.status == 409);
     Some(Meeting { schedule, asked: [(cancels[0], first.status.as_u16()), (cancels[1], second.status.as_u16())] })
 }
 
@@ -113,9 +148,9 @@ async fn meet(app: &TestApp, contact: i64, number: i64) -> Option<Meeting> {
 async fn of_two_who_cancel_or_change_at_once_none_is_told_what_is_not_so() {
     let app = TestApp::start().await;
     let contacts = contacts(&app, MEETINGS).await;
-    let app = &app;
+    let (app, aim) = (&app, &Aim::default());
     let meetings: Vec<Meeting> = stream::iter(contacts.into_iter().zip(0..))
-        .map(|(contact, number)| meet(app, contact, number))
+        .map(|(contact, number)| meet(app, aim, contact, number))
         .buffer_unordered(AT_ONCE / 2)
         .filter_map(|meeting| async { meeting })
         .collect()
