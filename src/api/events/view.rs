@@ -232,9 +232,8 @@ fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: 
 /// The ticket at the time of the event.
 fn ticket(then: TicketThen) -> tickets::Ticket {
     let TicketThen { row, contact, last_message } = then;
-    let last_message = row.last_message_id.zip(last_message).map(|(id, said)| {
-        Arc::new(LastMessage { id, body: said.body, direction: said.direction, created_at: said.created_at })
-    });
+    let last_message = last_message
+        .map(|said| Arc::new(LastMessage { body: said.body, direction: said.direction, created_at: said.created_at }));
     let contact = contact.map_or_else(
         || ContactRef { id: row.contact_id, name: Box::default(), number: None, verified: false },
         |person| ContactRef { id: row.contact_id, name: person.name, number: person.number, verified: person.verified },

@@ -125,8 +125,8 @@ impl<'a> View<'a> {
             assigned_to: named::user(organization, row.user_id),
             creation_source: row.creation_source,
             unread_count: row.unread_count,
-            last_message: ticket.last_message.as_ref().map(|message| LastMessage {
-                id: message.id,
+            last_message: row.last_message_id.zip(ticket.last_message.as_ref()).map(|(id, message)| LastMessage {
+                id,
                 body: message.body.as_deref(),
                 direction: message.direction,
                 created_at: message.created_at.into(),

@@ -81,7 +81,6 @@ impl Command for Receive {
 pub(super) fn say(ticket: &mut Ticket, message: &MessageRow) {
     ticket.row.last_message_id = Some(message.id);
     ticket.last_message = Some(Arc::new(LastMessage {
-        id: message.id,
         body: message.body.as_deref().map(Box::from),
         direction: message.direction,
         created_at: message.created_at,
