@@ -1,7 +1,18 @@
 //! TLS of outgoing calls: `rustls` with `ring`, which compiles in seconds. No dependency links a TLS backend, so every
 //! client must be created here; `clippy.toml` enforces this.
 
+use std::sync::LazyLock;
+
+use rustls::ClientConfig;
 use rustls::crypto::ring::default_provider;
+use rustls_platform_verifier::ConfigVerifierExt;
+
+/// What every client trusts: the system's roots. They are some hundred files and the service has several clients, so they are
+/// read once in a process.
+static TRUST: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| {
+    install();
+    ClientConfig::with_platform_verifier()
+});
 
 /// Installs `ring` as the process's crypto provider. Further calls have no effect.
 pub fn install() {
@@ -10,8 +21,23 @@ pub fn install() {
 }
 
 /// A builder for an HTTP client.
-#[allow(clippy::disallowed_methods)] // The one place.
 pub fn client() -> reqwest::ClientBuilder {
-    install();
-    reqwest::Client::builder()
+    offering(&["h2", "http/1.1"])
+}
+
+/// A builder for an HTTP client that speaks HTTP/1.1 only.
+pub fn http1_client() -> reqwest::ClientBuilder {
+    offering(&["http/1.1"]).http1_only()
+}
+
+#[allow(clippy::disallowed_methods)] // The one place.
+fn offering(versions: &[&str]) -> reqwest::ClientBuilder {
+    let trust = TRUST.clone();
+    let builder = reqwest::Client::builder();
+    let Ok(mut config) = trust else {
+        // It meets the same error when it is built, and says so.
+        return builder;
+    };
+    config.alpn_protocols = versions.iter().map(|version| version.as_bytes().to_vec()).collect();
+    builder.tls_backend_preconfigured(config)
 }

@@ -126,14 +126,13 @@ impl Outbound {
         let reach = Arc::new(reach);
         let client = |is_secure: bool| {
             let guarded = Guarded::new(lookup.clone(), reach.clone(), is_secure);
-            crate::tls::client()
+            crate::tls::http1_client()
                 .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIME_MAX)
                 .timeout(options.call_time_max)
                 .pool_max_idle_per_host(kept_per_host)
                 .pool_idle_timeout(KEPT_FOR)
                 .tcp_nodelay(true)
-                .http1_only()
                 .https_only(is_secure)
                 .no_proxy()
                 .redirect(Policy::none())
