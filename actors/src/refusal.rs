@@ -134,7 +134,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Whether it reveals a record's state, which must be durable first.
-    pub(crate) fn tells_of_the_ticket(&self) -> bool {
+    pub(crate) fn tells_of_state(&self) -> bool {
         matches!(self, Self::TicketClosed(_) | Self::AlreadyOpen(_) | Self::Conflict(_))
     }
 

@@ -191,10 +191,15 @@ impl Tickets {
     /// # Errors
     /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
     pub async fn open(&self, open: Open, attached: Option<AttachedChanges<Ticket>>) -> Result<Ticket, Refusal> {
+        let (company, log) = (open.company, &self.base.store.log);
         let show = Execute { command: Show, attached };
         let attempt = || self.attempt_opening(open.clone(), show.clone());
-        match on_conflict(self.contacts.known(), open.company, attempt, nothing).await {
+        match on_conflict(self.contacts.known(), company, attempt, nothing).await {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
+            // The other opening must be durable before this caller learns of it.
+            Err(refusal) if refusal.tells_of_state() => {
+                log.synced(log.last_of(company)).await.map_err(Refusal::from).and(Err(refusal))
+            }
             outcome => outcome,
         }
     }

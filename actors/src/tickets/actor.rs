@@ -147,11 +147,17 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
         let outcome = match self.run(what) {
             Ok((reply, Some(durable))) => return answer.give_once(durable, reply),
             Ok((reply, None)) => Ok(reply),
-            Err(refusal) if !refusal.tells_of_the_ticket() => return answer.give(Err(refusal)),
+            Err(refusal) if !refusal.tells_of_state() => return answer.give(Err(refusal)),
             Err(refusal) => Err(refusal),
         };
-        // There is no entry of its own to wait for, but the state it read must be durable before the caller sees it.
-        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), outcome);
+        // There is no entry of its own to wait for, but the state it read must be durable before the caller sees it: that of this
+        // ticket, or of the one that is open instead.
+        let log = &self.scope.base.store.log;
+        let read = match outcome {
+            Err(Refusal::AlreadyOpen(_)) => log.last_of(self.ticket.row.company_id),
+            _ => self.life.last_seq(),
+        };
+        answer.give_after(log, read, outcome);
     }
 }
 

@@ -72,7 +72,7 @@ impl ScheduleDispatcher {
         match outcome {
             Ok((reply, durable)) => answer.give_once(durable, reply),
             // The state it refers to must be durable before the caller sees it.
-            Err(refusal) if refusal.tells_of_the_ticket() => {
+            Err(refusal) if refusal.tells_of_state() => {
                 answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Err(refusal));
             }
             Err(refusal) => answer.give(Err(refusal)),

@@ -286,7 +286,13 @@ impl Handler<Envelope<Say>> for VisitorSession {
                 session.sent.remember(&message);
                 message
             });
-            answer.give(said);
+            match said {
+                // That the session has ended must be durable before the caller sees it.
+                Err(refusal) if refusal.tells_of_state() => {
+                    answer.give_after(&session.scope.base.store.log, session.life.last_seq(), Err(refusal));
+                }
+                said => answer.give(said),
+            }
         })))
     }
 }
