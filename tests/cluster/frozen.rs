@@ -50,8 +50,8 @@ async fn stopped_within(row: Row, middle: Middle) {
     for round in rounds(1) {
         load.progress(CHANGES_MIN).await;
         let owner = rig.owner().await;
-        let asking = (middle == Middle::PlainChange).then(|| make_tag(&rig, owner, round));
-        rig.stop_within(owner, middle).await;
+        let ask = || (middle == Middle::PlainChange).then(|| make_tag(&rig, owner, round));
+        let asking = rig.stop_within(owner, middle, ask).await;
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
         tokio::time::sleep(stopped().saturating_sub(fault.elapsed())).await;

@@ -29,8 +29,8 @@ impl Middle {
 
 impl Rig {
     /// Stops a member in the middle of a transaction, which holds the lock on its life and is about to write what it is
-    /// for. Somebody must be asking for such.
-    pub async fn stop_within(&self, member: usize, middle: Middle) {
+    /// for. Somebody must be asking for such, or `ask` for it.
+    pub async fn stop_within<A>(&self, member: usize, middle: Middle, ask: impl FnOnce() -> A) -> A {
         let Member { name, .. } = &self.members[member];
         let statement = "select count(*) from pg_stat_activity a
             join lives l on a.application_name = 'hotline ' || l.life
@@ -48,10 +48,12 @@ impl Rig {
         let mut held = self.db.begin().await.expect("a transaction");
         let lock = AssertSqlSafe(format!("lock table {} in share mode", middle.table()));
         sqlx::query(lock).execute(&mut *held).await.expect("a lock");
+        let asking = ask();
         eventually("it comes to write there", || is_there(false)).await;
         self.members[member].signal(Signal::SIGSTOP);
         held.rollback().await.expect("the lock is let go");
         eventually("what it has asked for is done, and it is in the middle", || is_there(true)).await;
+        asking
     }
 
     /// The member that has ended another one, and has not yet given away what that one has left.
