@@ -7,7 +7,7 @@ use rustls::ClientConfig;
 use rustls::crypto::ring::default_provider;
 use rustls_platform_verifier::ConfigVerifierExt;
 
-/// What every client trusts: the system's roots. They are some hundred files and the service has several clients, so they are
+/// What the clients created here trust: the system's roots. They are some hundred files and the service has several clients, so they are
 /// read once in a process.
 static TRUST: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| {
     install();
