@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use hotline_persistence::tables::{removals, webchat_sessions};
 
 use crate::base::Base;
-use crate::clock::now;
+use crate::clock::{self, now};
 use crate::contacts::KnownContacts;
 use crate::engine::Sessions;
 use crate::tickets::{Retire, TicketScope};
@@ -53,11 +53,11 @@ impl Sweeper {
 
     /// Sweeps periodically, for as long as the engine lives.
     pub(crate) async fn run(self: Arc<Self>) {
-        let mut clock = tokio::time::interval(self.base.options.sweep_every);
-        clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(self.base.options.sweep_every);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut forgot = Instant::now();
         loop {
-            clock.tick().await;
+            ticks.tick().await;
             self.retire_idle();
             if forgot.elapsed() >= FORGET_EVERY {
                 forgot = Instant::now();
@@ -82,7 +82,7 @@ impl Sweeper {
     fn retire_idle(&self) {
         let idle_s = self.base.options.idle_after.as_secs();
         let flushed = self.base.store.log.flushed();
-        let now = Instant::now();
+        let now = clock::instant();
         let tickets = self.tickets.hot.select(|life| {
             let unused_s = life.idle_s_at(now);
             if unused_s >= REST_AFTER_S {

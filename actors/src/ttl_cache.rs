@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use quick_cache::sync::{Cache, DefaultLifecycle, EntryAction, EntryResult};
 use quick_cache::{UnitWeighter, Weighter};
 
+use crate::clock;
+
 /// A cache bounded by its number of entries, or by bytes with [`TtlCache::weighted`]. Entries older than the time to
 /// live are not returned. The bound applies to each shard: a full shard evicts entries while another has room.
 pub struct TtlCache<K, V, W = UnitWeighter> {
@@ -54,7 +56,7 @@ impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V
 impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<K, V, W> {
     fn with(entries_usual: usize, weight_max: u64, weighter: W, ttl: Duration) -> Self {
         let entries = Cache::with(entries_usual, weight_max, weighter, RandomState::new(), DefaultLifecycle::default());
-        Self { entries, ttl, began: Instant::now() }
+        Self { entries, ttl, began: clock::instant() }
     }
 
     /// The value, if it has not expired.
@@ -123,7 +125,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
     }
 
     fn now_s(&self) -> u32 {
-        u32::try_from(self.began.elapsed().as_secs()).unwrap_or(u32::MAX)
+        u32::try_from(clock::instant().saturating_duration_since(self.began).as_secs()).unwrap_or(u32::MAX)
     }
 
     fn is_fresh(&self, dated: &Dated<V>, now_s: u32) -> bool {

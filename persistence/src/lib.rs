@@ -13,6 +13,7 @@ pub mod amount;
 mod begin;
 pub mod change;
 pub mod change_log;
+pub mod clock;
 pub mod cluster;
 mod copy;
 pub mod db;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use chrono::Utc;
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
 
 use crate::change_log::pass_on;
+use crate::clock;
 use crate::cluster::{Membership, NewLife, Role, lives};
 use crate::db::Housekeeper;
 use crate::error::with_timeout;
@@ -116,7 +116,7 @@ impl Store {
         pool::migrate(&housekeeping).await?;
         let events = options.events.then(Arc::<EventNews>::default);
         if events.is_some()
-            && let Err(error) = events::make_room(&housekeeping, Utc::now()).await
+            && let Err(error) = events::make_room(&housekeeping, clock::now()).await
         {
             tracing::info!(%error, "the events of today have no partition of their own yet");
         }

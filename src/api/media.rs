@@ -11,8 +11,8 @@ use actix_web::http::header::{
 };
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
-use chrono::Utc;
 use futures_util::TryStreamExt;
+use hotline_actors::clock;
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::media::MediaId;
 use serde::Deserialize;
@@ -77,7 +77,7 @@ pub async fn show(
     let company: CompanyId = company.parse().map_err(|_| ApiError::not_found())?;
     let Query(Said { name, mime_type, expires, signature }) = said.ok_or_else(ApiError::not_found)?;
     let claim = Claim { company, id, name, mime_type, expires };
-    let now = Utc::now();
+    let now = clock::now();
     app.media.links().check(&claim, &signature, now).map_err(|bad| match bad {
         Bad::Forged => ApiError::not_found(),
         Bad::Expired => ApiError::link_expired(),

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
+use hotline_actors::clock;
 use hotline_persistence::tables::tokens::{self, NewToken, TokenRow, TokenStatus};
 use hotline_persistence::{CompanyId, PgPool, TokenId};
 use serde::Serialize;
@@ -87,7 +88,7 @@ struct PrintedToken {
 
 impl PrintedToken {
     fn of(row: TokenRow) -> Self {
-        let status = row.status(Utc::now());
+        let status = row.status(clock::now());
         Self { row, status }
     }
 }
@@ -170,7 +171,7 @@ fn print_key(output: OutputArgs, row: &TokenRow, key: &str) -> Result<(), Failur
 
 fn future(text: &str) -> Result<DateTime<Utc>, String> {
     let time = DateTime::<Utc>::from_text(text)?;
-    if time > Utc::now() { Ok(time) } else { Err("must be in the future".to_owned()) }
+    if time > clock::now() { Ok(time) } else { Err("must be in the future".to_owned()) }
 }
 
 fn range(text: &str) -> Result<AddressRange, String> {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
+use hotline_actors::clock;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::table::Columns;
@@ -298,7 +299,7 @@ impl One {
             let work = async || {
                 let secret = new_secret();
                 let mut transaction = db.begin().await?;
-                let webhook = webhooks::rotate(&mut transaction, keys, company, self.id, &secret, Utc::now()).await?;
+                let webhook = webhooks::rotate(&mut transaction, keys, company, self.id, &secret, clock::now()).await?;
                 transaction.commit().await?;
                 Ok(WebhookWithSecret { webhook, secret: secret.0 })
             };
@@ -320,7 +321,7 @@ async fn test(
     (company, id): (CompanyId, WebhookId),
 ) -> Result<Tested, Failure> {
     let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("there is no such webhook")?;
-    let now = Utc::now();
+    let now = clock::now();
     let json = Bytes::from(test_event(id, now).to_string());
     let tried = outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
     if tried.error.is_none() {

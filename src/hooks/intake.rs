@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use chrono::Utc;
 use futures_util::{StreamExt, stream};
 use hotline_actors::engine::InboundMessage;
-use hotline_actors::{Engine, Organization, Refusal};
+use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 
@@ -136,7 +135,7 @@ async fn carry_out(to: Told<'_>, channel: ChannelId, what: What) -> Result<bool,
     match what {
         What::Said(inbound) => said(to, channel, *inbound).await,
         What::Status { message_id, milestone, at } => {
-            let at = at.unwrap_or_else(Utc::now);
+            let at = at.unwrap_or_else(clock::now);
             engine.inbound.record_status(company, channel, &message_id, milestone, at).await.map(|()| true)
         }
         What::Until { address, milestone, until } => {

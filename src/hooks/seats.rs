@@ -315,11 +315,11 @@ mod tests {
 
     #[actix_web::test]
     async fn who_sends_nothing_holds_nothing_and_gives_way_to_who_comes() {
-        let seats = seats();
+        let (seats, now) = (seats(), Instant::now());
         let silent: Vec<Permit> = (0..3).map(|_| seats.enter(A).expect("a seat")).collect();
         assert_eq!(seats.held().bytes, 0);
         let fourth = seats.enter(A).expect("the oldest is cut off");
-        assert_eq!(seats.ask(silent[0].id, 1, Instant::now()), Asked::Gone);
+        assert_eq!(seats.ask(silent[0].id, 1, now), Asked::Gone);
         assert!(silent[0].grow(1).await.is_err());
         assert!(fourth.grow(4).await.is_ok());
         // Calls that are being processed are not cancelled.
@@ -335,37 +335,37 @@ mod tests {
 
     #[actix_web::test]
     async fn a_channel_has_its_share_and_takes_none_of_another_s() {
-        let seats = seats();
+        let (seats, now) = (seats(), Instant::now());
         let slow = seats.enter(A).expect("a seat");
-        assert_eq!(seats.ask(slow.id, 4, Instant::now()), Asked::Granted);
+        assert_eq!(seats.ask(slow.id, 4, now), Asked::Granted);
         let more = seats.enter(A).expect("a seat");
-        assert!(matches!(seats.ask(more.id, 1, Instant::now()), Asked::Full(Some(_))));
+        assert!(matches!(seats.ask(more.id, 1, now), Asked::Full(Some(_))));
         let other = seats.enter(B).expect("a seat");
-        assert_eq!(seats.ask(other.id, 4, Instant::now()), Asked::Granted);
+        assert_eq!(seats.ask(other.id, 4, now), Asked::Granted);
         // The slow call has had its second.
         assert_eq!(seats.ask(more.id, 1, later(ON_ITS_WAY_MAX)), Asked::Granted);
-        assert_eq!(seats.ask(slow.id, 1, Instant::now()), Asked::Gone);
+        assert_eq!(seats.ask(slow.id, 1, now), Asked::Gone);
         assert_eq!(seats.held().bytes, 5);
     }
 
     #[actix_web::test]
     async fn what_is_small_finds_room_when_others_have_everything() {
-        let seats = seats();
+        let (seats, now) = (seats(), Instant::now());
         let held: Vec<Permit> = [4, 4, 2]
             .into_iter()
             .zip(1..)
             .map(|(bytes, number)| {
                 let seat = seats.enter(channel(number)).expect("a seat");
-                assert_eq!(seats.ask(seat.id, bytes, Instant::now()), Asked::Granted);
+                assert_eq!(seats.ask(seat.id, bytes, now), Asked::Granted);
                 seat
             })
             .collect();
         let small = seats.enter(B).expect("a seat");
         let other = seats.enter(channel(9)).expect("a seat");
         held.iter().for_each(Permit::settle);
-        assert_eq!(seats.ask(other.id, 1, Instant::now()), Asked::Granted);
+        assert_eq!(seats.ask(other.id, 1, now), Asked::Granted);
         assert_eq!(
-            seats.ask(other.id, 1, Instant::now()),
+            seats.ask(other.id, 1, now),
             Asked::Full(Some(seats.held().calls[&other.id].since + ON_ITS_WAY_MAX))
         );
         drop(small);
@@ -375,14 +375,14 @@ mod tests {
 
     #[actix_web::test]
     async fn where_all_is_taken_the_oldest_of_the_fullest_gives_way() {
-        let seats = seats();
+        let (seats, now) = (seats(), Instant::now());
         let full = [channel(1), channel(2), channel(1)].map(|channel| seats.enter(channel).expect("a seat"));
         for (seat, bytes) in full.iter().zip([2, 3, 2]) {
-            assert_eq!(seats.ask(seat.id, bytes, Instant::now()), Asked::Granted);
+            assert_eq!(seats.ask(seat.id, bytes, now), Asked::Granted);
         }
         let new = seats.enter(channel(3)).expect("a seat");
         assert_eq!(seats.ask(new.id, 4, later(ON_ITS_WAY_MAX)), Asked::Granted);
-        assert_eq!(seats.ask(full[0].id, 1, Instant::now()), Asked::Gone);
+        assert_eq!(seats.ask(full[0].id, 1, now), Asked::Gone);
         assert_eq!(seats.held().bytes, 9);
         full[0].cut.notified().await;
     }

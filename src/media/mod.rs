@@ -24,8 +24,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use futures_util::Stream;
+use hotline_actors::clock;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::installation_keys;
 use hotline_persistence::tables::media::{MediaId, StoredMedia};
@@ -209,7 +210,7 @@ impl Media {
     /// When it cannot be stored now.
     pub async fn publish(&self, company: CompanyId, upload: Upload) -> Result<StoredMedia, Unavailable> {
         let Upload { arrived, mime_type, file_name } = upload;
-        let stored = StoredMedia { id: MediaId::new(Utc::now()), mime_type, file_name, size: arrived.size };
+        let stored = StoredMedia { id: MediaId::new(clock::now()), mime_type, file_name, size: arrived.size };
         let media = self.clone();
         let id = stored.id.clone();
         // Runs to its end: an incomplete upload to a bucket would remain there unseen.

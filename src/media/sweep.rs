@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
-use hotline_actors::Engine;
+use hotline_actors::{Engine, clock};
 use hotline_persistence::tables::media::{self, Owned, hour_of};
 use tokio::time::MissedTickBehavior;
 
@@ -35,14 +35,14 @@ const STEP_TIME_MAX: Duration = Duration::from_secs(60);
 impl Media {
     /// Sweeps periodically and on request, for as long as the process lives.
     pub async fn keep_swept(&self, engine: &Engine) {
-        let mut clock = tokio::time::interval(self.0.sweep_every);
-        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(self.0.sweep_every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                _ = clock.tick() => {}
+                _ = ticks.tick() => {}
                 () = self.0.sweep_asked.notified() => {}
             }
-            if let Err(error) = self.sweep(engine, Utc::now()).await {
+            if let Err(error) = self.sweep(engine, clock::now()).await {
                 tracing::debug!(error, "files without a message are not swept now");
             }
         }

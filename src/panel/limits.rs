@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use governor::clock::DefaultClock;
+use hotline_actors::clock;
 use hotline_actors::ttl_cache::TtlCache;
 use hotline_persistence::tables::people::PersonId;
 
@@ -56,7 +56,6 @@ pub(super) struct PeopleLimits {
     codes: TtlCache<PersonId, Arc<Codes>>,
     tries: TtlCache<Tried, Arc<Limit>>,
     persons: TtlCache<PersonId, Arc<Limit>>,
-    clock: DefaultClock,
 }
 
 impl Default for PeopleLimits {
@@ -65,7 +64,6 @@ impl Default for PeopleLimits {
             codes: TtlCache::new(REMEMBERED_MAX, DAY),
             tries: TtlCache::new(REMEMBERED_MAX, REMEMBERED_FOR),
             persons: TtlCache::new(REMEMBERED_MAX, REMEMBERED_FOR),
-            clock: DefaultClock::default(),
         }
     }
 }
@@ -106,13 +104,14 @@ impl PeopleLimits {
     /// # Errors
     /// `429` when there were too many.
     pub(super) fn try_code_of_day(&self, person: PersonId) -> ApiResult<()> {
-        let new = || Arc::new(Codes { began: Instant::now(), tried: AtomicU32::new(0) });
+        let new = || Arc::new(Codes { began: clock::instant(), tried: AtomicU32::new(0) });
         let codes = self.codes.get_or_insert_with(&person, new);
         // Counted before it is looked at: of many at once none is left out.
         if codes.tried.fetch_add(1, Ordering::Relaxed) < CODES_PER_DAY {
             return Ok(());
         }
-        Err(ApiError::too_many_tries(DAY.saturating_sub(codes.began.elapsed()).as_secs().max(1)))
+        let passed = clock::instant().saturating_duration_since(codes.began);
+        Err(ApiError::too_many_tries(DAY.saturating_sub(passed).as_secs().max(1)))
     }
 
     /// Notes that a person has given their second factor.
@@ -130,7 +129,7 @@ impl PeopleLimits {
 
     fn attempt(&self, tried: Tried, per_minute: NonZeroU32) -> ApiResult<()> {
         let limit = self.tries.get_or_insert_with(&tried, || Limit::new(per_minute));
-        let taken = limit.take(&self.clock);
+        let taken = limit.take();
         taken.map(drop).map_err(|refused| ApiError::too_many_tries(refused.retry_after_s))
     }
 
@@ -139,7 +138,7 @@ impl PeopleLimits {
     /// # Errors
     /// When none is left.
     pub(super) fn take(&self, person: PersonId) -> Result<Allowance, TooMany> {
-        self.persons.get_or_insert_with(&person, || Limit::new(PERSON_REQUESTS)).take(&self.clock)
+        self.persons.get_or_insert_with(&person, || Limit::new(PERSON_REQUESTS)).take()
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::web::Data;
 use chrono::{DateTime, Utc};
-use hotline_actors::{Conflict, FieldError, Refusal};
+use hotline_actors::{Conflict, FieldError, Refusal, clock};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::tokens::{self, NewToken, TokenFilter, TokenRow, TokenStatus};
 use hotline_persistence::{CompanyId, Timestamp, TokenId};
@@ -62,7 +62,7 @@ pub struct Token {
 impl From<TokenRow> for Token {
     fn from(row: TokenRow) -> Self {
         Self {
-            status: row.status(Utc::now()),
+            status: row.status(clock::now()),
             id: row.id,
             name: row.name,
             prefix: row.prefix,
@@ -265,7 +265,7 @@ pub async fn revoke(administrator: Administrator, app: Data<App>, id: PathId<Tok
         if row.revoked_at.is_some() {
             return Ok(Json::of(row));
         }
-        let columns = Columns::from([("revokedAt", json!(Utc::now()))]);
+        let columns = Columns::from([("revokedAt", json!(clock::now()))]);
         let row: TokenRow = table::update(app.db(company), company, id.0, &columns).await?;
         Ok(Json::of(row))
     };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
+use hotline_actors::clock;
 use hotline_persistence::tables::{audit_log, events};
 use hotline_persistence::{Error, Store};
 
@@ -36,9 +37,9 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
 /// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process
 /// lives.
 async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
-    let mut clock = tokio::time::interval(EVENT_DAYS_EVERY);
+    let mut ticks = tokio::time::interval(EVENT_DAYS_EVERY);
     loop {
-        clock.tick().await;
+        ticks.tick().await;
         if let Err(error) = turn_event_days(&store, options).await {
             tracing::debug!(%error, "the days of events are not turned now");
         }
@@ -46,7 +47,7 @@ async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
 }
 
 async fn turn_event_days(store: &Store, options: EventOptions) -> Result<(), Error> {
-    let now = Utc::now();
+    let now = clock::now();
     audit_log::turn(store.housekeeper(), now).await?;
     if options.are_kept {
         events::make_room(store.housekeeper(), now).await?;

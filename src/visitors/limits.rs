@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use governor::clock::{Clock, DefaultClock};
+use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
@@ -15,7 +15,7 @@ use hotline_persistence::{CompanyId, pool};
 use super::remembered::{FORGET_EVERY, KEYS_MAX};
 use super::uploads::{Metered, UploadOptions, Uploads};
 use crate::web::origin::Address;
-use crate::web::rate::{Allowance, TooMany, allowance, full};
+use crate::web::rate::{Allowance, LimitClock, TooMany, allowance, full};
 use crate::web::seats::{Seat, Seats};
 
 /// Sockets of one company, and of all, that read what they have missed at the same time. When a company moves between
@@ -78,7 +78,7 @@ pub enum Ask {
     Other,
 }
 
-type Limiter = RateLimiter<Address, DefaultKeyedStateStore<Address>, DefaultClock, StateInformationMiddleware>;
+type Limiter = RateLimiter<Address, DefaultKeyedStateStore<Address>, LimitClock, StateInformationMiddleware>;
 
 /// The remaining allowance of every address.
 pub struct Visitors {
@@ -90,7 +90,6 @@ pub struct Visitors {
     sockets: Seats<Address>,
     uploads: Arc<Uploads>,
     catch_ups: Arc<Scheduler>,
-    clock: DefaultClock,
 }
 
 struct Limit {
@@ -101,7 +100,8 @@ struct Limit {
 impl Limit {
     fn new(per_minute: u32) -> Self {
         let quota = NonZeroU32::new(per_minute).map(Quota::per_minute);
-        Self { per_minute, limiter: quota.map(|quota| RateLimiter::keyed(quota).with_middleware()) }
+        let new = |quota| Limiter::new(quota, DefaultKeyedStateStore::default(), LimitClock);
+        Self { per_minute, limiter: quota.map(new) }
     }
 }
 
@@ -125,7 +125,6 @@ impl Visitors {
                 CATCH_UPS_WAITING_MAX,
                 pool::ACQUIRE_TIME_MAX,
             )),
-            clock: DefaultClock::default(),
             options,
         }
     }
@@ -147,7 +146,7 @@ impl Visitors {
         }
         match limiter.check_key(&address) {
             Ok(state) => Ok(allowance(limit.per_minute, state.remaining_burst_capacity())),
-            Err(refused) => Err(TooMany::after(limit.per_minute, refused.wait_time_from(self.clock.now()))),
+            Err(refused) => Err(TooMany::after(limit.per_minute, refused.wait_time_from(LimitClock.now()))),
         }
     }
 
@@ -177,8 +176,7 @@ impl Visitors {
     /// Drops a company's state; limits by address remain.
     pub fn forget(&self, company: CompanyId) {
         // Turns exist only while sockets are open.
-        let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, catch_ups: _, clock: _ } =
-            self;
+        let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, catch_ups: _ } = self;
         uploads.forget_company(company);
     }
 

@@ -3,18 +3,20 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Instant;
 
 use dashmap::DashMap;
-use governor::clock::{Clock, DefaultClock};
+use governor::clock::Clock;
 use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, SessionId};
 
 use super::remembered::KEYS_MAX;
 use crate::web::origin::Address;
-use crate::web::rate::TooMany;
+use crate::web::rate::{LimitClock, TooMany};
 
 /// Bytes per counted unit. A unit that was started counts fully, so that no body is free.
 const UNIT_BYTES: usize = 1024;
@@ -45,7 +47,8 @@ impl UploadOptions {
     pub const NONE: Self = Self { session_mib_per_hour: 0, address_mib_per_hour: 0, company_mib_per_hour: 0 };
 }
 
-type Keyed<K> = RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, NoOpMiddleware>;
+type Keyed<K> = RateLimiter<K, DefaultKeyedStateStore<K>, LimitClock, NoOpMiddleware<Instant>>;
+type Direct = RateLimiter<NotKeyed, InMemoryState, LimitClock, NoOpMiddleware<Instant>>;
 
 struct Limit<K: Clone + std::hash::Hash + Eq> {
     mib_per_hour: u32,
@@ -56,17 +59,18 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     fn new(mib_per_hour: u32) -> Self {
         let kib = mib_per_hour.saturating_mul(1024);
         let quota = NonZeroU32::new(kib).map(Quota::per_hour);
-        Self { mib_per_hour, limiter: quota.map(RateLimiter::keyed) }
+        let new = |quota| RateLimiter::new(quota, DefaultKeyedStateStore::default(), LimitClock);
+        Self { mib_per_hour, limiter: quota.map(new) }
     }
 
-    fn take(&self, key: &K, units: NonZeroU32, clock: &DefaultClock) -> Result<(), TooMany> {
+    fn take(&self, key: &K, units: NonZeroU32) -> Result<(), TooMany> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         if limiter.len() >= KEYS_MAX {
             return Err(TooMany::after(self.mib_per_hour, super::remembered::FORGET_EVERY));
         }
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(clock.now()))),
+            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
             // More at once than an hour allows.
             Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
@@ -84,7 +88,7 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,
-    limiters: DashMap<CompanyId, Arc<DefaultDirectRateLimiter>>,
+    limiters: DashMap<CompanyId, Arc<Direct>>,
 }
 
 impl CompanyLimit {
@@ -93,12 +97,13 @@ impl CompanyLimit {
         Self { mib_per_hour, quota, limiters: DashMap::new() }
     }
 
-    fn take(&self, company: CompanyId, units: NonZeroU32, clock: &DefaultClock) -> Result<(), TooMany> {
+    fn take(&self, company: CompanyId, units: NonZeroU32) -> Result<(), TooMany> {
         let Some(quota) = self.quota else { return Ok(()) };
-        let limiter = self.limiters.entry(company).or_insert_with(|| Arc::new(RateLimiter::direct(quota))).clone();
+        let new = || Arc::new(Direct::direct_with_clock(quota, LimitClock));
+        let limiter = self.limiters.entry(company).or_insert_with(new).clone();
         match limiter.check_n(units) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(clock.now()))),
+            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
             // More at once than an hour allows.
             Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
@@ -110,7 +115,6 @@ pub(super) struct Uploads {
     sessions: Limit<SessionId>,
     addresses: Limit<Address>,
     companies: CompanyLimit,
-    clock: DefaultClock,
 }
 
 impl Uploads {
@@ -119,16 +123,15 @@ impl Uploads {
             sessions: Limit::new(options.session_mib_per_hour),
             addresses: Limit::new(options.address_mib_per_hour),
             companies: CompanyLimit::new(options.company_mib_per_hour),
-            clock: DefaultClock::default(),
         }
     }
 
     fn take(&self, whose: &Whose, units: NonZeroU32) -> Result<(), TooMany> {
-        self.sessions.take(&whose.session, units, &self.clock)?;
+        self.sessions.take(&whose.session, units)?;
         if let Some(address) = &whose.address {
-            self.addresses.take(address, units, &self.clock)?;
+            self.addresses.take(address, units)?;
         }
-        self.companies.take(whose.company, units, &self.clock)
+        self.companies.take(whose.company, units)
     }
 
     /// Removes sessions and addresses with full allowances.
@@ -139,7 +142,7 @@ impl Uploads {
 
     /// Drops a company's limit: it starts again with a full hour. Sessions and addresses expire on their own.
     pub(super) fn forget_company(&self, company: CompanyId) {
-        let Self { sessions: _, addresses: _, companies, clock: _ } = self;
+        let Self { sessions: _, addresses: _, companies } = self;
         companies.limiters.remove(&company);
     }
 }
@@ -201,7 +204,7 @@ mod tests {
         assert!(metered(&uploads, "a", 1, 1).take(MIB).is_ok());
         let refused = metered(&uploads, "a", 1, 1).take(MIB / 2).expect_err("the session has had its hour");
         assert_eq!(refused.allowance.limit, 1);
-        assert!((1790..=1800).contains(&refused.retry_after_s), "{refused:?}");
+        assert!((1500..=1800).contains(&refused.retry_after_s), "{refused:?}");
         assert!(metered(&uploads, "b", 1, 1).take(MIB).is_ok());
         let refused = metered(&uploads, "c", 1, 1).take(MIB / 2).expect_err("the address has");
         assert_eq!(refused.allowance.limit, 2);

@@ -14,10 +14,9 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
-use chrono::Utc;
 use hotline_actors::directory::Token;
 use hotline_actors::tickets::Author;
-use hotline_actors::{Directory, Organization};
+use hotline_actors::{Directory, Organization, clock};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::{self, Signed};
@@ -83,7 +82,7 @@ impl Caller {
             By::Token(token) => {
                 let Ok(hash) = KeyHash::try_from(token.row.hash.as_slice()) else { return false };
                 let Some(token) = directory.token(&hash) else { return false };
-                if token.row.revoked_at.is_some() || token.row.expires_at.is_some_and(|expiry| expiry <= Utc::now()) {
+                if token.row.revoked_at.is_some() || token.row.expires_at.is_some_and(|expiry| expiry <= clock::now()) {
                     return false;
                 }
                 By::Token(token)
@@ -314,7 +313,7 @@ fn identify(request: &ServiceRequest, directory: &Directory, origin: Option<IpAd
         return None;
     }
     let organization = directory.company(token.row.company_id)?;
-    token.note_use(Utc::now());
+    token.note_use(clock::now());
     Some(Caller { company: token.row.company_id, organization, by: By::Token(token) })
 }
 
@@ -337,7 +336,7 @@ pub(crate) fn bearer_in(headers: &HeaderMap) -> Option<&str> {
 
 fn is_good(token: &Token, origin: Option<IpAddr>) -> bool {
     token.row.revoked_at.is_none()
-        && token.row.expires_at.is_none_or(|expiry| Utc::now() < expiry)
+        && token.row.expires_at.is_none_or(|expiry| clock::now() < expiry)
         && token.is_allowed_from(origin)
 }
 

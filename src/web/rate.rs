@@ -2,14 +2,15 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use dashmap::DashMap;
-use governor::clock::{Clock, DefaultClock};
+use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
+use hotline_actors::clock;
 use hotline_persistence::CompanyId;
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -19,18 +20,29 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// Represents no limit: more than anyone can use.
 const NO_LIMIT: u32 = i32::MAX as u32;
 
+/// The service's clock, as limits read it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LimitClock;
+
+impl Clock for LimitClock {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        clock::instant()
+    }
+}
+
 /// The limits of all companies that have called.
 pub struct RateLimits {
     /// Requests per minute of a company without its own limit; 0: no limit.
     default_per_minute: u32,
     companies: DashMap<CompanyId, Arc<Limit>>,
-    clock: DefaultClock,
 }
 
 /// The limit of one caller.
 pub(crate) struct Limit {
     per_minute: u32,
-    limiter: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
+    limiter: RateLimiter<NotKeyed, InMemoryState, LimitClock, StateInformationMiddleware>,
 }
 
 /// Marks a request without a limit: its response has no rate headers.
@@ -68,7 +80,7 @@ impl TooMany {
 impl RateLimits {
     /// Limits with a default.
     pub fn new(default_per_minute: u32) -> Self {
-        Self { default_per_minute, companies: DashMap::new(), clock: DefaultClock::default() }
+        Self { default_per_minute, companies: DashMap::new() }
     }
 
     /// The allowance reported to a caller without a company: the default, unused.
@@ -78,7 +90,7 @@ impl RateLimits {
 
     /// Drops a company's limit: it starts again with a full minute.
     pub fn forget(&self, company: CompanyId) {
-        let Self { default_per_minute: _, companies, clock: _ } = self;
+        let Self { default_per_minute: _, companies } = self;
         companies.remove(&company);
     }
 
@@ -89,8 +101,7 @@ impl RateLimits {
     pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, TooMany> {
         let per_minute = per_minute.and_then(|own| u32::try_from(own).ok()).unwrap_or(self.default_per_minute);
         let Some(rate) = NonZeroU32::new(per_minute) else { return Ok(full(0)) };
-        let limit = self.of(company, rate);
-        limit.take(&self.clock)
+        self.of(company, rate).take()
     }
 
     fn of(&self, company: CompanyId, rate: NonZeroU32) -> Arc<Limit> {
@@ -111,15 +122,15 @@ impl RateLimits {
 impl Limit {
     /// A changed limit starts with a full minute, as for a new company.
     pub(crate) fn new(rate: NonZeroU32) -> Arc<Self> {
-        let limiter = RateLimiter::direct(Quota::per_minute(rate)).with_middleware();
+        let limiter = RateLimiter::direct_with_clock(Quota::per_minute(rate), LimitClock).with_middleware();
         Arc::new(Self { per_minute: rate.get(), limiter })
     }
 
     /// Takes one request.
-    pub(crate) fn take(&self, clock: &DefaultClock) -> Result<Allowance, TooMany> {
+    pub(crate) fn take(&self) -> Result<Allowance, TooMany> {
         match self.limiter.check() {
             Ok(state) => Ok(allowance(self.per_minute, state.remaining_burst_capacity())),
-            Err(refused) => Err(TooMany::after(self.per_minute, refused.wait_time_from(clock.now()))),
+            Err(refused) => Err(TooMany::after(self.per_minute, refused.wait_time_from(LimitClock.now()))),
         }
     }
 }

@@ -8,6 +8,7 @@ use actix::Addr;
 use hotline_persistence::journal::Seq;
 
 use super::Registered;
+use crate::clock;
 
 /// A hot actor.
 pub struct ActorHandle<A: Registered> {
@@ -24,7 +25,7 @@ impl<A: Registered> Clone for ActorHandle<A> {
 }
 
 /// Uses of all actors are timed from here, so that a status keeps no time of its own.
-static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+static BEGIN: LazyLock<Instant> = LazyLock::new(clock::instant);
 
 fn seconds_at(time: Instant) -> u32 {
     u32::try_from(time.saturating_duration_since(*BEGIN).as_secs()).unwrap_or(u32::MAX)
@@ -45,7 +46,7 @@ pub struct ActorStatus<O = ()> {
 impl<O: Default> Default for ActorStatus<O> {
     fn default() -> Self {
         Self {
-            used_s: AtomicU32::new(seconds_at(Instant::now())),
+            used_s: AtomicU32::new(seconds_at(clock::instant())),
             last_seq: AtomicU64::new(0),
             is_let_go: AtomicBool::new(false),
             shared: O::default(),
@@ -56,7 +57,7 @@ impl<O: Default> Default for ActorStatus<O> {
 impl<O> ActorStatus<O> {
     /// Records a use.
     pub fn used(&self) {
-        self.used_s.store(seconds_at(Instant::now()), Ordering::Relaxed);
+        self.used_s.store(seconds_at(clock::instant()), Ordering::Relaxed);
         if self.is_let_go.load(Ordering::Relaxed) {
             self.is_let_go.store(false, Ordering::Relaxed);
         }
@@ -74,7 +75,7 @@ impl<O> ActorStatus<O> {
 
     /// Seconds since the last use.
     pub fn idle_s(&self) -> u64 {
-        self.idle_s_at(Instant::now())
+        self.idle_s_at(clock::instant())
     }
 
     /// Seconds from the last use to this moment: callers that check many actors read the clock once.

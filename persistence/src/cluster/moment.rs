@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn moments_follow_each_other() {
-        let (first, instant) = (Moment::now(), Instant::now());
+        let (instant, first) = (Instant::now(), Moment::now());
         std::thread::sleep(Duration::from_millis(2));
         let passed = Moment::now().since_first() - first.since_first();
         assert!(passed >= Duration::from_millis(2), "{passed:?}");

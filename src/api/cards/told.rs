@@ -1,6 +1,7 @@
 //! Events of changed cards.
 
 use chrono::{DateTime, Utc};
+use hotline_actors::clock;
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::cards::{self, CardId, LoadedCard};
 use hotline_persistence::tables::events::{self, EventKind, Record, ShownThen, Told};
@@ -30,7 +31,7 @@ pub async fn created(db: &mut PgConnection, company: CompanyId, id: CardId) -> A
 
 /// Publishes that a card was deleted.
 pub async fn removed(db: &mut PgConnection, company: CompanyId, card: LoadedCard) -> ApiResult<()> {
-    tell(db, company, (EventKind::CardDeleted, Utc::now()), card, None).await
+    tell(db, company, (EventKind::CardDeleted, clock::now()), card, None).await
 }
 
 impl Watched {

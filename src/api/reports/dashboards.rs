@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::web::Data;
-use chrono::Utc;
-
+use hotline_actors::clock;
 use hotline_persistence::tables::reports::{self, MessageFigures, TicketFigures, sales as funnel};
 use hotline_persistence::{Amount, BoardId, QueueId, UserId};
 use serde::Serialize;
@@ -87,7 +86,7 @@ pub struct ServiceDay {
 
 /// `GET /dashboards/service`.
 pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDashboard>> {
-    let (company, organization, now) = (caller.company, &caller.organization, Utc::now());
+    let (company, organization, now) = (caller.company, &caller.organization, clock::now());
     let zone = Zone::of_company(&organization.company.time_zone);
     let db = app.engine.reads().shown(company).await?;
     let open = app.engine.assignment.open_tickets(company).await?;
@@ -173,7 +172,7 @@ pub struct FunnelTotal {
 /// `GET /dashboards/sales`.
 pub async fn sales(caller: Caller, app: Data<App>) -> ApiResult<Json<SalesDashboard>> {
     let company = caller.company;
-    let month = Zone::of_company(&caller.organization.company.time_zone).month_of(Utc::now()).from;
+    let month = Zone::of_company(&caller.organization.company.time_zone).month_of(clock::now()).from;
     let told = boards::told(&caller, &app, None).await?;
     let mut boards = funnel::boards(app.db(company), company, month).await?;
     boards.retain(|board| told.as_ref().is_none_or(|told| told.contains(&board.id)));

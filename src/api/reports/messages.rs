@@ -1,7 +1,7 @@
 //! Messages of a period.
 
 use actix_web::web::Data;
-use chrono::Utc;
+use hotline_actors::clock;
 use hotline_persistence::tables::reports::{self, Dimension, MessageFigures, MessageGrouping};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -61,7 +61,7 @@ pub async fn report(
     asked: QueryParams<MessageReport>,
 ) -> ApiResult<Report<MessageReportRow>> {
     let MessageReport { period, grouping } = asked.0;
-    let (company, period) = (caller.company, period.settle(&caller, Utc::now())?);
+    let (company, period) = (caller.company, period.settle(&caller, clock::now())?);
     let db = app.engine.reads().shown(company).await?;
     let dimension = match grouping {
         MessageGrouping::Day => {

@@ -1,7 +1,7 @@
 //! Sales of a period: cards that were won or lost.
 
 use actix_web::web::Data;
-use chrono::Utc;
+use hotline_actors::clock;
 use hotline_persistence::tables::boards::Board;
 use hotline_persistence::{Amount, BoardId, table};
 
@@ -65,7 +65,7 @@ pub async fn report(
     asked: QueryParams<SalesReport>,
 ) -> ApiResult<Report<SalesReportRow>> {
     let SalesReport { period, board, grouping } = asked.0;
-    let (company, period) = (caller.company, period.settle(&caller, Utc::now())?);
+    let (company, period) = (caller.company, period.settle(&caller, clock::now())?);
     let db = app.db(company);
     let boards = boards::told(&caller, &app, board).await?;
     let boards = boards.as_deref();

@@ -1,7 +1,7 @@
 //! Tickets of a period.
 
 use actix_web::web::Data;
-use chrono::Utc;
+use hotline_actors::clock;
 use hotline_persistence::tables::reports::{self, Dimension, TicketFigures, TicketGrouping};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -78,7 +78,7 @@ pub async fn report(
     asked: QueryParams<TicketReport>,
 ) -> ApiResult<Report<TicketReportRow>> {
     let TicketReport { period, grouping } = asked.0;
-    let (company, period) = (caller.company, period.settle(&caller, Utc::now())?);
+    let (company, period) = (caller.company, period.settle(&caller, clock::now())?);
     let db = app.engine.reads().shown(company).await?;
     let dimension = match grouping {
         TicketGrouping::Day => {

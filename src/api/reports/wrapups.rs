@@ -1,7 +1,7 @@
 //! Wrap-ups of a period.
 
 use actix_web::web::Data;
-use chrono::Utc;
+use hotline_actors::clock;
 use hotline_persistence::tables::reports::{self, WrapupFigures};
 use hotline_persistence::tables::wrapup_categories::WrapupCategoryId;
 use hotline_persistence::{QueueId, WrapupTypeId};
@@ -56,7 +56,7 @@ pub async fn report(
 ) -> ApiResult<Report<WrapupReportRow>> {
     let WrapupReport { period, queue } = asked.0;
     caller.check_queue(queue)?;
-    let period = period.settle(&caller, Utc::now())?;
+    let period = period.settle(&caller, clock::now())?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = reports::wrapups(db, caller.company, queue, period.quarters).await?;
     let total: i64 = rows.iter().map(|row| row.count).sum();

@@ -34,8 +34,9 @@ const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
 const SECRET: [u8; 64] = [7; 64];
 
-/// A shorter wait than a service has, and long enough for a change of the placement.
-const WAIT: Duration = Duration::from_secs(2);
+/// How long a request waits for an owner: for as long as a test takes to name one, or not for long where none is named.
+const WAIT: Duration = Duration::from_secs(30);
+const SHORT_WAIT: Duration = Duration::from_millis(200);
 
 /// One process of the cluster.
 struct Node {
@@ -106,8 +107,17 @@ impl Node {
         Self::start_with(life, Limits::default())
     }
 
-    /// With one serving thread.
     fn start_with(life: i64, limits: Limits) -> Self {
+        Self::start_waiting(life, limits, WAIT)
+    }
+
+    /// One that is to give up to wait for an owner.
+    fn impatient(life: i64) -> Self {
+        Self::start_waiting(life, Limits::default(), SHORT_WAIT)
+    }
+
+    /// With one serving thread.
+    fn start_waiting(life: i64, limits: Limits, wait: Duration) -> Self {
         let membership = Arc::new(Membership::new(LifeId::new(life), format!("node-{life}"), SECRET));
         // Longer than any test takes.
         membership.lease.extend(Moment::now() + Duration::from_secs(3600));
@@ -115,7 +125,7 @@ impl Node {
         let figures = Data::new(Metrics::new(Vec::new()));
         let (stopping, stops) = watch::channel(false);
         let world: Data<World> = Data::default();
-        let edge = Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).waiting(WAIT);
+        let edge = Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).waiting(wait);
         let any = || wire::bind("127.0.0.1:0".parse().expect("address")).expect("a port");
         let listening = Listening {
             socket: any(),
@@ -184,7 +194,7 @@ fn pair() -> (Node, Node) {
 }
 
 fn client() -> Client {
-    crate::tls::client().timeout(Duration::from_secs(20)).build().expect("a client")
+    crate::tls::client().timeout(Duration::from_secs(60)).build().expect("a client")
 }
 
 fn ask(client: &Client, method: Method, url: String) -> reqwest::RequestBuilder {

@@ -39,7 +39,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     assert_eq!((seen["body"].as_u64(), edge.begun()), (Some(4), 1));
 
     // There is no owner, or it cannot be reached: the client is told to retry.
-    edge.membership.placement.close([slot()]);
+    let edge = Node::impatient(4);
     let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = gone.local_addr().expect("an address").to_string();
     drop(gone);
@@ -99,13 +99,14 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     assert_eq!(heir.begun(), 2);
 
     // A request that the next owner refuses for now may have been executed by the previous one.
-    edge.knows(&mortal);
+    let hurried = Node::impatient(4);
+    hurried.knows(&mortal);
     let before = asked.load(Ordering::SeqCst);
-    let request = ask(&client, Method::POST, edge.url(path)).header("idempotency-key", "other").body("abc");
+    let request = ask(&client, Method::POST, hurried.url(path)).header("idempotency-key", "other").body("abc");
     let sent = tokio::spawn(request.send());
     until("it was asked", || asked.load(Ordering::SeqCst) > before).await;
     heir.membership.lease.end();
-    edge.knows(&heir.peer());
+    hurried.knows(&heir.peer());
     assert!(sent.await.expect("asked").is_err(), "503 would say that nothing was changed");
     assert_eq!(heir.begun(), 2);
     heir.membership.lease.extend(Moment::now() + Duration::from_secs(3600));

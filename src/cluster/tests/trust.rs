@@ -12,7 +12,7 @@ use crate::cluster::signed::{FORWARDED, Forwarded, Signer};
 
 #[actix_web::test]
 async fn nothing_is_shown_without_the_lease() {
-    let node = Node::start(1);
+    let node = Node::impatient(1);
     node.owns();
     let client = client();
     for (method, status, shown) in

@@ -34,7 +34,7 @@ use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
 use crate::channels::InTransit;
-use crate::clock::now;
+use crate::clock::{self, now};
 use crate::engine::{Contacts, Sending};
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
 
@@ -154,7 +154,7 @@ impl CampaignScope {
             deciding: None,
             leaving: HashSet::new(),
             in_transit: HashSet::new(),
-            verified: (HashSet::new(), Instant::now()),
+            verified: (HashSet::new(), clock::instant()),
             is_busy: false,
             is_called_off: false,
             rests_until: None,
@@ -208,10 +208,10 @@ impl CampaignRunner {
         if has_been_read && self.leaving.is_empty() {
             self.waiting.drain(..).for_each(|waiting| waiting.give(Ok(())));
         }
-        let clock = Instant::now();
-        if let Some(until) = self.rests_until.filter(|until| *until > clock) {
-            return self.ring_in(until - clock, cx);
+        if let Some(left) = self.rests_for() {
+            return self.ring_in(left, cx);
         }
+        let clock = clock::instant();
         let is_held = !self.holders.is_empty();
         match &self.known {
             Known::Nothing | Known::Stale(None) => self.read(cx),
@@ -266,7 +266,7 @@ impl CampaignRunner {
             let Some(recipient) = self.line.next() else { break };
             if recipient.is_opted_out {
                 self.pass_over(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
-                if self.rests_until.is_some_and(|until| until > clock) {
+                if self.rests_for().is_some() {
                     break;
                 }
                 continue;
@@ -305,7 +305,7 @@ impl CampaignRunner {
     /// A message counts for the rate.
     fn counts(&mut self) {
         if let Some(pace) = &mut self.pace {
-            pace.arrived(Instant::now());
+            pace.arrived(clock::instant());
         }
     }
 
@@ -332,6 +332,12 @@ impl CampaignRunner {
 
     fn rest(&mut self, time: Duration) {
         self.rests_until = Some(Instant::now() + time);
+    }
+
+    /// How much longer it rests, if it does.
+    fn rests_for(&self) -> Option<Duration> {
+        let left = self.rests_until?.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
     }
 
     /// Marks the state of the campaign as stale.

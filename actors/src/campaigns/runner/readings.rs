@@ -12,7 +12,7 @@ use super::super::line::{NextRecipient, Reading};
 use super::leaving;
 use super::{CampaignRunner, CampaignScope, Known, OUTAGE_PAUSE, TICK, VERIFY_EVERY};
 use crate::Refusal;
-use crate::clock::now;
+use crate::clock::{self, now};
 
 /// The result of reading the campaign.
 #[derive(Message)]
@@ -257,7 +257,7 @@ async fn next(
     let fetched: HashSet<ContactId> = scope.contacts.have_at_hand(company, &contacts).await?.into_iter().collect();
     leaving::look_ahead(scope, company, run, &contacts).await;
     // That looking up took long does not make it old, or a slow database would have the same page read for ever.
-    let read_at = Instant::now();
+    let read_at = clock::instant();
     let next = page.into_iter().map(|recipient| NextRecipient {
         contact_id: recipient.contact_id,
         is_opted_out: recipient.is_opted_out,

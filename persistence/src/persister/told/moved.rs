@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use chrono::Utc;
 use serde_json::json;
 
 use super::{Milestone, Place, Telling};
+use crate::clock;
 use crate::tables::events::{EventKind, MessageThen, Record, Told};
 use crate::tables::messages::{MessageStatus, Moved, MovedBy};
 use crate::{CompanyId, MessageId};
@@ -51,7 +51,7 @@ impl Telling<'_> {
             let Some(place) = self.files.get(&(company, id)) else { continue };
             let record = Record::Message(MessageThen { id, ticket_id: ticket, status });
             let previous = Some(json!({"media": null}));
-            let event = Told { kind: EventKind::MessageUpdated, at: Utc::now(), record, previous };
+            let event = Told { kind: EventKind::MessageUpdated, at: clock::now(), record, previous };
             told.push((company, *place, event));
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::{ContactRow, find_all};
+use crate::clock;
 use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
@@ -52,7 +53,7 @@ impl Watched {
         let mut gone: Vec<_> = self.before.into_values().filter(|before| ids.contains(&before.id)).collect();
         gone.sort_by_key(|before| before.id);
         for before in gone {
-            told.push(event(EventKind::ContactDeleted, Utc::now(), &before, None)?);
+            told.push(event(EventKind::ContactDeleted, clock::now(), &before, None)?);
         }
         events::tell(db, self.company, &told).await
     }

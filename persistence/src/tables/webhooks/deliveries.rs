@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use super::super::words;
 use super::super::zones::{self, Place, Time, Wanted, Zoned};
 use super::{Endpoint, WebhookId};
+use crate::clock;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -173,7 +174,7 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
             Value::Array(outcome.attempt.iter().filter_map(|made| serde_json::to_value(made).ok()).collect())
         })
         .collect();
-    let now = Utc::now();
+    let now = clock::now();
     let write = sqlx::query(
         "insert into webhook_deliveries as d
              (company_id, webhook_id, updated_at, event_id, type, lane, status, tries, attempts, next_attempt_at, created_at)

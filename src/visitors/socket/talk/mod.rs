@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use actix_ws::{Message, MessageStream, ProtocolError};
+use hotline_actors::clock;
 use hotline_actors::webchat::{Attached, CutReason, Push};
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
@@ -70,18 +71,20 @@ pub(super) struct Talk {
     /// Agents' messages that were pushed and are not known to be seen, by ticket.
     unseen: Vec<(TicketId, MessageId)>,
     available: bool,
-    heard_at: Instant,
+    /// By the service's clock.
+    heard_at: std::time::Instant,
     beat_at: Instant,
     frames: u32,
-    frames_since: Instant,
+    /// By the service's clock.
+    frames_since: std::time::Instant,
     _place: SocketPermit,
 }
 
 /// The browser's position in the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// Not reported yet.
-    Unsaid { until: Instant },
+    /// Not reported yet. The deadline is by the service's clock.
+    Unsaid { until: std::time::Instant },
     /// The past must be read, at this time.
     Behind { at: Instant },
     /// Only new messages are pushed.
@@ -106,7 +109,7 @@ impl Talk {
         out: actix_ws::Session,
         Feed { pushes, cut }: Feed,
     ) -> Self {
-        let (now, options) = (Instant::now(), visitors.options);
+        let (now, options) = (clock::instant(), visitors.options);
         let stopping = app.stopping();
         app.figures.sockets.add_opened();
         Self {
@@ -122,7 +125,7 @@ impl Talk {
             unseen: Vec::new(),
             available: false,
             heard_at: now,
-            beat_at: now + options.heartbeat,
+            beat_at: Instant::now() + options.heartbeat,
             frames: 0,
             frames_since: now,
             _place: place,
@@ -155,14 +158,14 @@ impl Talk {
         let heartbeat_s = self.options.heartbeat.as_secs();
         self.write(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
         loop {
-            let clock = self.clock();
+            let due_at = self.due_at();
             let is_caught_up = self.position == Position::CaughtUp;
             let event = tokio::select! {
                 biased;
                 end = was_cut(&mut self.cut) => Event::End(end),
                 _ = self.stopping.wait_for(|stopping| *stopping) => Event::End(End::Stopping),
                 message = incoming.recv() => Event::Heard(message),
-                () = sleep_until(clock) => Event::Due,
+                () = sleep_until(due_at) => Event::Due,
                 push = self.pushes.recv(), if is_caught_up => Event::Told(push),
             };
             match event {
@@ -175,9 +178,13 @@ impl Talk {
     }
 
     /// The time of the next timer.
-    fn clock(&self) -> Instant {
+    fn due_at(&self) -> Instant {
         match self.position {
-            Position::Unsaid { until: at } | Position::Behind { at } => at.min(self.beat_at),
+            Position::Unsaid { until } => {
+                let left = until.saturating_duration_since(clock::instant());
+                (Instant::now() + left).min(self.beat_at)
+            }
+            Position::Behind { at } => at.min(self.beat_at),
             Position::CaughtUp => self.beat_at,
         }
     }
@@ -185,7 +192,7 @@ impl Talk {
     async fn tick(&mut self) -> Result<(), End> {
         let now = Instant::now();
         match self.position {
-            Position::Unsaid { until } if until <= now => return Err(End::Malformed("say `after` first")),
+            Position::Unsaid { until } if until <= clock::instant() => return Err(End::Malformed("say `after` first")),
             Position::Behind { at } if at <= now => {
                 // Boxed: the future is large, and a socket needs it once.
                 let catching_up: Pin<Box<dyn Future<Output = _>>> = Box::pin(self.catch_up());
@@ -195,7 +202,7 @@ impl Talk {
         }
         if self.beat_at <= now {
             let options = self.options;
-            if now.duration_since(self.heard_at) >= options.silence_max {
+            if clock::instant().saturating_duration_since(self.heard_at) >= options.silence_max {
                 return Err(End::Silent);
             }
             self.beat_at = now + options.heartbeat;
@@ -246,10 +253,10 @@ impl Talk {
 
     /// Every frame proves that the browser is present, and counts against its limit.
     fn count_frame(&mut self) -> Result<(), End> {
-        let now = Instant::now();
+        let now = clock::instant();
         self.heard_at = now;
         self.attached.heard();
-        if now.duration_since(self.frames_since) >= FRAMES_TIME {
+        if now.saturating_duration_since(self.frames_since) >= FRAMES_TIME {
             self.frames_since = now;
             self.frames = 0;
         }
