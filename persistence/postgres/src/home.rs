@@ -15,7 +15,7 @@ pub(super) const CLUSTER: &str = "postgres";
 const ELSEWHERE: &str = "/var/lib/hotline";
 
 /// Others may traverse the data folder, which PostgreSQL's user must, but not list it.
-const PASS_ONLY: u32 = 0o711;
+pub(super) const PASS_ONLY: u32 = 0o711;
 
 /// The locations of a cluster's parts.
 #[derive(Debug, Clone)]

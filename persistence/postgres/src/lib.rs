@@ -22,6 +22,7 @@ mod pid_file;
 mod postmaster;
 mod socket;
 mod supervisor;
+pub mod template;
 #[cfg(test)]
 mod tests;
 

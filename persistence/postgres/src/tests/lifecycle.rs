@@ -26,7 +26,7 @@ async fn a_cluster_starts_answers_and_stops() {
 
 #[tokio::test]
 async fn a_second_start_finds_the_rows_of_the_first() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     execute(&cluster, "create table kept (n int); insert into kept values (7)").await;
     cluster.stop().await.unwrap();
@@ -39,7 +39,7 @@ async fn a_second_start_finds_the_rows_of_the_first() {
 
 #[tokio::test]
 async fn commits_are_durable_unless_told_otherwise() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(ClusterOptions::new(folder.data_dir())).await.unwrap();
     let durable = "select count(*)::int from pg_settings where setting = 'on' and \
                    name in ('fsync', 'full_page_writes', 'synchronous_commit')";
@@ -49,7 +49,7 @@ async fn commits_are_durable_unless_told_otherwise() {
 
 #[tokio::test]
 async fn the_socket_is_private_and_the_only_way_in() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     let socket_dir = cluster.socket_dir().metadata().unwrap();
     assert_eq!(socket_dir.mode() & 0o7777, 0o700);
@@ -62,7 +62,7 @@ async fn the_socket_is_private_and_the_only_way_in() {
 #[tokio::test]
 #[ignore = "takes root, to give it up"]
 async fn postgres_runs_as_somebody_else_as_root() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.pid().unwrap()));
     // Real, effective, saved and file system ids, and no group left over from root.
@@ -80,7 +80,7 @@ async fn postgres_runs_as_somebody_else_as_root() {
 
 #[tokio::test]
 async fn settings_of_the_caller_win() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let mut options = folder.options();
     options.settings.push(("max_connections".to_owned(), "33".to_owned()));
     let cluster = Cluster::start(options).await.unwrap();
@@ -91,7 +91,7 @@ async fn settings_of_the_caller_win() {
 
 #[tokio::test]
 async fn a_server_that_cannot_start_says_why() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let mut options = folder.options();
     options.settings.push(("max_connections".to_owned(), "many".to_owned()));
     let error = Cluster::start(options).await.unwrap_err();
@@ -124,7 +124,7 @@ async fn without_binaries_the_message_says_what_to_install() {
 
 #[tokio::test]
 async fn a_cluster_of_another_version_is_left_alone() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
     let version = cluster.cluster_dir().join("PG_VERSION");

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-use super::{Cluster, ClusterOptions};
+use super::{Cluster, ClusterOptions, template};
 
 /// Timeout after which a condition counts as never met.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -34,6 +34,13 @@ impl Folder {
         let root = TempDir::new().unwrap();
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).unwrap();
         Self { root }
+    }
+
+    /// One whose cluster exists already.
+    async fn prepared() -> Self {
+        let folder = Self::new();
+        template::copy("empty", &folder.data_dir(), async |_| Ok(())).await.unwrap();
+        folder
     }
 
     fn root(&self) -> &Path {

@@ -91,7 +91,7 @@ async fn something_else_in_the_place_of_the_cluster_is_left_alone() {
 #[tokio::test]
 #[ignore = "takes root, to own the files of a cluster"]
 async fn a_restored_cluster_is_handed_over_as_root() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
     let owner = cluster.cluster_dir().metadata().unwrap().uid();
@@ -161,7 +161,7 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere_as_root() {
 #[tokio::test]
 #[ignore = "takes root, to be let into a folder that is closed to PostgreSQL"]
 async fn a_folder_closed_later_is_named_as_root() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
     std::fs::set_permissions(folder.data_dir(), Permissions::from_mode(0o700)).unwrap();

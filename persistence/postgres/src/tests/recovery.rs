@@ -10,7 +10,7 @@ use super::{Folder, connect, eventually, execute, raw, scalar};
 
 #[tokio::test]
 async fn a_killed_postmaster_is_restarted() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     execute(&cluster, "create table kept (n int); insert into kept values (7)").await;
 
@@ -29,7 +29,7 @@ async fn a_killed_postmaster_is_restarted() {
 
 #[tokio::test]
 async fn a_postmaster_left_behind_is_taken_over_and_restarted() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let first = Cluster::start(folder.options()).await.unwrap();
     let pid = first.pid().unwrap();
     drop(first);
@@ -49,7 +49,7 @@ async fn a_postmaster_left_behind_is_taken_over_and_restarted() {
 
 #[tokio::test]
 async fn a_postmaster_taken_over_can_be_stopped() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     drop(Cluster::start(folder.options()).await.unwrap());
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
@@ -58,7 +58,7 @@ async fn a_postmaster_taken_over_can_be_stopped() {
 
 #[tokio::test]
 async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let first = Cluster::start(folder.options()).await.unwrap();
     execute(&first, "create table kept (n int); insert into kept values (7)").await;
     // A backend that is computing does not notice at once that its postmaster has exited.
@@ -87,7 +87,7 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
 
 #[tokio::test]
 async fn a_pid_file_naming_an_unrelated_process_is_removed() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
     let pid_file = cluster.cluster_dir().join("postmaster.pid");
@@ -124,7 +124,7 @@ async fn a_postmaster_that_listens_elsewhere_is_refused_and_left_alone() {
 
 #[tokio::test]
 async fn a_postmaster_without_fsync_is_not_taken_over_by_a_service() {
-    let folder = Folder::new();
+    let folder = Folder::prepared().await;
     let first = Cluster::shared(folder.data_dir()).await.unwrap();
     let pid = first.pid().unwrap();
 
