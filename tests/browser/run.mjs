@@ -1,55 +1,111 @@
 // Runs the cases against a service of their own. `node run.mjs [part of a file's name]…`
 
-import { readdir } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { mkdir, readdir, stat, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { run } from "node:test";
-import { spec } from "node:test/reporters";
+import { junit, spec } from "node:test/reporters";
 import { finished } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 
-import { Service } from "./support/service.mjs";
+import { isProofs, patiently } from "./support/extent.mjs";
+import { Service, target } from "./support/service.mjs";
 
-/** Of one file of cases. */
-const TIME_MAX_MS = 300_000;
-/** So many files side by side: while one browser waits for the service, others draw. */
+/** Of one lane. */
+const TIME_MAX_MS = patiently(isProofs ? 3_600_000 : 1_200_000);
+
+/** So many lanes side by side: while one browser waits for the service, others draw. */
 const CONCURRENCY = 3;
-/** Files of half a minute and more on a machine of two cores. */
-const LONGEST = ["panel/accessible", "panel/states", "panel/mail", "panel/resources", "panel/tokens"];
+
+/**
+ * The files of one lane share a process and a browser, one after the other: to start both takes as long as some cases. Several lanes follow each
+ * other at each place, so that all places end at about the same time.
+ */
+const LANES = 9;
+
+/** Of memory that is used as a disk: for four databases, and what browsers keep. */
+const MEMORY_BYTES_MIN = 4 * 1024 ** 3;
+
+/** Each case with its file and its time, for tools. */
+const JUNIT = join(target, "nextest/browser.xml");
 
 const folder = fileURLToPath(new URL("cases/", import.meta.url));
 const named = process.argv.slice(2);
 const all = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".test.mjs")).sort();
 const files = all.filter((file) => !named.length || named.some((name) => file.includes(name)));
-// The longest first: whatever is begun last is what the end is waited for.
-const isLong = (file) => LONGEST.some((name) => file.includes(name));
-files.sort((one, other) => isLong(other) - isLong(one));
 if (!files.length) throw new Error(`no file of cases is named so: ${named.join(" ")}`);
 
-// Webhooks reach the receivers of the cases, which are on this machine.
-const service = await Service.start("serve", { options: ["--webhook-allow-network", "127.0.0.0/8"] });
-/** Runs files of cases, and answers those in which something failed. */
-async function tried(files, concurrency) {
-  const failed = new Set();
-  const tests = run({ files: files.map((file) => folder + file), concurrency, timeout: TIME_MAX_MS });
-  tests.on("test:fail", ({ file }) => failed.add(file.slice(folder.length)));
-  const report = tests.compose(new spec());
-  report.pipe(process.stdout, { end: false });
-  await finished(report);
-  return [...failed];
+/** Deals the files to lanes by their size, which is about the time they take, and answers the files in this folder that begin them. */
+async function lanes(place) {
+  const sized = await Promise.all(files.map(async (file) => ({ file, size: (await stat(folder + file)).size })));
+  const all = Array.from({ length: Math.min(LANES, files.length) }, () => ({ files: [], size: 0 }));
+  for (const { file, size } of sized.sort((one, other) => other.size - one.size)) {
+    const lane = all.reduce((least, it) => (it.size < least.size ? it : least));
+    lane.files.push(file);
+    lane.size += size;
+  }
+  return Promise.all(
+    all.map(async ({ files }, number) => {
+      const path = join(place, `${number}.test.mjs`);
+      await writeFile(path, files.map((file) => `import ${JSON.stringify(folder + file)};\n`).join(""));
+      return path;
+    }),
+  );
 }
 
-let failed = [];
+/** For people: every group of cases with its time, and each case that fails. */
+async function* brief(events) {
+  let begun = [];
+  for await (const event of events) {
+    const { type, data } = event;
+    if (type === "test:start") begun.push(event);
+    else if (type === "test:pass" && data.nesting > 0) begun.pop();
+    else {
+      if (type === "test:pass" || type === "test:fail") yield* begun.splice(0);
+      yield event;
+    }
+  }
+}
+
+/** For tools: each case names its file. */
+async function* filed(events) {
+  for await (const event of events) {
+    if (event.data.file) event.data.classname = event.data.file.slice(folder.length);
+    yield event;
+  }
+}
+
+/** Runs the files, and answers whether anything failed. */
+async function isAnyFailed() {
+  let isFailed = false;
+  const tests = run({ files: await lanes(service.folder), concurrency: CONCURRENCY, timeout: TIME_MAX_MS });
+  tests.on("test:fail", () => (isFailed = true));
+  await mkdir(dirname(JUNIT), { recursive: true });
+  const report = tests.compose(brief).compose(new spec());
+  const record = tests.compose(filed).compose(junit).pipe(createWriteStream(JUNIT));
+  report.pipe(process.stdout, { end: false });
+  await Promise.all([finished(report), finished(record)]);
+  return isFailed;
+}
+
+/** A folder in memory, if there is enough: services and browsers start in half of the time where nothing waits for a disk. */
+async function inMemory(path) {
+  const { bsize, blocks } = await statfs(path).catch(() => ({ bsize: 0, blocks: 0 }));
+  return bsize * blocks >= MEMORY_BYTES_MIN ? path : undefined;
+}
+
+process.env.TMPDIR ??= (await inMemory("/dev/shm")) ?? tmpdir();
+// Webhooks reach the receivers of the cases, which are on this machine.
+const options = ["--webhook-allow-network", "127.0.0.0/8"];
+const service = await Service.start("serve", { options });
 try {
   process.env.HOTLINE_TEST_DATA_DIR = service.dataDir;
   process.env.HOTLINE_TEST_URL = service.url;
-  failed = await tried(files, CONCURRENCY);
-  if (failed.length && process.env.CI) {
-    // As other tests are there: on a shared machine a browser may be stopped for longer than a case has patience.
-    const again = await tried(failed, 1);
-    for (const file of failed) console.log(`${again.includes(file) ? "TRY 2 FAIL" : "FLAKY 2/2"} [browser] ${file}`);
-    failed = again;
+  if (await isAnyFailed()) {
+    process.exitCode = 1;
+    console.error(`the service logged:\n${await service.log()}`);
   }
-  if (failed.length) console.error(`the service logged:\n${await service.log()}`);
 } finally {
   await service.remove();
 }
-process.exitCode = failed.length ? 1 : 0;

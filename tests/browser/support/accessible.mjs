@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 
-export const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** WCAG 2.2 up to AA, and what axe recommends besides. */
-export const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
 /** WCAG 2.2, 2.5.8. */
 export const TARGET_PX_MIN = 24;
@@ -16,16 +16,27 @@ export const TARGET_PX_MIN = 24;
 export async function checkPage(page, what) {
   await page.evaluate(() => {
     const passing = document.getAnimations().filter((it) => it.effect.getComputedTiming().iterations !== Infinity);
-    return Promise.all(passing.map((it) => it.finished.catch(() => {})));
+    return Promise.all(passing.map((it) => it.finished.then(() => {}, () => {})));
   });
+  await checkWith(page, null, what);
+}
+
+/** No violation within this part of a page; none: the whole of it. */
+export async function checkWith(page, part, what) {
   // Evaluated by the debugger: the page's own policy lets no foreign script in. It stays as long as the document does.
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
   // Of what is right, that it was looked at is enough: half of the time would go into describing it.
   const options = { runOnly: RULES, resultTypes: ["violations"] };
-  const { violations, passes } = await page.evaluate((how) => window.axe.run(document, how), options);
+  const { violations, passes } = await page.evaluate(
+    async ([within, how]) => {
+      const { violations, passes } = await window.axe.run(within ?? document, how);
+      return { violations, passes: passes.length };
+    },
+    [part, options],
+  );
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).join("\n")}`);
   assert.deepEqual(found, [], what);
-  assert.ok(passes.length > 5, `axe looked at ${what}`);
+  assert.ok(passes > 5, `axe looked at ${what}`);
 }
 
 /** Nothing reaches over the side, no word is broken, nothing that is pressed is too small. */

@@ -1,11 +1,15 @@
 // Chromium, and a visitor in it.
 
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
+import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-export const screenshots = fileURLToPath(new URL("../../../target/screenshots/", import.meta.url));
+import { isPictured, isProofs, patiently, START_TIME_MAX_MS } from "./extent.mjs";
+
+const screenshots = fileURLToPath(new URL("../../../target/screenshots/", import.meta.url));
 
 /** A name of this machine that browsers do not trust as they trust loopback. */
 export const NAMED_HOST = "panel.example";
@@ -16,14 +20,40 @@ const FLAGS = [
   ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
 ];
 
-/** What a step of a test may take; the cases that measure time say so themselves. */
-export const STEP_TIME_MAX_MS = 15_000;
+/** What a step of a case may take. */
+export const STEP_TIME_MAX_MS = patiently(60_000);
 
-export const PHONE = { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true };
+/** The pixels of a phone are for pictures. */
+export const PHONE = { viewport: { width: 390, height: 780 }, deviceScaleFactor: isPictured ? 2 : 1, hasTouch: true, isMobile: true };
 export const DESKTOP = { viewport: { width: 1180, height: 820 } };
 
-export function launch() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS });
+/** Debian's Chromium. Its shell is the same engine without windows, and opens a page in a third of the time; proofs use the whole of it. */
+const [WHOLE, SHELL] = ["/usr/bin/chromium", "/usr/bin/chromium-headless-shell"];
+
+const executablePath = process.env.CHROMIUM || (!isProofs && existsSync(SHELL) ? SHELL : WHOLE);
+
+/** The browser of this process, and how many groups of cases are still to use it. */
+let browser;
+let groups = 0;
+
+/** Gives a group of cases the browser, as `at.browser`; it ends with the last group. */
+export function withBrowser(at) {
+  groups += 1;
+  before(async () => {
+    browser ??= chromium.launch({ executablePath, args: FLAGS, timeout: START_TIME_MAX_MS });
+    at.browser = await browser;
+  });
+  after(async () => {
+    groups -= 1;
+    if (!groups) await at.browser?.close();
+  });
+}
+
+/** Takes a picture for people to look at, where pictures are asked for. */
+export async function picture(page, name, options = {}) {
+  if (!isPictured) return;
+  await mkdir(screenshots, { recursive: true });
+  await page.screenshot({ path: `${screenshots}${name}.png`, animations: "disabled", ...options });
 }
 
 /** A browser of its own, with nothing kept from others. */
@@ -83,10 +113,14 @@ export class Visitor {
 
   option = (title) => this.widget.locator(".option", { hasText: title });
 
-  screenshot = async (name) => {
-    await mkdir(screenshots, { recursive: true });
-    await this.page.screenshot({ path: `${screenshots}${name}.png`, animations: "disabled" });
-  };
+  /** Waits until nothing of the widget moves. */
+  stillness = () =>
+    this.widget.evaluate((host) => {
+      const passing = host.shadowRoot.getAnimations().filter((it) => it.effect.getComputedTiming().iterations !== Infinity);
+      return Promise.all(passing.map((it) => it.finished.then(() => {}, () => {})));
+    });
+
+  screenshot = (name) => picture(this.page, name);
 
   async leave() {
     await this.context.close();

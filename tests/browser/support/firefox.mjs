@@ -4,9 +4,24 @@ import assert from "node:assert/strict";
 import puppeteer from "puppeteer-core";
 
 import { STEP_TIME_MAX_MS } from "./browser.mjs";
+import { START_TIME_MAX_MS } from "./extent.mjs";
+import { eventually } from "./wait.mjs";
+
+/** Looking at each frame would take most of a slow machine. */
+const LOOK_EVERY_MS = 50;
+
+/** What is said of an element that is not on the page any more, before anything is pressed. */
+const IS_REPLACED = /Node is|no such node|detached/i;
 
 export const launchFirefox = () =>
-  puppeteer.launch({ browser: "firefox", executablePath: process.env.FIREFOX || "/usr/bin/firefox-esr", headless: true });
+  puppeteer.launch({
+    browser: "firefox",
+    executablePath: process.env.FIREFOX || "/usr/bin/firefox-esr",
+    headless: true,
+    timeout: START_TIME_MAX_MS,
+    // An answer of the browser is waited for at least as long as what a step waits for in the page.
+    protocolTimeout: 2 * STEP_TIME_MAX_MS,
+  });
 
 /** A page with nothing kept from others. */
 export class Fox {
@@ -32,46 +47,55 @@ export class Fox {
 
   /** An element that says this, once it is there. */
   said = (text, selector = "body *") =>
-    this.page.waitForFunction(
-      (wanted, among) => [...document.querySelectorAll(among)].find((it) => it.checkVisibility() && it.textContent.trim() === wanted),
-      {},
+    this.until(
+      (wanted, among) => [...document.querySelectorAll(among)].find((it) => it.textContent.trim() === wanted && it.checkVisibility()),
       text,
       selector,
     );
 
-  click = async (text, selector = "button, a") => {
-    const found = await this.said(text, selector);
-    await found.asElement().click();
-  };
+  click = (text, selector = "button, a") => this.press(() => this.said(text, selector));
+
+  /** Presses what is found; what the page has replaced meanwhile is looked for again. */
+  press = (find) =>
+    eventually("it is pressed", async () => {
+      const found = await find();
+      return found.asElement().click().then(
+        () => true,
+        (error) => {
+          if (!IS_REPLACED.test(error.message)) throw error;
+          return false;
+        },
+      );
+    });
 
   /** The field that a label names. */
   field = async (label) => {
-    const found = await this.page.waitForFunction(
-      (wanted) => [...document.querySelectorAll("label")].find((it) => it.textContent.trim().startsWith(wanted))?.control,
-      {},
-      label,
-    );
+    const found = await this.until((wanted) => [...document.querySelectorAll("label")].find((it) => it.textContent.trim().startsWith(wanted))?.control, label);
     return found.asElement();
   };
 
   fill = async (values) => {
     for (const [label, value] of Object.entries(values)) {
       const field = await this.field(label);
-      await field.evaluate((element) => element.select());
-      await field.type(value);
+      // As one input: each key would be a call of its own.
+      await field.evaluate((element, text) => {
+        element.focus();
+        element.select();
+        document.execCommand("insertText", false, text);
+      }, value);
     }
   };
 
   see = (selector) => this.page.waitForSelector(selector);
 
-  /** An element of the widget, looked for at each frame: what changes within a component, its page is not told. */
+  /** An element of the widget. */
   within = async (selector) => {
-    const found = await this.page.waitForFunction((wanted) => document.querySelector("hotline-webchat")?.shadowRoot?.querySelector(wanted), {}, selector);
+    const found = await this.until((wanted) => document.querySelector("hotline-webchat")?.shadowRoot?.querySelector(wanted), selector);
     return found.asElement();
   };
 
-  /** Waits until this says so of the page. */
-  until = (what, ...given) => this.page.waitForFunction(what, {}, ...given);
+  /** What this answers of the page, once it is something. */
+  until = (what, ...given) => this.page.waitForFunction(what, { polling: LOOK_EVERY_MS }, ...given);
 
   async leave() {
     await this.context.close();

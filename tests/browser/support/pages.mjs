@@ -1,12 +1,15 @@
 // Every page of the panel that shows records, and the look at each on a device.
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 
 import { checkLayout, checkPage } from "./accessible.mjs";
+import { isAllPictured, isProofs } from "./extent.mjs";
 import { panel, signIn } from "./panel.mjs";
 
 export const LANGUAGES = ["en", "pt", "es"];
+
+/** A phone and a desktop. */
+const DEVICES = 2;
 
 /** The pages are shown in this language from now on. */
 export async function speak(desk, language) {
@@ -58,38 +61,33 @@ async function newest(at, path) {
   return (await answer.json()).data[0];
 }
 
-/** Every page on this device, light and dark, in three languages: axe-core, words that are not cut, and pictures to look at. */
-export function arePagesWhole(device, size) {
-  describe(`the pages on a ${device}`, () => {
-    const at = panel();
-    let known;
-
-    for (const colorScheme of ["light", "dark"]) {
-      it(`are accessible and whole, ${colorScheme}`, async () => {
-        known ??= pages(at);
-        const all = await known;
-        const desk = await at.open("/", { ...size, colorScheme });
-        const wrong = [];
-        const tried = async (check) => check.catch((error) => wrong.push(`${error.message}\n${JSON.stringify(error.actual)}`));
-        for (const [number, language] of LANGUAGES.entries()) {
-          await speak(desk, language);
-          for (const [place, path] of all.entries()) {
-            // Words take the same place in the dark, where each page is looked at in one language.
-            if (colorScheme === "dark" && place % LANGUAGES.length !== number && process.env.SCREENSHOTS !== "all") continue;
-            await desk.turnTo(path);
-            const what = `${path}, ${device}, ${colorScheme}, ${language}`;
-            await tried(checkLayout(desk.page, what));
-            const picture = () => desk.screenshot(`panel-${device}-${colorScheme}${path.replaceAll("/", "-").replace(/-$/, "-home")}-${language}`);
-            if (process.env.SCREENSHOTS === "all" && place % LANGUAGES.length !== number) await picture();
-            // Colours and roles are the same in every language; each page is looked at in one of them.
-            if (place % LANGUAGES.length !== number) continue;
-            await tried(checkPage(desk.page, what));
-            await picture();
-          }
-        }
-        assert.deepEqual(wrong, []);
-        await desk.leave();
-      });
+/**
+ * Every page on this device: words that are not cut, axe-core, and pictures to look at. Proofs look at it in three languages, and axe-core at
+ * each page on each device; otherwise the devices take turns with it.
+ */
+export async function arePagesWhole(at, device, { size, colorScheme, language, turn }) {
+  at.pages ??= pages(at);
+  const all = await at.pages;
+  const desk = await at.open("/", { ...size, colorScheme });
+  const languages = isProofs ? LANGUAGES : [language];
+  // Colours and roles are the same in every language; each page is looked at in one of them.
+  const isTurn = (place, number) => (isProofs ? place % languages.length === number : place % DEVICES === turn);
+  const wrong = [];
+  const tried = async (check) => check.catch((error) => wrong.push(`${error.message}\n${JSON.stringify(error.actual)}`));
+  for (const [number, spoken] of languages.entries()) {
+    await speak(desk, spoken);
+    for (const [place, path] of all.entries()) {
+      // Words take the same place in the dark.
+      if (isProofs && colorScheme === "dark" && !isTurn(place, number) && !isAllPictured) continue;
+      await desk.turnTo(path);
+      const what = `${path}, ${device}, ${colorScheme}, ${spoken}`;
+      await tried(checkLayout(desk.page, what));
+      if (isTurn(place, number)) await tried(checkPage(desk.page, what));
+      if (isTurn(place, number) || isAllPictured) {
+        await desk.screenshot(`panel-${device}-${colorScheme}${path.replaceAll("/", "-").replace(/-$/, "-home")}-${spoken}`);
+      }
     }
-  });
+  }
+  assert.deepEqual(wrong, []);
+  await desk.leave();
 }

@@ -1,31 +1,47 @@
 // Somebody at the panel: an administrator of the installation, or a user of a company.
 
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdir } from "node:fs/promises";
 import http from "node:http";
+import { connect, createServer } from "node:net";
 import { json } from "node:stream/consumers";
-import { after, before } from "node:test";
+import { before } from "node:test";
 
-import { DESKTOP, launch, screenshots, STEP_TIME_MAX_MS } from "./browser.mjs";
+import { DESKTOP, picture, STEP_TIME_MAX_MS, withBrowser } from "./browser.mjs";
 import { Service } from "./service.mjs";
 
 /** Filled before the first case: a browser, a company, and its administrator. */
 export function panel() {
   const at = { service: Service.shared() };
+  withBrowser(at);
   before(async () => {
-    [at.browser, at.company] = await Promise.all([launch(), at.service.company(["https://shop.example"])]);
+    [at.gate, at.company] = await Promise.all([fromElsewhere(at.service), at.service.company(["https://shop.example"])]);
     at.administrator = await at.company.person("Administrator");
     /** A page of the panel, for somebody who has signed in. */
     at.open = (path, options = {}) => Desk.open(at, path, { person: at.administrator, ...options });
   });
-  after(() => at.browser?.close());
   return at;
 }
 
-/** Of this machine, and of these cases alone: tries to sign in are counted by address, and pages have some of their own. */
-const ownAddress = `127.${[254, 254, 253].map((most) => 1 + Math.floor(Math.random() * most)).join(".")}`;
+/** Of this machine. Tries to sign in are counted by address, and cases side by side would use up each other's. */
+const anyAddress = () => `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 254)}`;
+
+/** The service as another machine would reach it. */
+export async function fromElsewhere(service) {
+  const { hostname: host, port } = new URL(service.url);
+  const localAddress = anyAddress();
+  const server = createServer((socket) => {
+    const onward = connect({ host, port, localAddress });
+    for (const [one, other] of [[socket, onward], [onward, socket]]) one.on("error", () => other.destroy()).pipe(other).unref();
+  });
+  server.listen(0, "127.0.0.1").unref();
+  await once(server, "listening");
+  return new Service(service.dataDir, `http://${host}:${server.address().port}`);
+}
+
+/** Where those are whom `signIn` signs in. */
+const ownAddress = anyAddress();
 
 /** Signs somebody in beside the pages, and answers the cookie of the session. */
 export async function signIn(service, { email, password, ...where }) {
@@ -41,7 +57,7 @@ export async function signIn(service, { email, password, ...where }) {
 
 /** A page of the panel. */
 export class Desk {
-  /** `person: null` comes without a session. */
+  /** `person: null` comes without a session, and through the gate where there is one. */
   static async open(at, path, { person, ...options } = {}) {
     const context = await at.browser.newContext({ ...DESKTOP, locale: "en-US", reducedMotion: "reduce", ...options });
     context.setDefaultTimeout(STEP_TIME_MAX_MS);
@@ -49,7 +65,7 @@ export class Desk {
       person.session ??= await signIn(at.service, person);
       await context.addCookies([person.session.cookie]);
     }
-    const desk = new Desk(await context.newPage(), at.service);
+    const desk = new Desk(await context.newPage(), person ? at.service : (at.gate ?? at.service));
     await desk.go(path);
     return desk;
   }
@@ -73,7 +89,6 @@ export class Desk {
 
   async go(path) {
     await this.page.goto(`${this.service.url}/panel${path}`);
-    await this.heading().waitFor();
     await this.settled();
   }
 
@@ -89,13 +104,22 @@ export class Desk {
       link.click();
       link.remove();
     }, `/panel${path}`);
-    await this.page.waitForFunction(() => !window.turnedFrom?.isConnected && document.querySelector("main :focus, dialog[open]"));
-    await this.heading().waitFor();
-    await this.settled();
+    await this.settled(true);
   }
 
-  /** Nothing is waited for any more. */
-  settled = () => this.page.waitForFunction(() => !document.querySelector(".waiting, [aria-busy=true]"));
+  /** Waits until such an element has the focus; pages place it a frame after they are seen. */
+  focus = (selector, text) =>
+    this.page.waitForFunction(
+      ([place, said]) => document.activeElement?.matches(place) && [undefined, document.activeElement.textContent].includes(said),
+      [selector, text],
+    );
+
+  /** A page is there, another one if it was turned, and nothing in it is waited for any more. */
+  settled = (isTurned = false) =>
+    this.page.waitForFunction((turned) => {
+      if (turned && (window.turnedFrom?.isConnected || !document.querySelector("main :focus, dialog[open]"))) return false;
+      return document.querySelector("h1")?.checkVisibility() && !document.querySelector(".waiting, [aria-busy=true]");
+    }, isTurned);
 
   heading = (name) => this.page.getByRole("heading", { level: 1, ...(name ? { name, exact: true } : {}) });
   field = (name) => this.page.getByLabel(name, { exact: false }).first();
@@ -109,10 +133,7 @@ export class Desk {
     for (const [name, value] of Object.entries(values)) await this.field(name).fill(value);
   }
 
-  screenshot = async (name) => {
-    await mkdir(screenshots, { recursive: true });
-    await this.page.screenshot({ path: `${screenshots}${name}.png`, animations: "disabled", fullPage: true });
-  };
+  screenshot = (name) => picture(this.page, name, { fullPage: true });
 
   async leave() {
     await this.context.close();

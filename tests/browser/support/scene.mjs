@@ -2,23 +2,21 @@
 
 import { after, before } from "node:test";
 
-import { launch, visit } from "./browser.mjs";
+import { visit, withBrowser } from "./browser.mjs";
 import { Service } from "./service.mjs";
 import { Shop } from "./shop.mjs";
 
 /** Filled before the first case. `look` are options of `hotline channel create`. */
 export function scene(...look) {
   const scene = { service: Service.shared() };
+  withBrowser(scene);
   before(async () => {
-    [scene.browser, scene.shop] = await Promise.all([launch(), Shop.start()]);
+    scene.shop = await Shop.start();
     scene.company = await scene.service.company([scene.shop.origin], ...look);
     scene.visit = (options = {}, page = {}) => visit(scene.browser, scene.shop.page(scene.company, page), options);
     scene.meet = (options) => meet(scene, options);
   });
-  after(async () => {
-    await scene.browser?.close();
-    await scene.shop?.stop();
-  });
+  after(() => scene.shop?.stop());
   return scene;
 }
 

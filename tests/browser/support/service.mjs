@@ -1,21 +1,21 @@
 // The `hotline` binary as its users run it, and a company that speaks through its API.
 
 import { execFile, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chmod, mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
+import { START_TIME_MAX_MS } from "./extent.mjs";
 import { eventually } from "./wait.mjs";
 
-const START_TIME_MAX_MS = 60_000;
-
 const root = fileURLToPath(new URL("../../../", import.meta.url));
-const target = process.env.CARGO_TARGET_DIR || join(root, "target");
+export const target = process.env.CARGO_TARGET_DIR || join(root, "target");
 const binary = join(target, "debug/hotline");
 
 const run = promisify(execFile);
@@ -30,6 +30,21 @@ const UNHURRIED = [
   ...["--rate-per-minute", "0", "--visitor-sessions-per-minute", "0"],
   ...["--visitor-messages-per-minute", "0", "--visitor-requests-per-minute", "0"],
 ];
+
+/**
+ * A port that nobody has. Connections are never given one of these, so that a service that is away for a while finds it again.
+ */
+export async function freePort() {
+  for (;;) {
+    const server = createServer().listen(randomInt(10_000, 30_000), "127.0.0.1");
+    const isFree = await once(server, "listening").then(() => true, () => false);
+    if (!isFree) continue;
+    const { port } = server.address();
+    server.close();
+    await once(server, "close");
+    return port;
+  }
+}
 
 /** A process that serves, with data of its own. */
 export class Service {

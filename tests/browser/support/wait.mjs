@@ -1,6 +1,8 @@
 // Waits for what is to come true, and for nothing else.
 
-const WAIT_MAX_MS = 15_000;
+import { patiently } from "./extent.mjs";
+
+const WAIT_MAX_MS = patiently(60_000);
 const LOOK_EVERY_MS = 25;
 
 /** What `look` answers, once it is something. */

@@ -46,7 +46,7 @@ describe("signing in", () => {
     await desk.button("Sign out").click();
     await desk.heading("Sign in").waitFor();
     await desk.page.goBack().catch(() => {});
-    await desk.page.goto(`${at.service.url}/panel/tags`);
+    await desk.page.goto(`${desk.service.url}/panel/tags`);
     await desk.heading("Sign in").waitFor();
     await desk.leave();
   });

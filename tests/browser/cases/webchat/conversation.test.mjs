@@ -65,14 +65,16 @@ describe("a conversation", () => {
 
   it("shows typing to both sides", async () => {
     const { visitor, ticket } = await at.meet();
-    await visitor.field.pressSequentially("I am wri");
+    // Typing fades: each types on until the other side has seen it.
     await eventually("the desk sees the visitor type", async () => {
+      await visitor.field.press("a");
       const doing = await at.company.doing(ticket);
       return doing.online && doing.typing;
     });
-    await at.company.typing(ticket, true);
-    await visitor.widget.locator(".typing").waitFor();
-    assert.match(await visitor.widget.locator(".typing").textContent(), /Support is typing/);
+    await eventually("the visitor sees the desk type", async () => {
+      await at.company.typing(ticket, true);
+      return visitor.widget.locator(".typing", { hasText: "Support is typing" }).isVisible();
+    });
     await at.company.typing(ticket, false);
     await visitor.widget.locator(".typing").waitFor({ state: "hidden" });
     await visitor.leave();

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { DESKTOP, launch, visit } from "../../support/browser.mjs";
+import { DESKTOP, visit, withBrowser } from "../../support/browser.mjs";
+import { chosen } from "../../support/extent.mjs";
 import { Desk } from "../../support/panel.mjs";
 import { Service } from "../../support/service.mjs";
 import { MUG } from "../../support/shop.mjs";
@@ -12,16 +13,11 @@ import { eventually } from "../../support/wait.mjs";
 describe("the demo's page", () => {
   const at = {};
 
-  before(async () => {
-    [at.service, at.browser] = await Promise.all([Service.start("demo"), launch()]);
-  });
+  withBrowser(at);
+  before(async () => (at.service = await Service.start("demo")));
+  after(() => at.service?.remove());
 
-  after(async () => {
-    await at.browser?.close();
-    await at.service?.remove();
-  });
-
-  for (const colorScheme of ["light", "dark"]) {
+  for (const colorScheme of chosen(["light", "dark"])) {
     it(`lets visitor and desk talk, ${colorScheme}`, async () => {
       const size = { viewport: { ...DESKTOP.viewport, width: 1480 } };
       const visitor = await visit(at.browser, at.service.url, { ...size, colorScheme });
@@ -35,15 +31,23 @@ describe("the demo's page", () => {
       await desk.locator(".said.inbound", { hasText: hello }).waitFor();
       await visitor.own(hello).and(visitor.widget.locator("[data-state=read]")).waitFor();
 
-      await desk.locator("textarea").pressSequentially("Of cour");
-      await visitor.widget.locator(".typing").waitFor();
-      await desk.locator("textarea").pressSequentially("se!");
-      await desk.locator("textarea").press("Enter");
-      await visitor.theirs("Of course!").waitFor();
+      // Typing fades: each writes on until the other side has seen it.
+      const answer = desk.locator("textarea");
+      await answer.pressSequentially("Of course");
+      await eventually("the visitor sees the desk type", async () => {
+        await answer.press("!");
+        return visitor.widget.locator(".typing").isVisible();
+      });
+      const answered = await answer.inputValue();
+      await answer.press("Enter");
+      await visitor.theirs(answered).waitFor();
       await desk.locator(".said.outbound", { hasText: "read" }).waitFor();
 
-      await visitor.field.pressSequentially("Gre");
-      await desk.getByText("is typing…").waitFor();
+      await visitor.field.pressSequentially("Great");
+      await eventually("the desk sees the visitor type", async () => {
+        await visitor.field.press("!");
+        return desk.getByText("is typing…").isVisible();
+      });
 
       await desk.getByLabel("Hand over to").selectOption({ label: "Ana Souza" });
       await desk.locator("#facts", { hasText: "Ana Souza" }).waitFor();

@@ -92,8 +92,8 @@ describe("a page with a strict Content-Security-Policy", () => {
     const ticket = await at.company.ticketOf("Under guard");
     await at.company.say(ticket, "Pushed under guard");
     await visitor.theirs("Pushed under guard").waitFor();
+    await visitor.stillness();
     const { width, height } = await visitor.panel.boundingBox();
-    // The last frame of its opening may be a fraction of a pixel short.
     assert.deepEqual([Math.round(width), Math.round(height)], [392, 680]);
     assert.notEqual(await visitor.launcher.evaluate((it) => getComputedStyle(it).backgroundImage), "none");
     assert.deepEqual(broken, []);

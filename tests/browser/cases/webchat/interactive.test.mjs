@@ -1,6 +1,9 @@
 // What is more than text: each interactive kind with its answer, pictures and files.
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { INVOICE, MUG, PICTURE } from "../../support/shop.mjs";
@@ -222,6 +225,10 @@ describe("a file", () => {
 
   it("that is too large or no such file is not sent, and the visitor is told why", async () => {
     const { visitor, ticket } = await at.meet();
+    const folder = await mkdtemp(join(tmpdir(), "hotline-files-"));
+    // From the disk: as content it would pass through the debugger.
+    const big = join(folder, "big.png");
+    await writeFile(big, Buffer.alloc(16 * 1024 * 1024 + 1));
     const picker = visitor.widget.locator("input[type=file]");
     const refuse = async (file, reason) => {
       await picker.setInputFiles(file);
@@ -229,7 +236,8 @@ describe("a file", () => {
       await visitor.widget.getByRole("button", { name: "Delete" }).click();
       await visitor.widget.getByText(reason).waitFor({ state: "hidden" });
     };
-    await refuse({ name: "big.png", mimeType: "image/png", buffer: Buffer.alloc(16 * 1024 * 1024 + 1) }, /^Not sent: The file is larger than/);
+    await refuse(big, /^Not sent: The file is larger than/);
+    await rm(folder, { recursive: true });
     await refuse({ name: "song.mp3", mimeType: "audio/mpeg", buffer: PICTURE }, /^Not sent: /);
     await refuse({ name: "empty.txt", mimeType: "text/plain", buffer: Buffer.alloc(0) }, /^Not sent: /);
     assert.equal(await visitor.widget.locator(".own").count(), 1);

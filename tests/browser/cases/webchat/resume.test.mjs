@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { launch, visit } from "../../support/browser.mjs";
+import { visit, withBrowser } from "../../support/browser.mjs";
 import { scene } from "../../support/scene.mjs";
-import { Service } from "../../support/service.mjs";
+import { freePort, Service } from "../../support/service.mjs";
 import { Shop } from "../../support/shop.mjs";
 import { eventually } from "../../support/wait.mjs";
 
@@ -114,16 +114,27 @@ describe("a line that fails", () => {
 
   it("that is told to slow down does, and loses nothing", async () => {
     const { visitor, ticket, hello } = await at.meet();
-    let refusals = 0;
+    const { clock } = visitor.page;
+    const now = () => visitor.page.evaluate(() => Date.now());
+    const asked = [];
     await visitor.page.route(`${at.company.door}/messages`, async (route) => {
-      if (route.request().method() !== "POST" || refusals === 2) return route.fallback();
-      refusals += 1;
-      const headers = { "Access-Control-Allow-Origin": at.shop.origin, "Access-Control-Expose-Headers": "Retry-After", "Retry-After": "1" };
+      if (route.request().method() !== "POST") return route.fallback();
+      asked.push(await now());
+      if (asked.length > 2) return route.fallback();
+      const headers = { "Access-Control-Allow-Origin": at.shop.origin, "Access-Control-Expose-Headers": "Retry-After", "Retry-After": "5" };
       await route.fulfill({ status: 429, headers, json: { error: { code: "ERR_API_RATE_LIMITED", message: "slow" } } });
     });
-    const began = Date.now();
-    await visitor.tell("In due time");
-    assert.ok(Date.now() - began >= 2_000, "it waited as it was told");
+    await clock.install();
+    await clock.pauseAt((await now()) + 1_000);
+    await visitor.say("In due time");
+    await eventually("it is sent for the third time", async () => {
+      await clock.runFor(1_000);
+      return asked.length > 2;
+    });
+    await clock.resume();
+    await visitor.own("In due time").and(visitor.widget.locator("[data-state=sent]")).waitFor();
+    const [first, second, third] = asked;
+    assert.ok(second - first >= 5_000 && third - second >= 5_000, `it waits as it is asked to: ${asked}`);
     const stored = await at.company.messages(ticket);
     assert.deepEqual(stored.map(({ body }) => body), [hello, "In due time"]);
     await visitor.leave();
@@ -200,13 +211,14 @@ describe("two tabs", () => {
 describe("a service that is killed", () => {
   const at = {};
 
+  withBrowser(at);
   before(async () => {
-    [at.service, at.browser, at.shop] = await Promise.all([Service.start(), launch(), Shop.start()]);
+    const address = `127.0.0.1:${await freePort()}`;
+    [at.service, at.shop] = await Promise.all([Service.start("serve", { address }), Shop.start()]);
     at.company = await at.service.company([at.shop.origin]);
   });
 
   after(async () => {
-    await at.browser?.close();
     await at.shop?.stop();
     await at.service?.remove();
   });
@@ -229,7 +241,7 @@ describe("a service that is killed", () => {
     await visitor.field.pressSequentially("A draft, and");
 
     await at.service.again();
-    await visitor.own("Said while it was away").and(visitor.widget.locator("[data-state=sent]")).waitFor({ timeout: 45_000 });
+    await visitor.own("Said while it was away").and(visitor.widget.locator("[data-state=sent]")).waitFor();
     await visitor.widget.getByText("Trying to reconnect.").waitFor({ state: "hidden" });
     await at.company.say(ticket, "Answered after");
     await visitor.theirs("Answered after").waitFor();
@@ -265,7 +277,7 @@ describe("a service that is killed", () => {
     await visitor.say("Second");
     await eventually("the service is gone", () => held && at.service.process.signalCode);
     await at.service.again();
-    await visitor.own("Second").and(visitor.widget.locator("[data-state=sent]")).waitFor({ timeout: 45_000 });
+    await visitor.own("Second").and(visitor.widget.locator("[data-state=sent]")).waitFor();
     assert.deepEqual(await visitor.texts(), ["First", "Second"]);
     const stored = await at.company.messages(ticket);
     assert.deepEqual(stored.map(({ body }) => body), ["First", "Second"]);
