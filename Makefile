@@ -12,14 +12,21 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 # What tests are built with. Cargo builds every crate anew for another set of features, so all that builds tests names this one.
 TESTED := --workspace --all-features
 # The binary as tests run it; an example beside it makes cargo count what tests ask of crates.
-BINARY := cargo build $(TESTED) --bin hotline --example stop_test_postgres
+BINARY := cargo build $(TESTED) --bin hotline --example stop_test_services
+# Ends what tests share.
+STOP := $(TARGET)/debug/examples/stop_test_services
+# The release that proofs measure, and the load they put on it.
+RELEASE := $(TARGET)/release/hotline
+LOAD := $(shell git ls-files benches/load 2>/dev/null)
+# Tests that kill the service, or take its database away, at moments of their own.
+KILLS := test(/^(kill|outage)::/)
 # Where Debian keeps the tools of the compiler's own LLVM.
 LLVM := $(shell rustc -vV 2>/dev/null | sed -n 's/^LLVM version: \([0-9]*\)\..*/\1/p')
 LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo demo-cluster test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
+.PHONY: demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -37,26 +44,79 @@ demo-cluster: postgres
 	$(BINARY) --example demo_cluster
 	$(TARGET)/debug/examples/demo_cluster
 
-# Options of nextest go into ARGS; with any, only what they name is run, and no browser. The PostgreSQL that the tests
-# share is stopped whatever came of them.
-test: postgres nextest
+# Every test of correctness, in ten minutes on two cores once all is built. Options of nextest go into ARGS; with any, only what
+# they name is run, and no browser.
+test:
+ifeq ($(strip $(ARGS)),)
+	@tests/parts.sh test build-tests test-rust test-browser test-document test-times
+else
+	@$(MAKE) --no-print-directory test-rust
+endif
+
+# What takes longer, measures, or needs much beside the tests: after `make test`, before a release. The release is built once, for
+# all that is measured.
+proofs:
+	@tests/parts.sh proofs build-tests build-release measured neighbours faults cluster kills schedules webhooks campaigns \
+		browser-proofs schemathesis clients load-smoke
+
+# All that tests and proofs are made of, so that what follows is their own time. Examples beside the tests: cargo counts what
+# all of them ask of crates, and builds every crate once.
+build-tests: nextest
+	cargo nextest run --no-run $(TESTED)
+
+build-release: $(RELEASE)
+
+$(RELEASE): $(SHIPPED) $(LOAD)
+	cargo build --release --bin hotline --example load
+	@touch $@
+
+# What the tests share, the service and its PostgreSQL, is stopped whatever came of them; it says if they have harmed it.
+test-rust: postgres nextest
 	@status=0; \
 	cargo nextest run $(TESTED) $(ARGS) || status=$$?; \
 	if [ -z "$(ARGS)" ] && [ "$$(id -u)" -eq 0 ]; then \
 		cargo nextest run $(TESTED) --run-ignored only -E 'test(/_as_root$$$$/)' || status=$$?; \
 	fi; \
-	if [ $$status -eq 0 ]; then cargo test --doc $(TESTED) || status=$$?; fi; \
-	$(TARGET)/debug/examples/stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
-	if [ -z "$(ARGS)" ]; then $(MAKE) test-browser || status=1; fi; \
+	$(STOP) || status=1; \
+	if [ -z "$(ARGS)" ] && [ $$status -eq 0 ]; then cargo test --doc $(TESTED) || status=$$?; fi; \
 	exit $$status
 
-# The widget and the panel in Chromium, their main paths in Firefox, against services of their own; ARGS names some of the files in tests/browser/cases.
-# Screenshots are left in target/screenshots.
+# The widget and the panel in Chromium, their main paths in Firefox, against services of their own; ARGS names some of the files
+# in tests/browser/cases. Pages are looked at in one language and one theme; HOTLINE_BROWSER_PROOFS=1 looks at all, and measures.
 test-browser: postgres chromium firefox $(MODULES)
 	node $(BROWSER)/bundle.mjs --types
 	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
 	$(BINARY)
 	node $(BROWSER)/run.mjs $(ARGS)
+
+# The service against its own document, briefly: `make schemathesis` has more requests of each kind.
+test-document:
+	@$(MAKE) --no-print-directory schemathesis ARGS='--max-examples 3 --phases examples,coverage,fuzzing'
+
+# Where the time of the last run went.
+test-times:
+	@cargo run -q $(TESTED) --example test_times -- $(TARGET)/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
+
+# What measures time, one at a time with nothing beside it.
+measured: postgres nextest
+	@status=0; \
+	cargo nextest run --profile proofs $(TESTED) -E 'test(/_measured$$$$/) - test(/^neighbours::/)' $(ARGS) || status=$$?; \
+	$(STOP) || status=1; \
+	exit $$status
+
+# Twenty kills and more at random moments, and long outages, under load.
+kills: postgres nextest
+	KILLS_LONG=1 cargo nextest run --profile proofs $(TESTED) --test durability -E '$(KILLS)' $(ARGS)
+
+# Every page in every language, theme and size, and how long each takes.
+browser-proofs: postgres chromium firefox $(MODULES)
+	$(BINARY)
+	HOTLINE_BROWSER_PROOFS=1 node $(BROWSER)/run.mjs $(ARGS)
+
+# A few seconds of the load on the release that is there: that it runs, and that nothing it asks for is refused.
+load-smoke: postgres wrk $(RELEASE)
+	HOTLINE_LOAD_BINARY=$(RELEASE) $(TARGET)/release/examples/load run --seconds 2 --rounds 1 --connections 16 --tickets 500 \
+		--pool 2000
 
 # The one script that is served, of the modules it is written in; a test says when it is not what they give.
 widget: $(MODULES)
@@ -116,10 +176,14 @@ webhooks: postgres nextest
 campaigns: postgres nextest
 	CAMPAIGNS_LONG=1 cargo nextest run $(TESTED) --test durability --no-capture -E 'test(/^campaigns::/)' $(ARGS)
 
-# What one company's heavy work does to another's requests, on a release build and without anything beside it; prints the
-# figures. Two minutes.
-neighbours: postgres nextest
-	cargo nextest run --release $(TESTED) --test api --no-capture -E 'test(/^neighbours::/)' $(ARGS)
+# What one company's heavy work does to another's requests, on the release and without anything beside it; prints the figures. Two
+# minutes.
+neighbours: postgres nextest $(RELEASE)
+	@status=0; \
+	HOTLINE_TEST_BINARY=$(abspath $(RELEASE)) cargo nextest run --profile proofs $(TESTED) --test api --no-capture \
+		-E 'test(/^neighbours::what_one/)' $(ARGS) || status=$$?; \
+	$(STOP) || status=1; \
+	exit $$status
 
 # Two thousand visitors who talk, and ten thousand who only look on; prints the figures `benches/README.md` keeps.
 # With ARGS=shipped they are those of the binary that is shipped. The system must allow 20,000 open files.

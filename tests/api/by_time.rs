@@ -8,7 +8,7 @@ use serde_json::json;
 use sqlx::PgPool;
 
 use crate::steps::ids;
-use crate::support::{Company, TestApp};
+use crate::support::{Company, OwnApp, TestApp};
 
 /// A list, the time it is asked by, that time's column, and filters beside it as the API and as SQL have them.
 type Kind<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
@@ -79,8 +79,8 @@ async fn listed(app: &TestApp, path: &str) -> Vec<i64> {
 
 #[actix_web::test]
 async fn a_list_by_time_is_what_its_rows_say() {
-    let app = TestApp::start().await;
-    let db = &app.database.db;
+    let app = OwnApp::start().await;
+    let db = &app.db;
     seed(db, &app.company).await;
     let zones: i64 = sqlx::query_scalar("select count(*) from zones where company_id = $1 and noun = 'ticket'")
         .bind(app.company.id)
@@ -143,8 +143,8 @@ async fn a_list_by_time_is_what_its_rows_say() {
 /// What the service writes itself is in its zones, old tickets that change included.
 #[actix_web::test]
 async fn what_changes_is_found_by_the_time_it_changed() {
-    let app = TestApp::start().await;
-    seed(&app.database.db, &app.company).await;
+    let app = OwnApp::start().await;
+    seed(&app.db, &app.company).await;
     let begun = Utc::now() - TimeDelta::seconds(1);
     let old = FIRST_ID + 4;
     app.api.post(&format!("/tickets/{old}/reopen"), json!({})).await.data(200);
@@ -186,7 +186,7 @@ async fn what_changes_is_found_by_the_time_it_changed() {
         let count = usize::from(!query.contains("2100"));
         assert_eq!(listed(&app, &format!("/messages?{query}")).await.len(), count, "{query}");
     }
-    are_covered(&app.database.db).await;
+    are_covered(&app.db).await;
     app.stop().await;
 }
 

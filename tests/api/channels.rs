@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::check_list::check_list;
 use crate::steps::{NOBODY, assert_timestamp, channel, listed, sql};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn a_channel_shows_its_fields_and_none_of_its_secrets() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = &app.company;
     let phone = company.phone.0;
     sqlx::query(
@@ -17,7 +17,7 @@ async fn a_channel_shows_its_fields_and_none_of_its_secrets() {
              settings = '{\"accessToken\": \"secret\"}' where id = $1",
     )
     .bind(phone)
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("settings");
     let shown = app.api.get(&format!("/channels/{phone}")).await;
@@ -41,7 +41,7 @@ async fn a_channel_shows_its_fields_and_none_of_its_secrets() {
 
 #[actix_web::test]
 async fn every_filter_finds_its_channels_and_no_others() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     app.another_company().await;
     let (phone, webchat) = (app.company.phone.0, app.company.webchat.0);
     let messenger = channel(&app, "Messenger", ChannelType::Messenger).await;
@@ -70,7 +70,7 @@ async fn every_filter_finds_its_channels_and_no_others() {
 
 #[actix_web::test]
 async fn a_channel_of_another_company_looks_like_one_that_does_not_exist() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
     let nobody = app.api.get(&format!("/channels/{NOBODY}")).await;
     nobody.error(404, "ERR_API_NOT_FOUND");

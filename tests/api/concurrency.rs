@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::TestApp;
+use crate::support::OwnApp;
 
 const CLIENTS: usize = 64;
 const ROUNDS: usize = 12;
@@ -15,7 +15,7 @@ const CONTACTS: usize = 8;
 
 #[actix_web::test]
 async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_message() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let phone = app.company.phone;
     let numbers: Vec<String> = (0..CONTACTS).map(|contact| format!("55119000010{contact:02}")).collect();
     let clients = (0..CLIENTS).map(|client| {
@@ -113,7 +113,7 @@ fn check_history(ticket: &Value, events: &[Value]) {
 
 #[actix_web::test]
 async fn a_list_right_after_an_acknowledged_change_always_shows_it() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let checked = Arc::new(AtomicUsize::new(0));
     let clients = (0..24).map(|client| {
         let api = app.api.clone();
@@ -153,7 +153,7 @@ async fn who_looks_sees_every_change_that_was_answered_and_never_goes_back() {
     const SENDS: usize = 300;
     const RENAMES: usize = 60;
     const READERS: usize = 8;
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ticket = app.ticket("5511900000001").await;
     let contact = app.api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"]["id"].clone();
     app.api.put(&format!("/contacts/{contact}"), json!({"name": "0"})).await.data(200);

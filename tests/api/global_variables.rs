@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::plain::{Noun, check_plain, created, deleted};
 use crate::steps::sql;
-use crate::support::{Api, TestApp, eventually};
+use crate::support::{Api, OwnApp, eventually};
 
 const PATH: &str = "/global-variables";
 
@@ -16,7 +16,7 @@ async fn variable(api: &Api, key: &str, description: Option<&str>) -> i64 {
 }
 
 /// What a send would find.
-fn held(app: &TestApp) -> HashMap<String, String> {
+fn held(app: &OwnApp) -> HashMap<String, String> {
     let company = app.service.app.engine.directory().company(app.company.id);
     company.expect("the company is known").global_variables.clone()
 }
@@ -82,7 +82,7 @@ async fn a_variable_is_what_every_plain_noun_is() {
 
 #[actix_web::test]
 async fn a_change_is_there_for_messages_at_once() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
     variable(&other, "theirs", None).await;
     let hours = variable(&app.api, "hours", None).await;
@@ -92,7 +92,7 @@ async fn a_change_is_there_for_messages_at_once() {
     variable(&app.api, "shop", None).await;
     deleted(&app.api, &format!("{PATH}/{hours}")).await;
     assert_eq!(held(&app), pairs(&[("shop", "x")]));
-    let stored = global_variables::of_companies(&app.database.db, &[app.company.id]).await.expect("variables");
+    let stored = global_variables::of_companies(&app.db, &[app.company.id]).await.expect("variables");
     let stored = stored.into_iter().map(|(_, key, value)| (key, value)).collect();
     assert_eq!(held(&app), stored);
     app.stop().await;
@@ -100,7 +100,7 @@ async fn a_change_is_there_for_messages_at_once() {
 
 #[actix_web::test]
 async fn a_change_beside_the_service_is_heard_of() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = app.company.id.0;
     sql(&app, "insert into global_variables (company_id, key, value) values ($1, 'hours', '9')", company).await;
     eventually("the new variable is seen", || async { held(&app) == pairs(&[("hours", "9")]) }).await;

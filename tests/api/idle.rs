@@ -3,26 +3,36 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hotline_actors::EngineOptions;
+use hotline_actors::{EngineOptions, clock};
 use serde_json::{Value, json};
 
 use crate::steps::{close, history, id, listed, sent, ticket};
 use crate::support::service::TestOptions;
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, eventually};
 
-/// A service whose actors retire as soon as what they did is in the tables.
-async fn restless(idle_after: Duration, sweep_every: Duration) -> TestApp {
+/// A service whose actors retire after this time, once what they did is in the tables.
+async fn restless(idle_after: Duration, sweep_every: Duration) -> OwnApp {
     let engine = EngineOptions { idle_after, sweep_every, ..TestOptions::default().engine };
-    TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await
+    OwnApp::start_with(TestOptions { engine, ..TestOptions::default() }).await
 }
 
-async fn cold(app: &TestApp) {
+async fn cold(app: &OwnApp) {
     eventually("every actor has retired", || async { app.service.app.engine.hot() == (0, 0) }).await;
 }
 
 #[actix_web::test]
 async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
-    let app = restless(Duration::from_secs(1), Duration::from_millis(50)).await;
+    let idle_after = TestOptions::default().engine.idle_after;
+    let app = restless(idle_after, Duration::from_millis(50)).await;
+    let rest = async || {
+        clock::advance(idle_after);
+        eventually("every actor has retired", || async {
+            // What is used once more on the way rests a little later.
+            clock::advance(Duration::from_secs(1));
+            app.service.app.engine.hot() == (0, 0)
+        })
+        .await;
+    };
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
     let body = json!({"queueId": company.support, "userId": company.ana});
@@ -42,13 +52,13 @@ async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
         before.push((ticket(&app.api, ticket_id).await, history(&app.api, ticket_id).await));
     }
     let session_before = app.api.get(&format!("/webchat/sessions/{session}")).await.body;
-    cold(&app).await;
+    rest().await;
     for (shown, events) in before {
         assert_eq!(ticket(&app.api, id(&shown)).await, shown);
         assert_eq!(history(&app.api, id(&shown)).await, events);
     }
     assert_eq!(app.api.get(&format!("/webchat/sessions/{session}")).await.body, session_before);
-    cold(&app).await;
+    rest().await;
 
     // What they know decides as before: who is open, what was said, under which ids.
     let contact = ticket(&app.api, open).await["contact"]["id"].clone();

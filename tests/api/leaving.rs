@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::organization::opened;
 use crate::plain::created;
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 /// Enough to meet the deletion at every step, and few enough that it comes through.
 const TICKETS: usize = 3;
@@ -37,12 +37,12 @@ async fn delete_between(app: &TestApp, path: &str) {
 /// How many rows, once all that was acknowledged is in the tables.
 async fn count(app: &TestApp, query: &'static str, id: i64) -> i64 {
     app.api.all("/tickets").await;
-    sqlx::query_scalar(query).bind(id).fetch_one(&app.database.db).await.expect("a count")
+    sqlx::query_scalar(query).bind(id).fetch_one(&app.db).await.expect("a count")
 }
 
 #[actix_web::test]
 async fn no_ticket_is_closed_with_a_type_that_goes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let tickets = some_tickets(&app, &json!({"queueId": app.company.sales})).await;
     let category = created(&app.api, "/wrapup-categories", json!({"name": "More"})).await;
     for round in 0..8 {
@@ -73,7 +73,7 @@ async fn no_ticket_is_closed_with_a_type_that_goes() {
 
 #[actix_web::test]
 async fn no_ticket_is_moved_into_a_queue_that_goes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let tickets = some_tickets(&app, &json!({})).await;
     for round in 0..8 {
         let queue = created(&app.api, "/queues", json!({"name": format!("{round}")})).await;
@@ -102,7 +102,7 @@ async fn no_ticket_is_moved_into_a_queue_that_goes() {
 
 #[actix_web::test]
 async fn what_was_answered_is_never_taken_back_by_an_older_load() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let directory = app.service.app.engine.directory();
     let mut queues = Vec::new();
     for number in 0..12 {

@@ -20,10 +20,10 @@ use tokio::sync::watch;
 
 use crate::support::figures::Figures;
 use crate::support::service::{TestOptions, serves};
-use crate::support::{Api, Company, Reply, TestApp, TestDatabase, eventually, keys};
+use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, eventually, keys};
 
 /// Another process on the same database; answers once each serves half.
-pub async fn beside(app: &TestApp, options: &TestOptions) -> (Service, TempDir) {
+pub async fn beside(app: &OwnApp, options: &TestOptions) -> (Service, TempDir) {
     let folder = TempDir::new().expect("folder");
     let settings = options.settings(&folder, app.database.options.clone());
     let second = Service::start(settings).await.expect("the service starts");
@@ -42,9 +42,9 @@ pub fn owner_of(company: CompanyId, services: [&Service; 2]) -> &Service {
 
 #[actix_web::test]
 async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (other, other_api) = app.another_company().await;
-    let db = &app.database.db;
+    let db = &app.db;
     for (company, api) in [(&app.company, &app.api), (&other, &other_api)] {
         let visitor = json!({"channelId": company.webchat, "visitor": {"externalId": "v-1"}});
         api.post("/webchat/sessions", visitor).await.data(201);
@@ -196,9 +196,9 @@ async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
 #[actix_web::test]
 async fn a_slot_is_opened_with_all_that_is_in_the_tables_also_where_the_news_of_it_were_missed() {
     let options = TestOptions { member: true, ..TestOptions::default() };
-    let app = TestApp::start_with(options.clone()).await;
+    let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
-    let (company, db) = (app.company.id, &app.database.db);
+    let (company, db) = (app.company.id, &app.db);
     // As a change of which one process has heard and the other has not yet.
     let mut silent = db.begin().await.expect("a transaction");
     sqlx::query("set local session_replication_role = replica").execute(&mut *silent).await.expect("no triggers");

@@ -187,7 +187,7 @@ async fn open_another(app: &TestApp, ticket: i64, contact: i64, model: &Model) {
 
 #[actix_web::test]
 async fn random_calls_on_a_ticket_answer_and_leave_what_the_contract_says() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let sequences = proptest::collection::vec(call(&app.company), CALLS);
     // A generator that never reaches an outcome proves nothing about it.

@@ -1,14 +1,12 @@
 //! Work that no request asks for is done only for companies that this process serves.
 
-use std::time::Duration;
-
-use hotline_actors::EngineOptions;
+use hotline_actors::clock;
 use hotline_persistence::key::hash;
 use hotline_persistence::tables::tokens;
 use serde_json::{Value, json};
 
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, TestApp, eventually};
+use crate::support::{Api, Company, OwnApp, TestApp, eventually};
 
 async fn session(api: &Api, company: &Company) -> String {
     let body = json!({"channelId": company.webchat, "visitor": {"externalId": "v-1"}});
@@ -17,17 +15,14 @@ async fn session(api: &Api, company: &Company) -> String {
 
 async fn status(app: &TestApp, session: &str) -> String {
     let found = sqlx::query_scalar("select status from webchat_sessions where id = $1").bind(session);
-    found.fetch_optional(&app.database.db).await.expect("session").unwrap_or_default()
+    found.fetch_optional(&app.db).await.expect("session").unwrap_or_default()
 }
 
 #[actix_web::test]
 async fn nothing_is_swept_of_a_company_that_is_closed() {
-    let engine = EngineOptions {
-        session_idle_after: Duration::from_millis(400),
-        sweep_every: Duration::from_millis(50),
-        ..TestOptions::default().engine
-    };
-    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let options = TestOptions::default();
+    let idle_after = options.engine.session_idle_after;
+    let app = OwnApp::start_with(options).await;
     let (other, other_api) = app.another_company().await;
     let (here, there) = (session(&app.api, &app.company).await, session(&other_api, &other).await);
     let log = &app.service.app.engine.store().log;
@@ -37,13 +32,15 @@ async fn nothing_is_swept_of_a_company_that_is_closed() {
     assert!(!engine.owns(app.company.id) && engine.owns(other.id));
 
     let own = engine.directory().token(&hash(&app.company.key)).expect("token");
-    let noted = async || tokens::find(&app.database.db, own.row.id).await.expect("token").expect("token").last_used_at;
+    let noted = async || tokens::find(&app.db, own.row.id).await.expect("token").expect("token").last_used_at;
+    clock::advance(idle_after);
     eventually("the other company's session has ended", || async { status(&app, &there).await == "ended" }).await;
     // A sweep that had begun before the door was closed has ended.
     let before = noted().await;
-    own.note_use(chrono::Utc::now() + chrono::TimeDelta::seconds(1));
+    own.note_use(clock::now() + chrono::TimeDelta::seconds(1));
     // One more round of the sweep, seen by what it does for the other company.
     let next = session(&other_api, &other).await;
+    clock::advance(idle_after);
     eventually("so has its next one", || async { status(&app, &next).await == "ended" }).await;
     assert_eq!(status(&app, &here).await, "active", "a sweep looked behind a closed door");
     assert_eq!(noted().await, before, "a use was written");

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::support::TestApp;
+use crate::support::OwnApp;
 
 #[actix_web::test]
 async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ticket = app.ticket("5511900000001").await;
     let other = app.ticket("5511900000002").await;
     let send = |ticket, body: &str| json!({"ticketId": ticket, "type": "text", "body": body});
@@ -30,7 +30,7 @@ async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
 
 #[actix_web::test]
 async fn a_panic_while_a_ticket_opens_leaves_the_contact_free() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let contact = app.contact("5511900000003").await;
     let open = json!({"channelId": app.company.phone, "contactId": contact});
     fail::cfg("ticket_opened", "1*panic(a defect)").expect("failpoint");

@@ -127,7 +127,7 @@ pub struct Noun<'a> {
 
 /// Checks what every plain noun does: create, read, list, change and delete, by everybody's rules.
 pub async fn check_plain(noun: Noun<'_>) {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     check_life(&app, &noun).await;
     check_refusals(&app, &noun).await;
     check_names(&app, &noun).await;
@@ -140,7 +140,7 @@ pub async fn check_plain(noun: Noun<'_>) {
     }
     app.stop().await;
 
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let mut all = listed(&app.api, noun.path).await;
     let mut ids = HashMap::new();
     for (name, body) in &noun.listed {

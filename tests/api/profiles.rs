@@ -14,10 +14,10 @@ use crate::support::{Reply, TestApp};
 
 #[actix_web::test]
 async fn a_profile_shows_what_it_permits() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let permissions = [("tickets".to_owned(), ["PUT".to_owned(), "GET".to_owned()].into())].into();
     let new = NewProfile { name: "Night shift", permissions, sees_all_cards: true };
-    let row = profiles::insert(&app.database.db, app.company.id, new).await.expect("profile");
+    let row = profiles::insert(&app.db, app.company.id, new).await.expect("profile");
     let reply = app.api.get(&format!("/profiles/{}", row.id)).await;
     let shown = reply.data(200);
     assert_timestamp(&shown["createdAt"]);
@@ -40,7 +40,7 @@ async fn a_profile_shows_what_it_permits() {
 
 #[actix_web::test]
 async fn profiles_are_listed_and_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let known = app.api.all("/profiles").await;
     let name = |row: &Value| row["name"].as_str().expect("a name").to_owned();
@@ -49,7 +49,7 @@ async fn profiles_are_listed_and_found() {
         HashMap::from([("Administrator", id(&known[0])), ("Supervisor", id(&known[1])), ("Agent", id(&known[2]))]);
     for name in ["Sócio 100%", "a_b", "axb"] {
         let new = NewProfile { name, ..NewProfile::default() };
-        let row = profiles::insert(&app.database.db, app.company.id, new).await.expect("profile");
+        let row = profiles::insert(&app.db, app.company.id, new).await.expect("profile");
         ids.insert(name, row.id.0);
     }
     let all = ids_by(&ids, &["Administrator", "Supervisor", "Agent", "Sócio 100%", "a_b", "axb"]);

@@ -84,7 +84,7 @@ async fn a_queue_is_what_every_plain_noun_is() {
 
 #[actix_web::test]
 async fn another_companys_queue_is_one_that_nobody_has() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (theirs, _) = app.another_company().await;
     let (queue, ana) = (app.company.support, app.company.ana);
     let mut calls = Vec::new();
@@ -114,7 +114,7 @@ async fn another_companys_queue_is_one_that_nobody_has() {
 
 #[actix_web::test]
 async fn queues_are_found_by_name_and_by_whether_they_are_active() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (first, second) = (queue(&app.api, "a_b").await, queue(&app.api, "axb").await);
     let both = [app.company.support.0, app.company.sales.0];
     assert_eq!(listed(&app.api, "/queues?search=S").await, both);
@@ -128,7 +128,7 @@ async fn queues_are_found_by_name_and_by_whether_they_are_active() {
 
 #[actix_web::test]
 async fn agents_come_and_go_as_often_as_is_said() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let new = queue(&app.api, "New").await;
     let users = format!("{PATH}/{new}/users");
@@ -171,7 +171,7 @@ async fn agents_come_and_go_as_often_as_is_said() {
 
 #[actix_web::test]
 async fn a_queue_lists_the_wrap_up_types_linked_to_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let category = created(&app.api, "/wrapup-categories", json!({"name": "More"})).await;
     let mut linked = vec![company.solved.0];
@@ -198,7 +198,7 @@ async fn a_queue_lists_the_wrap_up_types_linked_to_it() {
 
 #[actix_web::test]
 async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let new = queue(&app.api, "New").await;
     let path = format!("{PATH}/{new}");
@@ -218,7 +218,7 @@ async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to
     app.api.post(&format!("/tickets/{ticket_id}/transfer"), json!({"queueId": new})).await.data(200);
     close(&app.api, ticket_id).await;
 
-    let db = &app.database.db;
+    let db = &app.db;
     let queue_id = Some(hotline_persistence::QueueId::new(new));
     let channel = seed::channel(db, company.id, "Points there", ChannelType::Webchat, queue_id).await;
     let refused = app.api.delete(&path).await;
@@ -246,7 +246,7 @@ async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to
 
 #[actix_web::test]
 async fn open_conversations_follow_a_change_of_their_queue_at_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let new = queue(&app.api, "New").await;
     let path = format!("{PATH}/{new}");

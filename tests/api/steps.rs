@@ -1,12 +1,11 @@
 //! Small steps many tests take.
 
 use chrono::DateTime;
-use hotline::service::Service;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
-use crate::support::service::{TestOptions, serves};
-use crate::support::{Api, TestApp, eventually};
+use crate::support::service::TestOptions;
+use crate::support::{Api, OwnApp, TestApp};
 
 /// An id nobody has.
 pub const NOBODY: i64 = 999_999_999;
@@ -69,28 +68,17 @@ pub async fn close(api: &Api, ticket: i64) {
 
 /// Runs a statement beside the service.
 pub async fn sql(app: &TestApp, statement: &'static str, id: i64) {
-    sqlx::query(statement).bind(id).execute(&app.database.db).await.expect(statement);
+    sqlx::query(statement).bind(id).execute(&app.db).await.expect(statement);
 }
 
 /// Another channel, once the service knows it.
 pub async fn channel(app: &TestApp, name: &str, kind: ChannelType) -> i64 {
-    let company = app.company.id;
-    let id = crate::support::seed::channel(&app.database.db, company, name, kind, None).await;
-    let directory = app.service.app.engine.directory();
-    eventually("the new channel is seen", || async {
-        directory.company(company).is_some_and(|seen| seen.channels.contains_key(&id))
-    })
-    .await;
+    let id = crate::support::seed::channel(&app.db, app.company.id, name, kind, None).await;
+    app.refreshed().await;
     id.0
 }
 
 /// The same service, stopped and started again.
-pub async fn restarted(app: TestApp) -> TestApp {
-    let TestApp { service, database, folder, company, .. } = app;
-    service.stop().await.expect("the service stops cleanly");
-    let settings = TestOptions::default().settings(&folder, database.options.clone());
-    let service = Service::start(settings).await.expect("the service starts again");
-    serves(&service).await;
-    let api = Api::new(service.address, &company.key);
-    TestApp { service, database, folder, company, api }
+pub async fn restarted(app: OwnApp) -> OwnApp {
+    app.restarted(&TestOptions::default(), async |_| {}).await
 }

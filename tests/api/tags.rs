@@ -65,7 +65,7 @@ async fn a_tag_is_what_every_plain_noun_is() {
 
 #[actix_web::test]
 async fn a_deleted_tag_is_off_every_contact_and_others_stay() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
     let contacts = [app.contact("5511900000001").await, app.contact("5511900000002").await];
     for contact in contacts {
@@ -73,7 +73,7 @@ async fn a_deleted_tag_is_off_every_contact_and_others_stay() {
             .bind(app.company.id)
             .bind(contact)
             .bind([vip, new])
-            .execute(&app.database.db)
+            .execute(&app.db)
             .await
             .expect("tagged");
     }

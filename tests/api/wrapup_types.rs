@@ -22,7 +22,7 @@ async fn category(api: &Api, name: &str) -> i64 {
 
 #[actix_web::test]
 async fn a_wrap_up_type_is_created_read_changed_and_deleted() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let support = json!({"id": company.support, "name": "Support"});
     let sales = json!({"id": company.sales, "name": "Sales"});
@@ -69,7 +69,7 @@ async fn a_wrap_up_type_is_created_read_changed_and_deleted() {
 
 #[actix_web::test]
 async fn what_a_wrap_up_type_cannot_be_is_refused_field_by_field() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (theirs, _) = app.another_company().await;
     let category = category(&app.api, "More").await;
     let foreign = id(&app.api.with_key(&theirs.key).all(CATEGORIES).await[0]);
@@ -105,7 +105,7 @@ async fn what_a_wrap_up_type_cannot_be_is_refused_field_by_field() {
 
 #[actix_web::test]
 async fn names_are_unique_and_records_nobody_elses() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (theirs, other) = app.another_company().await;
     let more = category(&app.api, "More").await;
     let taken = json!({"field": "name", "id": app.company.solved});
@@ -160,7 +160,7 @@ async fn a_category_is_what_every_plain_noun_is() {
 
 #[actix_web::test]
 async fn a_category_goes_when_it_is_empty() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let made = category(&app.api, "More").await;
     let path = format!("{CATEGORIES}/{made}");
     let filled = created(&app.api, PATH, json!({"name": "New", "categoryId": made})).await;
@@ -173,7 +173,7 @@ async fn a_category_goes_when_it_is_empty() {
 
 #[actix_web::test]
 async fn types_are_listed_and_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let outcome = id(&app.api.all(CATEGORIES).await[0]);
     let mut categories = HashMap::new();
@@ -213,7 +213,7 @@ async fn types_are_listed_and_found() {
 
 #[actix_web::test]
 async fn a_type_that_a_ticket_has_stays_and_one_that_none_has_goes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let path = format!("{PATH}/{}", company.solved);
     let open = opened(&app, "5511900000001", json!({"queueId": company.support})).await;
@@ -237,7 +237,7 @@ async fn a_type_that_a_ticket_has_stays_and_one_that_none_has_goes() {
 
 #[actix_web::test]
 async fn conversations_are_closed_by_the_types_as_they_are_now() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let more = category(&app.api, "More").await;
     let open = opened(&app, "5511900000001", json!({"queueId": company.sales})).await;

@@ -1,17 +1,17 @@
 //! Stopping, starting, and refusing to start.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use futures_util::future::{join, join_all};
 
-use crate::load::Conversation;
+use crate::load::{Conversation, Going};
 use crate::process::{Process, data_folder, run, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 #[actix_web::test]
 async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothing() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let api = Api::new(process.address, &company.key);
@@ -24,9 +24,8 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
         conversations.push(Conversation::begin(&api, &company, &format!("visitor-{number}")).await);
     }
     let going = conversations.iter_mut().map(|conversation| {
-        let stop = Arc::new(AtomicBool::new(false));
         let (api, company) = (&api, &company);
-        async move { conversation.go_on(api, company, stop).await }
+        async move { conversation.go_on(api, company, Arc::new(Going::default())).await }
     });
     let stopped = async {
         // In the middle of the load: a hundred messages are there, and more are on their way.
@@ -47,7 +46,7 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
 
 #[actix_web::test]
 async fn a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let api = Api::new(process.address, &company.key);
@@ -80,7 +79,7 @@ async fn a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
 
 #[actix_web::test]
 async fn a_second_service_on_the_same_database_refuses_to_start() {
-    let (folder, other) = (data_folder(), data_folder());
+    let (folder, other) = (prepared_folder(), data_folder());
     let process = Process::serve(folder.path());
     let url = with_database(folder.path(), async |db| {
         let options = db.connect_options();

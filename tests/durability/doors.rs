@@ -11,11 +11,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use crate::process::{Process, data_folder, keys_of, with_database};
+use crate::process::{Process, keys_of, with_database};
 use crate::support::form::Form;
 use crate::support::provider::hooks::{Page, Phone, events, image, signature};
 use crate::support::seed::{APP_SECRET, provided};
-use crate::support::{Api, Company, eventually};
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, PATIENCE, eventually, patience};
 
 const MIB: usize = 1024 * 1024;
 
@@ -44,7 +45,7 @@ struct Doors {
 
 impl Doors {
     async fn open() -> Self {
-        let folder = data_folder();
+        let folder = prepared_folder();
         let provider = endless_provider().await;
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let metrics = free.local_addr().expect("an address");
@@ -248,7 +249,7 @@ async fn nothing_is_kept_of_a_frame_but_what_a_frame_may_be() {
         let few = fill.repeat(100);
         drop(stream.write_all(&[&start[..], &few[..]].concat()).await);
         let mut told = Vec::new();
-        let _ = timeout(Duration::from_secs(10), stream.read_to_end(&mut told)).await;
+        let _ = timeout(patience(PATIENCE), stream.read_to_end(&mut told)).await;
         assert!(told.windows(4).any(|bytes| closes_with(bytes, code)), "{what}: not closed with {code}");
     }
     doors.process.terminate();

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, check_events, eventually};
 
 /// How often the process dies with events that are written and not committed.
@@ -10,7 +11,7 @@ const DEATHS: usize = 4;
 
 #[actix_web::test]
 async fn what_was_written_and_not_committed_is_told_once_by_the_next_start() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let mut api = Api::new(process.address, &company.key);

@@ -9,9 +9,10 @@ use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::process::{Process, data_folder, keys_of, with_database};
+use crate::process::{Process, keys_of, with_database};
 use crate::support::provider::hooks::{Phone, image, signature, text};
 use crate::support::service::TestOptions;
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually, keys};
 
 const SECRET: &str = "app secret";
@@ -42,10 +43,9 @@ async fn tell(api: &Api, key: &str, body: &Value) -> Option<Reply> {
 
 #[actix_web::test]
 async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_strangers_come_again() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
-    hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
     let (hot, cold) = (channel(&db, &keys(), company.id).await, channel(&db, &keys(), company.id).await);
     let settings = TestOptions::default().settings(&folder, cluster.connect_options());
@@ -104,9 +104,8 @@ async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_stranger
 #[actix_web::test]
 async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not() {
     const CALLS: usize = 120;
-    let folder = data_folder();
+    let folder = prepared_folder();
     let (company, key) = with_database(folder.path(), async |db| {
-        hotline_persistence::pool::migrate(db).await.expect("migrate");
         let company = Company::create(db, "Acme").await;
         let key = channel(db, &keys_of(folder.path()), company.id).await;
         (company, key)
@@ -178,9 +177,8 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
 
 #[actix_web::test]
 async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let (company, key) = with_database(folder.path(), async |db| {
-        hotline_persistence::pool::migrate(db).await.expect("migrate");
         let company = Company::create(db, "Acme").await;
         let key = channel(db, &keys_of(folder.path()), company.id).await;
         (company, key)

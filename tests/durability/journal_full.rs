@@ -5,16 +5,15 @@ use hotline_persistence::journal;
 use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 
-use crate::process::data_folder;
 use crate::support::service::TestOptions;
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 #[actix_web::test]
 async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
-    hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
     let options = TestOptions {
         journal: journal::Options { segment_bytes: 64 << 10, max_bytes: 512 << 10, ..journal::Options::default() },

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -25,6 +25,15 @@ pub struct Conversation {
     pub changes_unknown: Changes,
     /// Answers that were neither a success nor no answer at all.
     pub refused: Vec<String>,
+}
+
+/// What conversations that go on at the same time have in common.
+#[derive(Debug, Default)]
+pub struct Going {
+    /// Whether they are to end.
+    pub is_over: AtomicBool,
+    /// What was answered in all of them.
+    pub answered: AtomicUsize,
 }
 
 /// How often a ticket was changed.
@@ -61,9 +70,9 @@ impl Conversation {
         }
     }
 
-    /// Talks until told to stop, or until the service is gone.
-    pub async fn go_on(&mut self, api: &Api, company: &Company, stop: Arc<AtomicBool>) {
-        while !stop.load(Ordering::Acquire) {
+    /// Talks until it is over, or until the service is gone.
+    pub async fn go_on(&mut self, api: &Api, company: &Company, going: Arc<Going>) {
+        while !going.is_over.load(Ordering::Acquire) {
             let step = self.next;
             self.next += 1;
             let answered = match step % 8 {
@@ -80,6 +89,7 @@ impl Conversation {
             if !answered {
                 break;
             }
+            going.answered.fetch_add(1, Ordering::Release);
         }
     }
 

@@ -4,7 +4,8 @@ use reqwest::Method;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use crate::process::{Process, command, data_folder, with_database};
+use crate::process::{Process, command, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
 /// Everything there is of our own, and what others say that is not about single bytes.
@@ -20,7 +21,7 @@ const WRONG_TOKEN: &str = "sk_live_SecretOfTheWrongToken00000000000";
 
 #[actix_web::test]
 async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::serve_logging(folder.path(), FILTER);
     let company = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
@@ -93,7 +94,7 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
 #[actix_web::test]
 async fn every_line_of_a_request_names_it() {
     for format in ["json", "pretty"] {
-        let folder = data_folder();
+        let folder = prepared_folder();
         let mut serving = command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--log", format]);
         let process = Process::start(folder.path(), serving.env("RUST_LOG", "hotline=debug")).expect("hotline starts");
         let company = with_database(folder.path(), async |db| {

@@ -7,9 +7,10 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, with_database};
 use crate::support::bucket::Bucket;
 use crate::support::form::Form;
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
 const MIB: usize = 1024 * 1024;
@@ -49,7 +50,7 @@ fn files_in(folder: &Path) -> usize {
 
 #[actix_web::test]
 async fn fifty_uploads_of_sixteen_mebibytes_at_once_do_not_pass_through_memory() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let (api, _, ticket) = begin(&process, folder.path()).await;
     let form = Form::default().text("type", "media").text("ticketId", ticket);
@@ -91,7 +92,7 @@ async fn fifty_uploads_of_sixteen_mebibytes_at_once_do_not_pass_through_memory()
 
 #[actix_web::test]
 async fn a_process_that_dies_between_a_file_and_its_message_sends_neither_and_a_retry_sends_once() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let (api, company, ticket) = begin(&process, folder.path()).await;
     drop(api);
@@ -132,7 +133,7 @@ async fn a_process_that_dies_between_a_file_and_its_message_sends_neither_and_a_
 
 #[actix_web::test]
 async fn files_may_lie_in_a_bucket() {
-    let (folder, bucket) = (data_folder(), Bucket::start().await);
+    let (folder, bucket) = (prepared_folder(), Bucket::start().await);
     let options = ["--media-store", "s3://files/hotline"];
     let process = Process::serve_with(folder.path(), &options, &bucket.variables());
     let (api, company, ticket) = begin(&process, folder.path()).await;
@@ -203,7 +204,7 @@ fn open_to_others(folder: &Path, found: &mut Vec<String>) {
 #[actix_web::test]
 async fn nobody_else_reads_what_is_in_the_data_folder_also_where_an_earlier_release_left_it_open() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = data_folder();
+    let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let (api, _, ticket) = begin(&process, folder.path()).await;
     let form = Form::default().text("type", "media").text("ticketId", ticket);

@@ -8,7 +8,7 @@ use hotline_persistence::tables::source::Source;
 use hotline_persistence::{Change, MessageId, TicketId};
 use serde_json::Value;
 
-use crate::support::TestApp;
+use crate::support::OwnApp;
 
 /// Far above what the service gives out in a test.
 const FIRST_ID: i64 = 1_000_000_000;
@@ -34,8 +34,8 @@ fn histories() -> Vec<Vec<(DeliveryStatus, i64)>> {
 
 #[actix_web::test]
 async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
-    let app = TestApp::start().await;
-    let (company, db) = (&app.company, &app.database.db);
+    let app = OwnApp::start().await;
+    let (company, db) = (&app.company, &app.db);
     let contact = app.contact("5511900000001").await;
     let counting = "create table written (id bigint);
         create function note_written() returns trigger language plpgsql as

@@ -4,17 +4,16 @@ use hotline::service::Service;
 use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 
-use crate::process::data_folder;
 use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 #[actix_web::test]
 async fn what_is_not_written_grows_while_the_database_is_away_and_shrinks_again() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
-    hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
     let options = TestOptions { metrics: true, ..TestOptions::default() };
     let service = Service::start(options.settings(&folder, cluster.connect_options())).await.expect("start");

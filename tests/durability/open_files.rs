@@ -9,7 +9,8 @@ use serde_json::json;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use crate::process::{Process, SERVE, data_folder, with_database};
+use crate::process::{Process, SERVE, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 /// Descriptors the process may have, and connections that are opened to it.
@@ -36,12 +37,8 @@ async fn with_more_connections_than_descriptors_every_answered_change_is_kept() 
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("the limit is raised");
     assert!(hard > 2 * CONNECTIONS as u64, "only {hard} descriptors for the test itself");
-    let folder = data_folder();
-    let company = with_database(folder.path(), async |db| {
-        hotline_persistence::pool::migrate(db).await.expect("migrate");
-        Company::create(db, "Acme").await
-    })
-    .await;
+    let folder = prepared_folder();
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -n {DESCRIPTORS}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_hotline")]);
     limited.args(SERVE).args(["--journal-segment-kib", "64", "--data-dir"]).arg(folder.path());

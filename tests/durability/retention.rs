@@ -6,7 +6,8 @@ use hotline_persistence::PgPool;
 use hotline_persistence::tables::{reports, retentions};
 use serde_json::json;
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 /// Days ago that [`conversations`] were closed.
@@ -72,7 +73,7 @@ pub async fn gone(db: &PgPool) -> i64 {
 
 #[actix_web::test]
 async fn a_removal_that_is_killed_leaves_nothing_half_and_goes_on_after_the_start() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, eventually};
 
 #[actix_web::test]
 async fn a_ticket_whose_row_is_missing_is_written_whole_by_its_next_change() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (missing, other) = (app.ticket("5511900000001").await, app.ticket("5511900000002").await);
     let shown = app.api.all("/tickets").await;
     assert_eq!(shown.len(), 2);
     let deleted =
-        sqlx::query("delete from tickets where id = $1").bind(missing).execute(&app.database.db).await.expect("delete");
+        sqlx::query("delete from tickets where id = $1").bind(missing).execute(&app.db).await.expect("delete");
     assert_eq!(deleted.rows_affected(), 1);
     for ticket in [missing, other] {
         let send = json!({"ticketId": ticket, "type": "text", "body": "hello"});
@@ -30,7 +30,7 @@ async fn a_ticket_whose_row_is_missing_is_written_whole_by_its_next_change() {
 
 #[actix_web::test]
 async fn a_list_whose_connections_have_died_is_answered_over_new_ones() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     app.ticket("5511900000001").await;
     let listed = app.api.all("/tickets?status=open").await;
     assert_eq!(listed.len(), 1);
@@ -38,11 +38,11 @@ async fn a_list_whose_connections_have_died_is_answered_over_new_ones() {
     let ours = "from pg_stat_activity where datname = current_database() and query like 'with page as (select t.%'";
     let count = || async {
         let sql = sqlx::AssertSqlSafe(format!("select count(*) {ours}"));
-        sqlx::query_scalar::<_, i64>(sql).fetch_one(&app.database.db).await.expect("count")
+        sqlx::query_scalar::<_, i64>(sql).fetch_one(&app.db).await.expect("count")
     };
     assert!(count().await >= 1);
     let end = sqlx::AssertSqlSafe(format!("select pg_terminate_backend(pid) {ours}"));
-    sqlx::query(end).execute(&app.database.db).await.expect("terminate");
+    sqlx::query(end).execute(&app.db).await.expect("terminate");
     eventually("they have gone", || async { count().await == 0 }).await;
     assert_eq!(app.api.all("/tickets?status=open").await, listed);
     assert!(count().await >= 1);

@@ -5,7 +5,8 @@ use std::path::Path;
 use hotline_persistence::PgPool;
 use hotline_postgres::{Cluster, ClusterOptions};
 
-use crate::process::{Process, data_folder};
+use crate::process::Process;
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company};
 
 /// Both, with one company.
@@ -23,10 +24,9 @@ impl Scene {
         options: &'static [&'static str],
         prepare: impl AsyncFnOnce(&PgPool, &Company, &Path) -> T,
     ) -> (Self, T) {
-        let folder = data_folder();
+        let folder = prepared_folder();
         let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
         let db = hotline_persistence::pool::connect(cluster.connect_options());
-        hotline_persistence::pool::migrate(&db).await.expect("migrate");
         let company = Company::create(&db, "Acme").await;
         let prepared = prepare(&db, &company, folder.path()).await;
         db.close().await;

@@ -15,7 +15,8 @@ use prost::Message;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
 /// A collector: remembers what it is sent.
@@ -71,7 +72,7 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
     const NUMBER: &str = "5511987654321";
     const SEARCHED: &str = "SecretOfTheQuery";
     let collector = Collector::start();
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::try_serve(folder.path(), &["--otlp-endpoint", &collector.url]).expect("it starts");
     let company = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
@@ -152,7 +153,7 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
 
 #[actix_web::test]
 async fn a_collector_that_is_away_delays_nobody_and_one_that_is_none_is_refused() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     // Nobody listens at the port any more.
     let gone = Collector::start();
     let url = gone.url.clone();
@@ -192,7 +193,7 @@ async fn an_answer_without_an_end_is_not_read() {
     let handle = server.handle();
     actix_web::rt::spawn(server);
 
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::try_serve(folder.path(), &["--otlp-endpoint", &url]).expect("it starts");
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let api = Api::new(process.address, &company.key);

@@ -8,8 +8,9 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use crate::process::{Process, data_folder, with_database};
-use crate::support::{Api, Company, Conduct, Receiver, eventually};
+use crate::process::{Process, with_database};
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, Conduct, Receiver, eventually, patience};
 
 /// How much is done.
 struct Form {
@@ -44,7 +45,7 @@ async fn opened(api: &Api, company: &Company, number: usize) -> i64 {
 async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_order() {
     let form = form();
     let total = form.tickets * form.notes;
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let mut api = Api::new(process.address, &company.key);
@@ -83,7 +84,7 @@ async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_ord
         || arrived().iter().map(crate::support::Received::id).collect::<std::collections::HashSet<_>>().len();
     let begun = std::time::Instant::now();
     while distinct() < total {
-        assert!(begun.elapsed() < form.patience, "{} of {total} have arrived", distinct());
+        assert!(begun.elapsed() < patience(form.patience), "{} of {total} have arrived", distinct());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let mut firsts: HashMap<i64, Vec<usize>> = HashMap::new();

@@ -1,6 +1,6 @@
 //! A client of the API.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
@@ -18,6 +18,9 @@ pub struct Api {
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Before what was sent away is asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// What the service answered.
 #[derive(Debug)]
 pub struct Reply {
@@ -30,12 +33,12 @@ pub struct Reply {
 
 impl Api {
     pub fn new(address: std::net::SocketAddr, key: &str) -> Self {
-        let client = hotline::tls::client().timeout(PATIENCE).pool_max_idle_per_host(128).build();
+        let client = hotline::tls::client().timeout(super::patience(PATIENCE)).pool_max_idle_per_host(128).build();
         Self {
             client: client.expect("client"),
             base: format!("http://{address}"),
             key: key.to_owned(),
-            within: PATIENCE,
+            within: super::patience(PATIENCE),
         }
     }
 
@@ -90,6 +93,18 @@ impl Api {
     /// What was answered, or none when the service was not there to answer.
     pub async fn try_post(&self, path: &str, body: &Value) -> Option<Reply> {
         Reply::try_of(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// What is answered once the service takes the request: of many at once, and on a slow machine, it sends some away for now.
+    pub async fn taken(&self, request: impl Fn() -> RequestBuilder) -> Reply {
+        let deadline = Instant::now() + super::patience(PATIENCE);
+        loop {
+            let reply = Reply::of(request()).await;
+            if reply.status != StatusCode::SERVICE_UNAVAILABLE || Instant::now() > deadline {
+                return reply;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     pub async fn try_get(&self, path: &str) -> Option<Reply> {

@@ -30,6 +30,20 @@ impl TestDatabase {
         Self::copied(&template, &admin).await
     }
 
+    /// One with this name and the schema of this release, instead of any that has the name; how to connect to it.
+    pub async fn anew(name: &str) -> PgConnectOptions {
+        let admin = admin().await;
+        let template = template(&admin).await;
+        run(&admin, &format!("drop database if exists {name} with (force)")).await;
+        run(&admin, &format!("create database {name} template {template}")).await;
+        admin.database(name)
+    }
+
+    /// How to connect to the one with this name.
+    pub async fn options_of(name: &str) -> PgConnectOptions {
+        admin().await.database(name)
+    }
+
     async fn copied(template: &str, admin: &PgConnectOptions) -> Self {
         let name = hotline_persistence::key::new_key("test_").to_lowercase();
         run(admin, &format!("create database {name} template {template}")).await;
@@ -71,7 +85,8 @@ async fn template(admin: &PgConnectOptions) -> String {
     name
 }
 
-fn fingerprint() -> u64 {
+/// Of the migrations.
+pub fn fingerprint() -> u64 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("persistence/migrations");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("migrations").map(|entry| entry.expect("a file").path()).collect();

@@ -38,7 +38,7 @@ impl Person {
     /// A new administrator of the installation.
     pub async fn admin(app: &TestApp, email: &str) -> (Self, AdminId) {
         let hash = Password::chosen(PASSWORD.to_owned()).expect("a password").hash().expect("a hash");
-        let id = admins::insert(&app.database.db, email, &hash).await.expect("an administrator").id;
+        let id = admins::insert(&app.db, email, &hash).await.expect("an administrator").id;
         let mut person = Self::nobody(app);
         assert_eq!(person.sign_in(email, json!({})).await.data(200)["state"], "open");
         (person, id)

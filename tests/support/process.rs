@@ -36,6 +36,11 @@ pub fn data_folder() -> tempfile::TempDir {
 /// Names another binary than the one that was built with the tests: the shipped one, to measure it.
 const OTHER_BINARY: &str = "HOTLINE_TEST_BINARY";
 
+/// Whether the binary is not the one that was built with the tests.
+pub fn is_other_binary() -> bool {
+    std::env::var_os(OTHER_BINARY).is_some()
+}
+
 /// The binary: what tests are given, or the one beside the example that runs.
 pub fn binary() -> PathBuf {
     if let Some(other) = std::env::var_os(OTHER_BINARY) {

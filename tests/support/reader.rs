@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::Api;
 
-/// What a test waits for a stream at most.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What a test waits for a stream at most: it says something every fifteen seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Somebody who reads a stream.
 pub struct Reader {
@@ -50,7 +50,8 @@ impl Reader {
                 self.text = rest.to_owned();
                 return Some(block);
             }
-            let piece = tokio::time::timeout(PATIENCE, self.body.next()).await.expect("something in time")?;
+            let piece =
+                tokio::time::timeout(super::patience(PATIENCE), self.body.next()).await.expect("something in time")?;
             self.text.push_str(std::str::from_utf8(&piece.ok()?).expect("text"));
         }
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// One request that came.
@@ -57,6 +58,8 @@ pub enum Conduct {
     Close,
     /// Answers 200 after a while.
     Late(Duration),
+    /// Answers 200 once it is let go.
+    Held(Arc<Notify>),
     /// Answers with a status at once, and with a body that never ends.
     Drip(u16),
 }
@@ -168,6 +171,10 @@ async fn serve(mut stream: TcpStream, inner: Arc<Inner>) {
             }
             Conduct::Late(pause) => {
                 tokio::time::sleep(pause).await;
+                response(200, "")
+            }
+            Conduct::Held(go) => {
+                go.notified().await;
                 response(200, "")
             }
             Conduct::Close => return,

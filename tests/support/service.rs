@@ -1,6 +1,7 @@
 //! The service in the test's own process, on a free port.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +19,13 @@ use hotline::webhooks::WebhookOptions;
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::source::Source;
-use hotline_persistence::{ContactId, Durability, SessionId, TicketId, journal};
+use hotline_persistence::{ContactId, Durability, PgPool, SessionId, TicketId, journal};
 use ipnet::IpNet;
 use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
 
+use super::shared::SharedService;
 use super::{Api, Company, TestDatabase};
 
 /// How long a client is waited for that does not close: everyone is on this machine.
@@ -168,54 +170,69 @@ pub async fn serves(service: &Service) {
     }
 }
 
-/// A running service with one company.
+/// A company of a running service, and what speaks for it.
 pub struct TestApp {
-    pub service: Service,
-    pub database: TestDatabase,
-    pub folder: TempDir,
+    /// Where the service answers.
+    pub address: SocketAddr,
+    /// Connections for what a test looks up or breaks by itself.
+    pub db: PgPool,
     pub company: Company,
     /// Speaks for the company.
     pub api: Api,
 }
 
-impl TestApp {
-    pub async fn start() -> Self {
-        Self::start_with(TestOptions::default()).await
-    }
+/// A service of one's own in the test's process, with one company: for tests that choose its options, reach into it, break or
+/// restart it.
+pub struct OwnApp {
+    pub app: TestApp,
+    pub service: Service,
+    pub database: TestDatabase,
+    pub folder: TempDir,
+}
 
-    pub async fn start_with(options: TestOptions) -> Self {
-        hotline::telemetry::start(hotline::telemetry::LogFormat::Pretty);
-        let database = TestDatabase::migrated().await;
-        let company = Company::create(&database.db, "Acme").await;
-        let folder = TempDir::new().expect("folder");
-        let service =
-            Service::start(options.settings(&folder, database.options.clone())).await.expect("the service starts");
-        serves(&service).await;
-        let api = Api::new(service.address, &company.key);
-        Self { service, database, folder, company, api }
+impl Deref for OwnApp {
+    type Target = TestApp;
+
+    fn deref(&self) -> &TestApp {
+        &self.app
+    }
+}
+
+impl TestApp {
+    /// A company of its own in the service that tests share.
+    pub async fn shared() -> Self {
+        let service = SharedService::find().await;
+        let db = hotline_persistence::pool::connect(service.database);
+        let company = Company::create(&db, "Acme").await;
+        let app = Self { address: service.address, api: Api::new(service.address, &company.key), db, company };
+        app.is_served().await;
+        app
     }
 
     /// Another company in the same service, and a client for it.
     pub async fn another_company(&self) -> (Company, Api) {
-        let company = Company::create(&self.database.db, "Other").await;
+        let company = Company::create(&self.db, "Other").await;
         let api = self.api.with_key(&company.key);
-        super::eventually("the new company is seen", || async { api.get("/channels").await.status == 200 }).await;
-        // The token is the last thing the directory learns of, but each table has news of its own.
-        super::eventually("its directory is whole", || async {
-            self.service
-                .app
-                .engine
-                .directory()
-                .company(company.id)
-                .is_some_and(|seen| seen.queues.len() == 2 && seen.wrapup_types.len() == 2 && seen.channels.len() == 2)
-        })
-        .await;
-        (company, api)
+        let app = Self { address: self.address, db: self.db.clone(), company, api };
+        app.is_served().await;
+        (app.company, app.api)
+    }
+
+    /// Waits until the service knows the company as it was created.
+    async fn is_served(&self) {
+        super::eventually("the new company is seen", || async { self.api.get("/channels").await.status == 200 }).await;
+        // The token is the last thing that is written, but the company may have been read before it.
+        self.refreshed().await;
+    }
+
+    /// Waits until the service has read what was written into the company beside it.
+    pub async fn refreshed(&self) {
+        refresh(&self.api, &self.company).await;
     }
 
     /// A contact with a number.
     pub async fn contact(&self, number: &str) -> ContactId {
-        let db = &self.database.db;
+        let db = &self.db;
         let numbered = contacts::Numbered { number, name: None, country: None };
         contacts::find_or_create_by_number(db, self.company.id, numbered, Source::Api).await.expect("contact").id
     }
@@ -238,6 +255,51 @@ impl TestApp {
         (SessionId(id), ContactId::new(session["contact"]["id"].as_i64().expect("contact")))
     }
 
+    /// Ends the test's part in the service. What the service still has to write is looked at when it stops (`running.rs`).
+    pub async fn stop(self) {
+        assert_eq!(rejected(&self.db).await, 0, "PostgreSQL refused rows");
+        self.db.close().await;
+    }
+}
+
+/// Waits until the service has read what was written into a company beside it: it answers the change of a queue's members after
+/// it has read the whole company again, and this one changes nothing.
+pub async fn refresh(api: &Api, company: &Company) {
+    let Company { key, sales, ben, .. } = company;
+    let reply = api.with_key(key).put(&format!("/queues/{sales}/users/{ben}"), json!({})).await;
+    assert_eq!(reply.status, 204, "{}", reply.body);
+}
+
+impl OwnApp {
+    pub async fn start() -> Self {
+        Self::start_with(TestOptions::default()).await
+    }
+
+    pub async fn start_with(options: TestOptions) -> Self {
+        hotline::telemetry::start(hotline::telemetry::LogFormat::Pretty);
+        let database = TestDatabase::migrated().await;
+        let company = Company::create(&database.db, "Acme").await;
+        Self::serve(&options, database, TempDir::new().expect("folder"), company).await
+    }
+
+    /// Serves what is in the database and the folder.
+    pub async fn serve(options: &TestOptions, database: TestDatabase, folder: TempDir, company: Company) -> Self {
+        let settings = options.settings(&folder, database.options.clone());
+        let service = Service::start(settings).await.expect("the service starts");
+        serves(&service).await;
+        let api = Api::new(service.address, &company.key);
+        let app = TestApp { address: service.address, db: database.db.clone(), company, api };
+        Self { app, service, database, folder }
+    }
+
+    /// The same company in another process's place: stopped, changed meanwhile, and served again with these options.
+    pub async fn restarted(self, options: &TestOptions, meanwhile: impl AsyncFnOnce(&TestDatabase)) -> Self {
+        let Self { app, service, database, folder } = self;
+        service.stop().await.expect("the service stops cleanly");
+        meanwhile(&database).await;
+        Self::serve(options, database, folder, app.company).await
+    }
+
     /// Files of messages that are stored.
     pub fn stored_files(&self) -> Vec<PathBuf> {
         let folder = self.folder.path().join("media");
@@ -256,13 +318,14 @@ impl TestApp {
         let log = self.service.app.engine.store().log.clone();
         self.service.stop().await.expect("the service stops cleanly");
         assert_eq!(log.flushed(), log.appended(), "changes were left unflushed");
-        let rejected: i64 = sqlx::query_scalar("select count(*) from rejected_changes")
-            .fetch_one(&self.database.db)
-            .await
-            .expect("count");
-        assert_eq!(rejected, 0, "PostgreSQL refused rows");
+        assert_eq!(rejected(&self.database.db).await, 0, "PostgreSQL refused rows");
         self.database.drop().await;
     }
+}
+
+/// Rows that PostgreSQL refused, of any company of the database.
+async fn rejected(db: &PgPool) -> i64 {
+    sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count")
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

@@ -1,6 +1,6 @@
 //! Connections, the service and the database break, and nothing is missed or shown twice.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
@@ -13,9 +13,10 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::door::{answer, only_ticket};
-use crate::process::{Process, data_folder, keys_of, with_database};
+use crate::process::{Process, keys_of, with_database};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, PATIENCE, Reply, TestApp, eventually, keys};
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, PATIENCE, Reply, TestApp, eventually, keys, patience};
 use crate::visitor::{Browser, Session, embed, signed};
 
 fn id(message: &Value) -> i64 {
@@ -61,7 +62,7 @@ impl Tab {
 #[actix_web::test]
 async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_in_order() {
     const MESSAGES: usize = 150;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
@@ -113,7 +114,7 @@ async fn ready(process: &Process, key: &str, company: &Company) -> (Browser, Api
 async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
     const KILLS: usize = 5;
     const SESSIONS: usize = 6;
-    let folder = data_folder();
+    let folder = prepared_folder();
     let options = [
         "--visitor-sessions-per-minute",
         "0",
@@ -143,8 +144,8 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
     // What a visitor was answered, by session: it must be shown whatever happens.
     let mut answered: Vec<Vec<i64>> = vec![Vec::new(); SESSIONS];
     for round in 0..KILLS {
-        let stop = AtomicBool::new(false);
-        let stop = &stop;
+        let (stop, answered_first) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (stop, answered_first) = (&stop, &answered_first);
         let going = tabs.iter_mut().zip(&mut answered).enumerate().map(|(number, (tab, answered))| {
             let ticket = tickets[number];
             let (browser, api, session) = (browser.clone(), api.clone(), tab.session.clone());
@@ -158,6 +159,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
                         let said = browser.with(&session, Method::POST, "/messages").json(&say);
                         let Some(reply) = Reply::try_of(said).await.filter(|reply| reply.status == 201) else { break };
                         answered.push(id(reply.data(201)));
+                        answered_first.fetch_add(usize::from(count == 0), Ordering::AcqRel);
                         let answer = json!({"ticketId": ticket, "type": "text", "body": "a"});
                         let _ = api.try_post("/messages", &answer).await;
                     }
@@ -167,6 +169,11 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
             }
         });
         let killed = async {
+            // At a random moment; everybody has said something once.
+            if round == 0 {
+                let all = || async { answered_first.load(Ordering::Acquire) == SESSIONS };
+                eventually("everybody is answered", all).await;
+            }
             tokio::time::sleep(Duration::from_millis(rand::random_range(50..600))).await;
             process.kill();
             stop.store(true, Ordering::Release);
@@ -201,10 +208,9 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
 
 #[actix_web::test]
 async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the_past() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
-    hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
     let key = embed(&db, &keys(), company.webchat).await;
     let service =
@@ -246,7 +252,7 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
         }
         shown
     };
-    let shown = timeout(PATIENCE, caught_up).await.expect("the rest comes");
+    let shown = timeout(patience(PATIENCE), caught_up).await.expect("the rest comes");
     assert_eq!(shown, [said["id"].clone(), last["id"].clone()]);
     service.stop().await.expect("the service stops");
     db.close().await;
@@ -255,7 +261,7 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
 
 /// Somebody signs in where they are known, and the service is killed at this moment of it.
 async fn killed_while_signing_in(point: &str) {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::serve_failing(folder.path(), &[], point);
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;

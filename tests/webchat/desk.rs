@@ -23,7 +23,7 @@ async fn asked(api: &Api, key: &str, method: Method, path: &str, body: Option<Va
 
 #[actix_web::test]
 async fn a_visitor_sees_an_agent_type_and_the_desk_sees_the_visitor() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
@@ -54,7 +54,7 @@ async fn a_visitor_sees_an_agent_type_and_the_desk_sees_the_visitor() {
 
 #[actix_web::test]
 async fn the_desks_calls_are_for_those_whose_ticket_it_is() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
@@ -82,7 +82,7 @@ async fn the_desks_calls_are_for_those_whose_ticket_it_is() {
     assert_eq!(wrong.invalid_fields(), ["typing"]);
     let reads: Permissions = [("tickets".to_owned(), ["GET".to_owned()].into())].into();
     let new = NewToken { name: "reads", permissions: reads, ..NewToken::default() };
-    let (_, reader) = tokens::insert(&app.database.db, app.company.id, new).await.expect("token");
+    let (_, reader) = tokens::insert(&app.db, app.company.id, new).await.expect("token");
     let get = || asked(&app.api, &reader, Method::GET, &own, None);
     eventually("the token is seen", || async { get().await.status == 200 }).await;
     asked(&app.api, &reader, Method::POST, &own, None).await.error(403, "ERR_API_FORBIDDEN_SCOPE");

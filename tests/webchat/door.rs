@@ -29,7 +29,7 @@ fn bodies(messages: &[Value]) -> Vec<&str> {
 
 #[actix_web::test]
 async fn a_session_is_opened_resumed_and_ended_with_its_own_token() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let opened = browser.try_open(json!({"name": "Vera", "email": "vera@example.com"})).await;
     let opened = opened.data(201).clone();
@@ -59,7 +59,7 @@ async fn a_session_is_opened_resumed_and_ended_with_its_own_token() {
 
 #[actix_web::test]
 async fn a_visitor_is_told_nothing_of_the_contact_they_are() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let secret =
         json!({"name": "Vera Secret", "number": "5511987654321", "email": "vera@example.com", "externalId": "v-1"});
@@ -83,7 +83,7 @@ async fn a_visitor_is_told_nothing_of_the_contact_they_are() {
 
 #[actix_web::test]
 async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let first = browser.post(&session, "/messages", json!({"body": "once", "clientId": "c-1"})).await.data(201).clone();
@@ -100,7 +100,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
 
 #[actix_web::test]
 async fn the_list_has_what_came_after_and_no_notes_and_counts_as_delivered() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let hello = browser.say(&session, "hello").await;
@@ -122,7 +122,7 @@ async fn the_list_has_what_came_after_and_no_notes_and_counts_as_delivered() {
 
 #[actix_web::test]
 async fn a_reply_names_an_option_of_a_message_that_was_shown() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let said = browser.say(&session, "hello").await;
@@ -139,11 +139,11 @@ async fn a_reply_names_an_option_of_a_message_that_was_shown() {
 
 #[actix_web::test]
 async fn only_a_token_of_this_webchat_opens_anything() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let (other, other_api) = app.another_company().await;
-    let elsewhere = Browser::on(&app, other.id, other.webchat).await;
+    let elsewhere = Browser::on(&app, &other, other.webchat).await;
     let stranger = elsewhere.open("v").await;
     let never = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
     let odd = Session { id: String::new(), token: "vt_short".to_owned() };
@@ -171,17 +171,17 @@ async fn only_a_token_of_this_webchat_opens_anything() {
 
 #[actix_web::test]
 async fn what_is_no_webchat_has_no_door() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let phone = app.api.all("/channels").await.into_iter().find(|channel| channel["type"] == "whatsapp");
     let phone: String = sqlx::query_scalar("select public_key from channels where company_id = $1 and id = $2")
         .bind(app.company.id)
         .bind(phone.expect("a phone channel")["id"].as_i64())
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("key");
     for key in [phone.as_str(), "ch_00000000000000000000000000000000", "x"] {
-        let nowhere = Browser::at(app.service.address, key);
+        let nowhere = Browser::at(app.address, key);
         nowhere.try_open(json!({})).await.error(404, "ERR_API_NOT_FOUND");
         Reply::of(nowhere.request(Method::GET, "/config")).await.error(404, "ERR_API_NOT_FOUND");
         // Of the script a page's author would see nothing: it is one that says so.
@@ -202,11 +202,11 @@ async fn what_is_no_webchat_has_no_door() {
 
 #[actix_web::test]
 async fn an_inactive_company_has_none_either() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let inactive = "update companies set active = $2 where id = $1";
-    sqlx::query(inactive).bind(app.company.id).bind(false).execute(&app.database.db).await.expect("update");
+    sqlx::query(inactive).bind(app.company.id).bind(false).execute(&app.db).await.expect("update");
     eventually("the door is shut", || async { browser.get(&session, "/session").await.status == 403 }).await;
     for path in ["/session", "/messages", "/config", "/widget.js"] {
         let refused = browser.get(&session, path).await;
@@ -219,7 +219,7 @@ async fn an_inactive_company_has_none_either() {
 
 #[actix_web::test]
 async fn bad_bodies_are_refused_and_every_answer_has_its_name() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let say = || browser.with(&session, Method::POST, "/messages");

@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
-use hotline_actors::EngineOptions;
+use hotline_actors::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::door::{answer, only_ticket};
 use crate::support::service::TestOptions;
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually, patience};
 use crate::visitor::{Browser, Socket};
+
+/// How long a socket may take to say what it holds.
+const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
 
 #[actix_web::test]
 async fn an_ended_session_ends_its_sockets_and_has_no_more() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let other = browser.open("v").await;
@@ -35,7 +38,7 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
 
 #[actix_web::test]
 async fn a_handshake_without_a_token_or_that_is_none_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let refused = Socket::open(browser.address, browser.handshake(None), None).await.err().expect("refused");
@@ -52,7 +55,7 @@ async fn a_handshake_without_a_token_or_that_is_none_is_refused() {
 
 #[actix_web::test]
 async fn what_is_no_frame_of_the_protocol_ends_the_socket() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let large = json!({"type": "pong", "more": "x".repeat(5000)}).to_string();
@@ -75,6 +78,16 @@ async fn what_is_no_frame_of_the_protocol_ends_the_socket() {
     socket.send(json!({"type": "after", "id": 99})).await;
     let said = browser.say(&session, "x").await;
     assert_eq!(socket.message().await["id"], said["id"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn one_that_says_too_much_at_once_is_closed() {
+    let app = OwnApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut socket = browser.socket(&session).await;
+    clock::stop();
     for _ in 0..61 {
         socket.send(json!({"type": "pong"})).await;
     }
@@ -86,41 +99,53 @@ async fn what_is_no_frame_of_the_protocol_ends_the_socket() {
 async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
     let mut options = TestOptions::default();
     options.visitors.heartbeat = Duration::from_millis(50);
-    options.visitors.silence_max = Duration::from_millis(500);
-    let app = TestApp::start_with(options).await;
+    // Nothing else notes that somebody is there.
+    options.engine.session_idle_after = Duration::from_secs(24 * 3600);
+    let silence_max = options.visitors.silence_max;
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut silent = browser.socket(&session).await;
     let mut lively = browser.socket(&session).await;
     silent.answers = false;
     lively.answers = false;
-    let answering = async {
-        loop {
-            assert_eq!(lively.next().await, json!({"type": "ping"}));
-            lively.send(json!({"type": "pong"})).await;
-        }
-    };
-    let (frames, code) = tokio::select! {
-        ended = silent.end() => ended,
-        () = answering => unreachable!("it goes on"),
-    };
+    let ping = json!({"type": "ping"});
+    assert_eq!(lively.next().await, ping);
+    clock::stop();
+    clock::advance(silence_max / 2);
+    let answered_at = clock::now();
+    lively.send(json!({"type": "pong"})).await;
+    eventually("the answer is heard", || async {
+        let shown = app.api.get(&format!("/webchat/sessions/{}", session.id)).await.data(200)["lastSeenAt"].clone();
+        shown.as_str().is_some_and(|at| at.parse() == Ok(answered_at))
+    })
+    .await;
+    clock::advance(silence_max / 2);
+    let (frames, code) = silent.end().await;
     assert_eq!(code, Some(4408));
-    assert!(!frames.is_empty() && frames.iter().all(|frame| *frame == json!({"type": "ping"})), "{frames:?}");
-    lively.answers = true;
+    assert!(!frames.is_empty() && frames.iter().all(|frame| *frame == ping), "{frames:?}");
+    // From here on what comes was sent after the other one was closed.
     let said = browser.say(&session, "x").await;
     assert_eq!(lively.message().await["id"], said["id"]);
+    assert_eq!(lively.next().await, ping);
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn one_that_never_says_what_it_holds_is_closed() {
-    let app = TestApp::start().await;
+    let mut options = TestOptions::default();
+    // It looks at the clock that often.
+    options.visitors.heartbeat = Duration::from_millis(50);
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.raw_socket(&session).await;
+    socket.answers = false;
     browser.say(&session, "not pushed").await;
+    clock::advance(AFTER_TIME_MAX);
     let (frames, code) = socket.end().await;
-    assert_eq!((frames, code), (Vec::<Value>::new(), Some(4400)));
+    assert_eq!(code, Some(4400));
+    assert!(frames.iter().all(|frame| *frame == json!({"type": "ping"})), "{frames:?}");
     app.stop().await;
 }
 
@@ -129,7 +154,7 @@ async fn a_slow_reader_is_cut_off_and_catches_up() {
     /// More than the pushes that wait and both sides' windows hold.
     const MESSAGES: usize = 300;
     let options = TestOptions { metrics: true, ..TestOptions::default() };
-    let app = TestApp::start_with(options).await;
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
@@ -180,7 +205,7 @@ async fn a_slow_reader_is_cut_off_and_catches_up() {
 
 #[actix_web::test]
 async fn a_stopping_service_says_so_and_does_not_wait_for_sockets() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
@@ -189,22 +214,24 @@ async fn a_stopping_service_says_so_and_does_not_wait_for_sockets() {
     let (codes, ()) =
         futures_util::future::join(async { (socket.code().await, unsaid.code().await) }, app.stop()).await;
     assert_eq!(codes, (Some(1001), Some(1001)));
-    assert!(stopped.elapsed() < Duration::from_secs(10), "the stop took {:?}", stopped.elapsed());
+    // It waits for thirty seconds for requests.
+    assert!(stopped.elapsed() < patience(Duration::from_secs(25)), "the stop took {:?}", stopped.elapsed());
 }
 
 #[actix_web::test]
 async fn who_is_there_is_not_idle_and_who_has_gone_is() {
-    let engine = EngineOptions {
-        sweep_every: Duration::from_millis(50),
-        session_idle_after: Duration::from_millis(600),
-        idle_after: Duration::from_secs(1),
-        ..EngineOptions::default()
-    };
-    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let options = TestOptions::default();
+    let idle_after = options.engine.session_idle_after;
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let (here, gone) = (browser.open("here").await, browser.open("gone").await);
     let mut socket = browser.socket(&here).await;
     drop(browser.socket(&gone).await);
+    let sessions = &app.service.app.engine.sessions;
+    eventually("it is seen that one has gone", || async { sessions.watching() == 1 }).await;
+    // The session answers once it has noted when.
+    browser.get(&gone, "/session").await.data(200);
+    clock::advance(idle_after);
     eventually("the one who has gone is idle", || async {
         browser.get(&gone, "/session").await.data(200)["status"] == "ended"
     })
@@ -213,6 +240,9 @@ async fn who_is_there_is_not_idle_and_who_has_gone_is() {
     let said = browser.say(&here, "still here").await;
     assert_eq!(socket.message().await["id"], said["id"]);
     drop(socket);
+    eventually("it is seen that the other one has gone", || async { sessions.watching() == 0 }).await;
+    browser.get(&here, "/session").await.data(200);
+    clock::advance(idle_after);
     eventually("the other one as well", || async {
         browser.get(&here, "/session").await.data(200)["status"] == "ended"
     })

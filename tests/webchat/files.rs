@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::door::only_ticket;
 use crate::support::form::Form;
 use crate::support::service::TestOptions;
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually};
 use crate::visitor::{Browser, PAGE, Session};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
@@ -45,7 +45,7 @@ async fn load(app: &TestApp, message: &Value) -> reqwest::Response {
 
 #[actix_web::test]
 async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
@@ -81,7 +81,7 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
 
 #[actix_web::test]
 async fn a_file_without_words_or_client_id_is_one_too() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let sent = attach(&browser, &session, Form::default().file("note.txt", "", b"hello")).await;
@@ -93,7 +93,7 @@ async fn a_file_without_words_or_client_id_is_one_too() {
 
 #[actix_web::test]
 async fn what_the_agent_sends_can_be_loaded_by_the_visitor() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "send it to me").await;
@@ -109,7 +109,7 @@ async fn what_the_agent_sends_can_be_loaded_by_the_visitor() {
 
 #[actix_web::test]
 async fn a_file_sent_again_under_its_client_id_is_the_first_one() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let first = attach(&browser, &session, picture("c-1")).await.data(201).clone();
@@ -136,7 +136,7 @@ async fn a_file_sent_again_under_its_client_id_is_the_first_one() {
 
 #[actix_web::test]
 async fn an_ended_session_takes_no_file() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.post(&session, "/end", json!({})).await.data(200);
@@ -149,7 +149,7 @@ async fn an_ended_session_takes_no_file() {
 
 #[actix_web::test]
 async fn files_that_are_removed_are_in_nobodys_way() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.post(&session, "/end", json!({})).await.data(200);
@@ -166,7 +166,7 @@ async fn files_that_are_removed_are_in_nobodys_way() {
 
 #[actix_web::test]
 async fn a_file_that_is_none_is_refused_and_leaves_nothing() {
-    let app = TestApp::start_with(small_files()).await;
+    let app = OwnApp::start_with(small_files()).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let config = Reply::of(browser.request(Method::GET, "/config")).await;
@@ -209,11 +209,11 @@ async fn a_file_that_is_none_is_refused_and_leaves_nothing() {
 
 #[actix_web::test]
 async fn nobody_elses_token_or_page_sends_a_file() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let (other, _) = app.another_company().await;
-    let stranger = Browser::on(&app, other.id, other.webchat).await.open("v").await;
+    let stranger = Browser::on(&app, &other, other.webchat).await.open("v").await;
     let company = Session { id: String::new(), token: app.company.key.clone() };
     for nobody in [&stranger, &company] {
         attach(&browser, nobody, picture("c-1")).await.error(401, "ERR_API_UNAUTHORIZED");
@@ -229,7 +229,7 @@ async fn nobody_elses_token_or_page_sends_a_file() {
 async fn files_count_as_the_messages_of_an_address() {
     let mut options = TestOptions::default();
     options.visitors = VisitorOptions { messages_per_minute: 2, ..options.visitors };
-    let app = TestApp::start_with(options).await;
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     attach(&browser, &session, picture("c-1")).await.data(201);

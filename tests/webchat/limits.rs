@@ -1,17 +1,21 @@
 //! How much one address may ask.
 
 use hotline::visitors::{UploadOptions, VisitorOptions};
+use hotline_actors::clock;
 use reqwest::Method;
 use serde_json::json;
 
 use crate::support::form::Form;
 use crate::support::service::TestOptions;
-use crate::support::{Reply, TestApp};
+use crate::support::{OwnApp, Reply};
 use crate::visitor::{Browser, Session, Socket};
 
-fn options(visitors: VisitorOptions) -> TestOptions {
+/// A service with these limits. Its clock stands still: nothing comes back while a test looks.
+async fn limited(visitors: VisitorOptions) -> OwnApp {
     let trusted_proxies = vec!["127.0.0.1/32".parse().expect("range")];
-    TestOptions { visitors, trusted_proxies, ..TestOptions::default() }
+    let app = OwnApp::start_with(TestOptions { visitors, trusted_proxies, ..TestOptions::default() }).await;
+    clock::stop();
+    app
 }
 
 const NONE: VisitorOptions = VisitorOptions {
@@ -25,7 +29,7 @@ const NONE: VisitorOptions = VisitorOptions {
 
 #[actix_web::test]
 async fn an_address_opens_so_many_sessions_and_another_its_own() {
-    let app = TestApp::start_with(options(VisitorOptions { sessions_per_minute: 2, ..NONE })).await;
+    let app = limited(VisitorOptions { sessions_per_minute: 2, ..NONE }).await;
     let browser = Browser::of(&app).await;
     let open = |address: &str| {
         let request = browser.request(Method::POST, "/sessions").header("x-forwarded-for", address);
@@ -56,7 +60,7 @@ async fn an_address_opens_so_many_sessions_and_another_its_own() {
 #[actix_web::test]
 async fn messages_and_other_requests_are_counted_by_themselves() {
     let visitors = VisitorOptions { messages_per_minute: 2, requests_per_minute: 3, ..NONE };
-    let app = TestApp::start_with(options(visitors)).await;
+    let app = limited(visitors).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     for _ in 0..2 {
@@ -76,7 +80,7 @@ async fn messages_and_other_requests_are_counted_by_themselves() {
 
 #[actix_web::test]
 async fn a_session_and_an_address_have_so_many_sockets() {
-    let app = TestApp::start_with(options(VisitorOptions { sockets_per_address: 12, ..NONE })).await;
+    let app = limited(VisitorOptions { sockets_per_address: 12, ..NONE }).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut sockets: Vec<Socket> = Vec::new();
@@ -111,7 +115,7 @@ fn picture(bytes: usize) -> Form {
 async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
     const MIB: usize = 1 << 20;
     let uploads = UploadOptions { session_mib_per_hour: 2, address_mib_per_hour: 3, company_mib_per_hour: 4 };
-    let app = TestApp::start_with(options(VisitorOptions { uploads, ..NONE })).await;
+    let app = limited(VisitorOptions { uploads, ..NONE }).await;
     let browser = Browser::of(&app).await;
     let attach = async |session: &Session, address: &str, form: Form| {
         let request = browser.with(session, Method::POST, "/messages").header("x-forwarded-for", address);
@@ -146,7 +150,7 @@ async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
     assert_eq!((app.stored_files().len(), app.arriving_files().len()), (5, 0));
     // Another company has its own.
     let (other, api) = app.another_company().await;
-    let elsewhere = Browser::on(&app, other.id, other.webchat).await;
+    let elsewhere = Browser::on(&app, &other, other.webchat).await;
     let fourth = elsewhere.open("fourth").await;
     let request = elsewhere.with(&fourth, Method::POST, "/messages").header("x-forwarded-for", "192.0.2.9");
     Reply::of(request.header("content-type", Form::content_type()).body(half().bytes())).await.data(201);
@@ -160,7 +164,7 @@ async fn while_the_disk_is_nearly_full_files_are_refused_and_words_are_not() {
     let mut options = TestOptions::default();
     // More than any disk has.
     options.media.free_bytes_min = 1 << 60;
-    let app = TestApp::start_with(options).await;
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let full = |reply: &Reply| {

@@ -3,12 +3,12 @@
 use hotline_persistence::Durability;
 
 use crate::door::{answer, only_ticket};
-use crate::support::TestApp;
+use crate::support::OwnApp;
 use crate::support::service::TestOptions;
 use crate::visitor::Browser;
 
 async fn both_sides_are_heard(durability: Durability) {
-    let app = TestApp::start_with(TestOptions { durability, ..TestOptions::default() }).await;
+    let app = OwnApp::start_with(TestOptions { durability, ..TestOptions::default() }).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
@@ -21,7 +21,7 @@ async fn both_sides_are_heard(durability: Durability) {
         let stored: i64 = sqlx::query_scalar("select count(*) from messages where company_id = $1 and id = $2")
             .bind(app.company.id)
             .bind(pushed["id"].as_i64())
-            .fetch_one(&app.database.db)
+            .fetch_one(&app.db)
             .await
             .expect("count");
         assert!(durability != Durability::Database || stored == 1, "pushed before it was committed");

@@ -16,7 +16,7 @@ fn preflight(browser: &Browser, path: &str) -> RequestBuilder {
 
 #[actix_web::test]
 async fn a_page_that_is_not_allowed_is_refused_and_nothing_is_done() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let contacts = app.api.all("/contacts").await.len();
@@ -52,7 +52,7 @@ async fn a_page_that_is_not_allowed_is_refused_and_nothing_is_done() {
 
 #[actix_web::test]
 async fn without_an_origin_a_page_may_read_and_change_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let bare = |method, path| browser.bare(method, path).bearer_auth(&session.token);
@@ -74,7 +74,7 @@ async fn without_an_origin_a_page_may_read_and_change_nothing() {
 
 #[actix_web::test]
 async fn an_allowed_page_is_told_so_with_every_answer() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let asked = Reply::of(preflight(&browser, "/messages")).await;
@@ -96,27 +96,27 @@ async fn an_allowed_page_is_told_so_with_every_answer() {
 
 #[actix_web::test]
 async fn a_webchat_without_allowed_pages_allows_none() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
     let key: String = sqlx::query_scalar("select public_key from channels where company_id = $1 and id = $2")
         .bind(other.id)
         .bind(other.webchat)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("key");
-    Browser::at(app.service.address, &key).try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    Browser::at(app.address, &key).try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn all_pages_below_a_name_may_be_allowed_and_the_name_itself_is_not() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         settings.allowed_origins = vec!["https://*.shop.example".to_owned()];
         Ok(())
     };
-    channels::update(&app.database.db, &keys(), app.company.webchat, allow).await.expect("the channel is changed");
+    channels::update(&app.db, &keys(), app.company.webchat, allow).await.expect("the channel is changed");
     let below = browser.from("https://www.shop.example");
     eventually("it is allowed", || async { below.try_open(json!({})).await.status == 201 }).await;
     let session = below.open("v").await;

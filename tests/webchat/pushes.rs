@@ -7,12 +7,12 @@ use hotline_persistence::TicketId;
 use serde_json::{Value, json};
 
 use crate::door::{answer, only_ticket};
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 use crate::visitor::Browser;
 
 #[actix_web::test]
 async fn what_an_agent_says_is_pushed_delivered_and_read() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.raw_socket(&session).await;
@@ -72,7 +72,7 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
 
 #[actix_web::test]
 async fn two_tabs_are_shown_the_same_each_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut tabs = [browser.socket(&session).await, browser.socket(&session).await];
@@ -90,7 +90,7 @@ async fn two_tabs_are_shown_the_same_each_once() {
 
 #[actix_web::test]
 async fn notes_and_other_peoples_conversations_are_never_pushed() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
@@ -100,7 +100,7 @@ async fn notes_and_other_peoples_conversations_are_never_pushed() {
     let stranger = browser.open("w").await;
     browser.say(&stranger, "of somebody else").await;
     let (other, _) = app.another_company().await;
-    let elsewhere = Browser::on(&app, other.id, other.webchat).await;
+    let elsewhere = Browser::on(&app, &other, other.webchat).await;
     let namesake = elsewhere.open("v").await;
     let mut theirs = elsewhere.socket(&namesake).await;
     elsewhere.say(&namesake, "of another company").await;
@@ -117,7 +117,7 @@ async fn notes_and_other_peoples_conversations_are_never_pushed() {
 
 #[actix_web::test]
 async fn a_session_shows_what_was_said_since_it_began_and_no_more() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let first = browser.open("v").await;
     browser.say(&first, "a secret").await;
@@ -135,7 +135,7 @@ async fn a_session_shows_what_was_said_since_it_began_and_no_more() {
 #[actix_web::test]
 async fn messages_of_one_burst_come_in_order_each_once() {
     const MESSAGES: usize = 60;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
@@ -170,10 +170,13 @@ async fn messages_of_one_burst_come_in_order_each_once() {
 async fn whether_somebody_could_answer_is_said_at_the_start_and_when_it_changes() {
     let mut options = crate::support::service::TestOptions::default();
     options.visitors.heartbeat = std::time::Duration::from_millis(100);
-    let app = TestApp::start_with(options).await;
+    // Of a socket that answers as many pings as pile up on a slow machine there are too many frames.
+    options.visitors.silence_max = std::time::Duration::from_secs(3600);
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.try_socket(&session.token).await.unwrap_or_else(|refused| panic!("{refused:?}"));
+    socket.answers = false;
     assert_eq!(socket.next().await["available"], true);
     for user in [app.company.ana, app.company.ben] {
         app.api.put(&format!("/users/{user}"), json!({"active": false})).await.data(200);
@@ -186,7 +189,7 @@ async fn whether_somebody_could_answer_is_said_at_the_start_and_when_it_changes(
 
 #[actix_web::test]
 async fn a_message_says_which_agent_wrote_it() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;

@@ -11,7 +11,7 @@ use crate::visitor::Browser;
 
 #[actix_web::test]
 async fn the_script_is_served_whole_compressed_and_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let script = || browser.bare(Method::GET, "/widget.js");
     let whole = script().send().await.expect("answer");
@@ -40,7 +40,7 @@ async fn the_script_is_served_whole_compressed_and_once() {
 
 #[actix_web::test]
 async fn the_look_is_what_the_channel_is_set_to() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let look = || async { Reply::of(browser.request(Method::GET, "/config")).await };
     let plain = look().await;
@@ -60,7 +60,7 @@ async fn the_look_is_what_the_channel_is_set_to() {
         settings.pre_chat_fields = vec![PreChatField::Name, PreChatField::Email];
         Ok(())
     };
-    channels::update(&app.database.db, &keys(), app.company.webchat, set).await.expect("update");
+    channels::update(&app.db, &keys(), app.company.webchat, set).await.expect("update");
     let expected = json!({"title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
         "preChatFields": ["name", "email"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024}});
     eventually("the new look is shown", || async { look().await.body["data"] == expected }).await;

@@ -7,7 +7,7 @@ use futures_util::{SinkExt, StreamExt};
 use hotline::visitors::identity;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Secret};
-use hotline_persistence::{ChannelId, CompanyId, Error, PgPool};
+use hotline_persistence::{ChannelId, Error, PgPool};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
@@ -18,7 +18,11 @@ use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use crate::support::{PATIENCE, Reply, TestApp, eventually, keys};
+use crate::support::service::refresh;
+use crate::support::{Company, PATIENCE, Reply, TestApp, keys, patience};
+
+/// Before what was refused is asked for again.
+pub const PAUSE: Duration = Duration::from_millis(20);
 
 /// The page visitors are on.
 pub const PAGE: &str = "https://shop.example";
@@ -75,21 +79,14 @@ pub async fn embed(db: &PgPool, keys: &Keyring, channel: ChannelId) -> String {
 impl Browser {
     /// On a page that embeds the webchat of the test's company.
     pub async fn of(app: &TestApp) -> Self {
-        Self::on(app, app.company.id, app.company.webchat).await
+        Self::on(app, &app.company, app.company.webchat).await
     }
 
     /// On a page that embeds another webchat.
-    pub async fn on(app: &TestApp, company: CompanyId, channel: ChannelId) -> Self {
-        let key = embed(&app.database.db, &keys(), channel).await;
-        eventually("the page is allowed", || async {
-            let organization = app.service.app.engine.directory().company(company);
-            organization.is_some_and(|organization| {
-                let settings = organization.channels.get(&channel).map(ChannelRow::settings);
-                settings.is_some_and(|settings| settings.is_ok_and(|settings| settings.allowed_origins == [PAGE]))
-            })
-        })
-        .await;
-        Self::at(app.service.address, &key)
+    pub async fn on(app: &TestApp, company: &Company, channel: ChannelId) -> Self {
+        let key = embed(&app.db, &keys(), channel).await;
+        refresh(&app.api, company).await;
+        Self::at(app.address, &key)
     }
 
     /// On a page that embeds the webchat with this key.
@@ -171,10 +168,10 @@ impl Browser {
 
     /// Opens a socket once there is room for one: those that were broken off count until the service has seen their end.
     pub async fn socket_with_room(&self, token: &str) -> Result<Socket, (u16, Value)> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience(PATIENCE);
         loop {
             match self.try_socket(token).await {
-                Err((429, _)) if Instant::now() < deadline => tokio::task::yield_now().await,
+                Err((429, _)) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
                 opened => return opened,
             }
         }
@@ -259,7 +256,7 @@ impl Socket {
     /// The next frame, or the code the socket was closed with; none when it broke.
     pub async fn next_or_end(&mut self) -> Result<Value, Option<u16>> {
         loop {
-            let next = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a frame in time");
+            let next = timeout(patience(PATIENCE), self.stream.next()).await.expect("a frame in time");
             match next {
                 Some(Ok(Message::Text(text))) => {
                     let frame: Value = serde_json::from_str(&text).expect("a frame is JSON");
@@ -290,7 +287,7 @@ impl Socket {
                 }
             }
         };
-        timeout(PATIENCE, next).await.unwrap_or_else(|_| panic!("no {kind} comes"))
+        timeout(patience(PATIENCE), next).await.unwrap_or_else(|_| panic!("no {kind} comes"))
     }
 
     /// The next message.

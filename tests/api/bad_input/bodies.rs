@@ -42,7 +42,7 @@ fn tried(asked: &Asked<'_>) -> impl Iterator<Item = Field> {
 
 #[actix_web::test]
 async fn a_field_that_is_not_accepted_is_named_by_every_operation() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let (mut count, mut wrong) = (0, Vec::new());
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
@@ -76,7 +76,7 @@ async fn a_field_that_is_not_accepted_is_named_by_every_operation() {
 
 #[actix_web::test]
 async fn every_missing_field_is_named_at_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
@@ -116,7 +116,7 @@ fn with_all(asked: &Asked<'_>, value: &Value, which: impl Fn(&Field) -> bool) ->
 
 #[actix_web::test]
 async fn null_and_blank_text_are_as_good_as_absent_where_a_field_may_be_absent() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let (mut nulls, mut blanks) = (0, 0);
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
@@ -141,7 +141,7 @@ async fn null_and_blank_text_are_as_good_as_absent_where_a_field_may_be_absent()
 
 #[actix_web::test]
 async fn an_id_nobody_has_is_the_same_404_however_far_it_is() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
     for operation in &world.operations {
@@ -170,7 +170,7 @@ async fn an_id_nobody_has_is_the_same_404_however_far_it_is() {
 
 #[actix_web::test]
 async fn unknown_fields_are_ignored() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
         let mut asked = Asked::of(&world, operation).await;
@@ -186,7 +186,7 @@ async fn unknown_fields_are_ignored() {
 
 #[actix_web::test]
 async fn a_body_that_is_no_json_object_is_told_why() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let nested = "[".repeat(100_000);
     let broken: [&[u8]; 9] = [
@@ -228,7 +228,7 @@ const MEBIBYTE: usize = 1 << 20;
 
 #[actix_web::test]
 async fn a_body_that_is_too_large_is_refused_and_the_client_hears_of_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     for operation in world.operations.iter().filter(|operation| operation.body.is_some()) {
         let asked = Asked::of(&world, operation).await;

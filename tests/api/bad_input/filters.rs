@@ -49,7 +49,7 @@ async fn lists<'a>(world: &'a World<'_>) -> Vec<(&'a Operation, String)> {
 
 #[actix_web::test]
 async fn a_parameter_that_is_not_accepted_is_named_by_every_list() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
     for (operation, path) in lists(&world).await {
@@ -85,7 +85,7 @@ async fn a_parameter_that_is_not_accepted_is_named_by_every_list() {
 
 #[actix_web::test]
 async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let nobody = world.api.get(&format!("/tickets/{NOBODY}")).await.body;
     let mut count = 0;

@@ -17,7 +17,7 @@ async fn assert_refused(app: &TestApp, path: &str, body: Value, field: &str) {
 
 #[actix_web::test]
 async fn a_text_is_bounded_by_its_bytes_where_a_channel_counts_those() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     let (session, _) = app.session("visitor").await;
     // 32,769 letters of two bytes each.
@@ -32,7 +32,7 @@ async fn a_text_is_bounded_by_its_bytes_where_a_channel_counts_those() {
 
 #[actix_web::test]
 async fn a_text_that_is_needed_here_is_not_blank() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     let (session, _) = app.session("visitor").await;
     for blank in ["", "  \t\n "] {
@@ -46,7 +46,7 @@ async fn a_text_that_is_needed_here_is_not_blank() {
 
 #[actix_web::test]
 async fn json_by_any_spelling_of_its_content_type_is_taken() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     let path = format!("/tickets/{ticket}/notes");
     for kind in
@@ -61,7 +61,7 @@ async fn json_by_any_spelling_of_its_content_type_is_taken() {
 #[actix_web::test]
 async fn a_body_of_exactly_a_mebibyte_is_not_above_it() {
     const MEBIBYTE: usize = 1 << 20;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000010").await;
     let text = "x".repeat(MEBIBYTE - r#"{"body":"x","unknown":""}"#.len());
     let body = format!(r#"{{"body":"x","unknown":"{text}"}}"#);
@@ -74,7 +74,7 @@ async fn a_body_of_exactly_a_mebibyte_is_not_above_it() {
 
 #[actix_web::test]
 async fn what_is_sent_to_an_operation_without_a_body_does_no_harm() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let world = world(&app).await;
     let mut count = 0;
     for operation in &world.operations {
@@ -97,11 +97,10 @@ async fn what_is_sent_to_an_operation_without_a_body_does_no_harm() {
 
 #[actix_web::test]
 async fn another_spelling_of_a_path_is_no_way_around_the_tokens_permissions() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let permissions = [("tickets".to_owned(), ["GET".to_owned()].into())].into();
     let new = hotline_persistence::tables::tokens::NewToken { name: "reader", permissions, ..Default::default() };
-    let (_, key) =
-        hotline_persistence::tables::tokens::insert(&app.database.db, app.company.id, new).await.expect("token");
+    let (_, key) = hotline_persistence::tables::tokens::insert(&app.db, app.company.id, new).await.expect("token");
     let reader = app.api.with_key(&key);
     eventually("the token is seen", || async { reader.get("/tickets").await.status == 200 }).await;
     let contact = app.contact("5511900000001").await;

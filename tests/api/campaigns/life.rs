@@ -12,7 +12,7 @@ use crate::support::{Provider, TestApp};
 
 #[actix_web::test]
 async fn a_campaign_is_made_changed_and_deleted() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let (first, second) = (list(api, &contacts(&app, 2).await).await, list(api, &[]).await);
     let body = json!({
@@ -84,7 +84,7 @@ async fn a_campaign_is_made_changed_and_deleted() {
 
 #[actix_web::test]
 async fn the_list_has_every_filter() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let (first, second) = (list(api, &[]).await, list(api, &[]).await);
     let mut all = Vec::new();
@@ -118,7 +118,7 @@ async fn the_list_has_every_filter() {
 
 #[actix_web::test]
 async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let list = list(api, &[]).await;
     let good = text(list, app.company.phone.0, "hello");
@@ -179,7 +179,7 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
 
 #[actix_web::test]
 async fn a_template_is_built_when_it_is_written_and_takes_the_place_of_a_text() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let provider = Provider::start().await;
     let phone = Phone::connect(&app, &provider).await;
@@ -228,7 +228,7 @@ async fn a_template_is_built_when_it_is_written_and_takes_the_place_of_a_text() 
 
 #[actix_web::test]
 async fn recipients_are_listed_by_their_contacts_and_go_with_them() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 5).await;
     let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
@@ -253,7 +253,7 @@ async fn recipients_are_listed_by_their_contacts_and_go_with_them() {
     assert_eq!(total(&shown(api, campaign).await), 5);
     sqlx::query("update tickets set status = 'closed', closed_at = now() where company_id = $1")
         .bind(app.company.id)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("closed");
     assert_eq!(api.delete(&format!("/contacts/{}", contacts[4])).await.status, 204);

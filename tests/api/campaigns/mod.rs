@@ -75,7 +75,7 @@ pub async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
     )
     .bind(app.company.id)
     .bind(count)
-    .fetch_all(&app.database.db)
+    .fetch_all(&app.db)
     .await
     .expect("contacts");
     ids.sort_unstable();
@@ -87,7 +87,7 @@ async fn numbers(app: &TestApp, contacts: &[i64]) -> Vec<String> {
     sqlx::query_scalar("select number from contacts where company_id = $1 and id = any ($2) order by id")
         .bind(app.company.id)
         .bind(contacts)
-        .fetch_all(&app.database.db)
+        .fetch_all(&app.db)
         .await
         .expect("numbers")
 }

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{becomes, contacts, counts, does, fast, list, made, recipients, shown, text};
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// A campaign that has this status: it is for nobody, or for one who cannot be written to yet.
 async fn in_state(app: &TestApp, status: &str) -> i64 {
@@ -28,7 +28,7 @@ async fn in_state(app: &TestApp, status: &str) -> i64 {
 
 #[actix_web::test]
 async fn each_state_allows_what_the_contract_says_and_nothing_else() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     for (status, said, allowed) in [
         ("scheduled", "the campaign has not started", &["start", "cancel", "change", "delete"][..]),
@@ -83,7 +83,7 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
 
 #[actix_web::test]
 async fn a_retry_of_a_verb_is_answered_as_its_first_was() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 2).await;
     let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
@@ -99,7 +99,7 @@ async fn a_retry_of_a_verb_is_answered_as_its_first_was() {
 
 #[actix_web::test]
 async fn only_one_of_many_starts_it_and_each_contact_is_chosen_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 20).await;
     let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
@@ -113,7 +113,7 @@ async fn only_one_of_many_starts_it_and_each_contact_is_chosen_once() {
 
 #[actix_web::test]
 async fn a_list_stays_while_a_campaign_that_is_not_over_is_for_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 1).await;
     let everybody = list(api, &contacts).await;
@@ -139,7 +139,7 @@ async fn a_list_stays_while_a_campaign_that_is_not_over_is_for_it() {
 
 #[actix_web::test]
 async fn the_list_is_taken_as_it_stands_at_the_start() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let api = &app.api;
     let (_, contact) = app.session("visitor").await;
     let (_, late) = app.session("late").await;
@@ -167,7 +167,7 @@ async fn the_list_is_taken_as_it_stands_at_the_start() {
     assert_eq!(Value::Null, shown_or_null(&app, campaign).await);
     eventually("its recipients are gone", || async {
         let left = "select (select count(*) from campaign_recipients) + (select count(*) from removals)";
-        let left: i64 = sqlx::query_scalar(left).fetch_one(&app.database.db).await.expect("count");
+        let left: i64 = sqlx::query_scalar(left).fetch_one(&app.db).await.expect("count");
         left == 0
     })
     .await;

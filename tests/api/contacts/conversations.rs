@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::{changed, contact, shown};
 use crate::steps::{close, id, sent, ticket};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let open = json!({"channelId": app.company.phone, "contactId": ana});
     // A closed one that is hot, an open one, and one on another channel.
@@ -42,7 +42,7 @@ async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
 
 #[actix_web::test]
 async fn a_send_goes_by_the_number_a_contact_has_now() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let send = |number: &str| json!({"channelId": app.company.phone, "number": number, "type": "text", "body": "x"});
     let first = sent(&app.api, send("5511900000001")).await;
     let ana = first["contactId"].as_i64().expect("contact");
@@ -64,7 +64,7 @@ async fn a_send_goes_by_the_number_a_contact_has_now() {
 
 #[actix_web::test]
 async fn an_import_is_seen_by_conversations_as_well() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let rows = json!([{"number": "5511900000001", "name": "Imported"}]);
     app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200);
@@ -74,7 +74,7 @@ async fn an_import_is_seen_by_conversations_as_well() {
 
 #[actix_web::test]
 async fn who_changes_last_is_what_everybody_sees() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let ticket_of = |reply: &Value| reply["ticketId"].as_i64().expect("ticket");
     for round in 0..12 {

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::{PATH, contact, field, rows_of, tag};
 use crate::plain::deleted;
 use crate::steps::{NOBODY, close, id, listed, restarted, sent};
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 #[actix_web::test]
 async fn a_contact_goes_with_everything_that_is_theirs() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let vip = tag(&app.api, "VIP").await;
     field(&app.api, "Size", "number", &json!({})).await;
     let body =
@@ -87,7 +87,7 @@ async fn a_contact_goes_with_everything_that_is_theirs() {
 
 #[actix_web::test]
 async fn who_is_talked_with_stays() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
     let path = format!("{PATH}/{ana}");
     let refused = async |state: &str| {
@@ -124,7 +124,7 @@ async fn who_is_talked_with_stays() {
 
 #[actix_web::test]
 async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (phone, webchat) = (app.company.phone, app.company.webchat);
     let (mut kept, mut gone) = (0, 0);
     for round in 0..40_usize {
@@ -181,7 +181,7 @@ async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
 
 #[actix_web::test]
 async fn a_message_to_a_number_always_finds_or_makes_its_contact() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     const NUMBER: &str = "5511900000001";
     let send = || json!({"channelId": app.company.phone, "number": NUMBER, "type": "text", "body": "x"});
     for _ in 0..6 {
@@ -219,7 +219,7 @@ async fn a_message_to_a_number_always_finds_or_makes_its_contact() {
 
 #[actix_web::test]
 async fn changes_of_a_closed_ticket_meet_a_deletion() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let wrapup = json!({"wrapupTypeId": app.company.sold});
     for round in 0..15_usize {
         let ticket = app.ticket(&format!("551190000{round:04}")).await.0;
@@ -244,7 +244,7 @@ async fn changes_of_a_closed_ticket_meet_a_deletion() {
 
 #[actix_web::test]
 async fn two_deletions_at_once_are_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for _ in 0..5 {
         let ana = contact(&app.api, json!({"name": "Ana"})).await;
         let path = format!("{PATH}/{ana}");
@@ -259,7 +259,7 @@ async fn two_deletions_at_once_are_one() {
 
 #[actix_web::test]
 async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
     let path = format!("{PATH}/{ana}");
     let send = || json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
@@ -292,7 +292,7 @@ async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
 
 #[actix_web::test]
 async fn an_update_whose_answer_was_lost_is_seen_by_conversations() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ticket = app.ticket("5511900000001").await.0;
     let shown = async || app.api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"].clone();
     let path = format!("{PATH}/{}", id(&shown().await));

@@ -28,7 +28,7 @@ async fn identities(app: &TestApp) -> Vec<Value> {
 
 #[actix_web::test]
 async fn rows_are_found_by_number_then_email_then_code() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     contact(&other, json!({"number": "5511900000009", "email": "z@b.example", "code": "Z"})).await;
     let a = json!({"name": "A", "number": "5511900000001", "email": "a@b.example", "code": "A"});
@@ -64,7 +64,7 @@ async fn rows_are_found_by_number_then_email_then_code() {
 
 #[actix_web::test]
 async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
     field(&app.api, "Size", "number", &json!({})).await;
     field(&app.api, "Note", "text", &json!({})).await;
@@ -112,7 +112,7 @@ async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
 
 #[actix_web::test]
 async fn with_skip_what_exists_stays_as_it_is() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let before = shown(&app.api, ana).await;
     let rows = json!([
@@ -128,7 +128,7 @@ async fn with_skip_what_exists_stays_as_it_is() {
 
 #[actix_web::test]
 async fn good_rows_are_stored_although_others_fail() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let foreign = tag(&other, "VIP").await;
     let vip = tag(&app.api, "VIP").await;
@@ -183,7 +183,7 @@ async fn good_rows_are_stored_although_others_fail() {
 
 #[actix_web::test]
 async fn an_import_itself_must_be_well_formed() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let many = vec![json!({"name": "x"}); 1001];
     for (body, fields) in [
         (json!({}), vec!["contacts"]),
@@ -201,7 +201,7 @@ async fn an_import_itself_must_be_well_formed() {
 
 #[actix_web::test]
 async fn an_import_under_a_key_happens_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let body = json!({"contacts": [{"name": "Ana"}, {"name": "Ben"}, {"email": "x"}]}).to_string();
     let replies =
         join_all((0..10).map(|_| Reply::of(app.api.keyed(Method::POST, IMPORT, "import", body.clone())))).await;
@@ -216,7 +216,7 @@ async fn an_import_under_a_key_happens_once() {
 
 #[actix_web::test]
 async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     const NUMBERS: usize = 60;
     let number = |index: usize| format!("55119{index:08}");
     let imports = (0..6).map(async |client: usize| {
@@ -248,9 +248,9 @@ async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
     app.stop().await;
 }
 
-#[actix_web::test]
-async fn a_thousand_rows_take_a_moment() {
-    let app = TestApp::start().await;
+/// Imports a thousand rows, new ones and the same again; answers how long each import took.
+async fn a_thousand_rows() -> [Duration; 2] {
+    let app = TestApp::shared().await;
     let vip = tag(&app.api, "VIP").await;
     field(&app.api, "Size", "number", &json!({})).await;
     let rows = |name: &str| -> Value {
@@ -263,16 +263,29 @@ async fn a_thousand_rows_take_a_moment() {
         };
         (0..1000).map(row).collect()
     };
-    for (name, expected) in [("new", counts(1000, 0, 0)), ("again", counts(0, 1000, 0))] {
+    let mut times = [Duration::ZERO; 2];
+    let imports = [("new", counts(1000, 0, 0)), ("again", counts(0, 1000, 0))];
+    for (time, (name, expected)) in times.iter_mut().zip(imports) {
         let rows = rows(name);
         let begun = Instant::now();
         assert_eq!(import(&app.api, rows, &json!({})).await, expected);
-        let taken = begun.elapsed();
-        println!("1,000 rows, {name}: {} ms", taken.as_millis());
-        // A second is what was promised of a release build on a machine that has nothing else to do.
-        assert!(taken < Duration::from_secs(5), "{name}: {taken:?}");
+        *time = begun.elapsed();
+        println!("1,000 rows, {name}: {} ms", time.as_millis());
     }
     assert_eq!(listed(&app.api, "/contacts?search=again%20999").await.len(), 1);
     assert_eq!(listed(&app.api, &format!("/contacts?tagId={vip}")).await.len(), 1000);
     app.stop().await;
+    times
+}
+
+#[actix_web::test]
+async fn a_thousand_rows_are_imported_and_imported_again() {
+    a_thousand_rows().await;
+}
+
+#[actix_web::test]
+async fn a_thousand_rows_take_a_moment_measured() {
+    let times = a_thousand_rows().await;
+    // A second is what was promised of a release build on a machine that has nothing else to do.
+    assert!(times.iter().all(|time| *time < Duration::from_secs(5)), "{times:?}");
 }

@@ -81,5 +81,5 @@ async fn field(api: &Api, name: &str, kind: &str, more: &Value) -> i64 {
 /// How many rows of a table are a contact's.
 async fn rows_of(app: &TestApp, table: &str, contact: i64) -> i64 {
     let statement = format!("select count(*) from {table} where contact_id = $1");
-    sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(contact).fetch_one(&app.database.db).await.expect("a count")
+    sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(contact).fetch_one(&app.db).await.expect("a count")
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::check_list::check_list;
 use crate::steps::{NOBODY, assert_timestamp, id, listed, sent, sql};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 async fn inserted(app: &TestApp, name: &str, number: Option<&str>, email: Option<&str>, code: Option<&str>) -> i64 {
     sqlx::query_scalar(
@@ -15,7 +15,7 @@ async fn inserted(app: &TestApp, name: &str, number: Option<&str>, email: Option
     .bind(number)
     .bind(email)
     .bind(code)
-    .fetch_one(&app.database.db)
+    .fetch_one(&app.db)
     .await
     .expect("contact")
 }
@@ -25,14 +25,14 @@ async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
         sqlx::query_scalar("insert into tags (company_id, name, color) values ($1, $2, '#ff0000') returning id")
             .bind(app.company.id)
             .bind(name)
-            .fetch_one(&app.database.db)
+            .fetch_one(&app.db)
             .await
             .expect("tag");
     sqlx::query("insert into contact_tags (company_id, contact_id, tag_id) values ($1, $2, $3)")
         .bind(app.company.id)
         .bind(contact)
         .bind(tag)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("tagged");
     tag
@@ -40,7 +40,7 @@ async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
 
 #[actix_web::test]
 async fn a_contact_shows_all_its_fields() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ana = inserted(&app, "Ana", Some("5511900000001"), Some("ana@example.com"), Some("C-1")).await;
     sql(
         &app,
@@ -54,14 +54,14 @@ async fn a_contact_shows_all_its_fields() {
          values ($1, 'shoe_size', 'Shoe size', 'contact', 'number', 1) returning id",
     )
     .bind(app.company.id)
-    .fetch_one(&app.database.db)
+    .fetch_one(&app.db)
     .await
     .expect("field");
     sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, '42.5')")
         .bind(app.company.id)
         .bind(ana)
         .bind(field)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("value");
     sent(&app.api, json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"})).await;
@@ -97,7 +97,7 @@ async fn a_contact_shows_all_its_fields() {
 
 #[actix_web::test]
 async fn every_filter_finds_its_contacts_and_no_others() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, other_api) = app.another_company().await;
     sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"})).await;
 
@@ -135,7 +135,7 @@ async fn every_filter_finds_its_contacts_and_no_others() {
 
 #[actix_web::test]
 async fn a_search_looks_at_name_number_email_and_code() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let jose = inserted(&app, "José Ção", Some("5511900000001"), Some("zeze@example.com"), Some("X_1%")).await;
     let ana = inserted(&app, "Ana", Some("5511900000002"), None, Some("x-2")).await;
     let strasse = inserted(&app, "Straße Øre", None, Some("ÉVA@example.com"), None).await;
@@ -170,7 +170,7 @@ const CONTACTS: i64 = 30_000;
 
 #[actix_web::test]
 async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of_the_list() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
     // Ids of two companies alternate, blocks of them are missing, and the newest were never talked to on the channel.
     for statement in [
@@ -186,11 +186,11 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
         "delete from contacts where (company_id = $1 or company_id = $2) and id between 3000 and 6000 and $3::bigint > 0",
     ] {
         let rows = sqlx::query(statement).bind(app.company.id).bind(other.id).bind(CONTACTS);
-        rows.execute(&app.database.db).await.expect("rows");
+        rows.execute(&app.db).await.expect("rows");
     }
     let channel: i64 = sqlx::query_scalar("select min(id) from channels where company_id = $1")
         .bind(app.company.id)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("a channel");
     let on_channel = format!("id % 3 > 0 and id <= {}", CONTACTS - 4000);
@@ -227,7 +227,7 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
                 "select id from contacts where company_id = $1 and {condition} order by id {order}"
             )))
             .bind(app.company.id)
-            .fetch_all(&app.database.db)
+            .fetch_all(&app.db)
             .await
             .expect("contacts");
             // The last are beyond those that a page is looked for among in the order of the list.
@@ -247,7 +247,7 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
 
 #[actix_web::test]
 async fn a_contact_of_another_company_looks_like_one_that_does_not_exist() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, other_api) = app.another_company().await;
     let theirs =
         sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"}))

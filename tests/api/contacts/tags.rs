@@ -10,7 +10,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn a_tag_is_applied_and_removed_as_often_as_one_likes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
     let ana = contact(&app.api, json!({"name": "Ana", "tagIds": [new]})).await;
     let path = |tag: i64| format!("/contacts/{ana}/tags/{tag}");
@@ -53,7 +53,7 @@ async fn a_tag_is_applied_and_removed_as_often_as_one_likes() {
 
 #[actix_web::test]
 async fn contact_and_tag_must_be_the_companys() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let (vip, theirs) = (tag(&app.api, "VIP").await, tag(&other, "VIP").await);
     let ana = contact(&app.api, json!({"name": "Ana"})).await;

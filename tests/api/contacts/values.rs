@@ -14,7 +14,7 @@ fn values(contact: &Value) -> Vec<(&str, &str)> {
 
 #[actix_web::test]
 async fn values_are_merged_by_key_and_null_clears() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let size = field(&app.api, "Size", "number", &json!({})).await;
     field(&app.api, "Note", "textarea", &json!({})).await;
     field(&app.api, "Colours", "multiselect", &json!({"options": ["Red", "Blue"]})).await;
@@ -44,7 +44,7 @@ async fn values_are_merged_by_key_and_null_clears() {
 
 #[actix_web::test]
 async fn a_wrong_value_is_named_with_its_key_and_nothing_is_stored() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     field(&other, "Theirs", "text", &json!({})).await;
     created(&app.api, "/custom-fields", json!({"name": "On cards", "application": "card", "type": "text"})).await;
@@ -93,7 +93,7 @@ async fn a_wrong_value_is_named_with_its_key_and_nothing_is_stored() {
 
 #[actix_web::test]
 async fn a_required_field_is_there_from_the_beginning_and_stays() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let old = contact(&app.api, json!({"name": "Old"})).await;
     field(&app.api, "Size", "number", &json!({"required": true})).await;
     field(&app.api, "Born", "date", &json!({"required": true})).await;

@@ -26,7 +26,7 @@ fn everything() -> (Value, Value) {
 
 #[actix_web::test]
 async fn a_contact_is_created_read_and_changed_field_by_field() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (mut given, kept) = everything();
     let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
     given["tagIds"] = json!([new, vip, new]);
@@ -86,7 +86,7 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
 
 #[actix_web::test]
 async fn a_contact_needs_a_name_or_a_number() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let named = app
         .api
         .post(PATH, json!({"name": "Ana", "number": null, "isGroup": null, "marketingOptOut": null, "tagIds": null}))
@@ -120,7 +120,7 @@ async fn a_contact_needs_a_name_or_a_number() {
 
 #[actix_web::test]
 async fn what_a_contact_cannot_be_is_refused_field_by_field() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"name": "Ana"})).await;
     let (given, _) = everything();
     let texts: Vec<&str> = given.as_object().expect("an object").keys().map(String::as_str).collect();
@@ -183,7 +183,7 @@ async fn what_a_contact_cannot_be_is_refused_field_by_field() {
 
 #[actix_web::test]
 async fn a_number_is_one_contacts_within_its_company() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let number = json!({"number": "5511900000001"});
     let ana = contact(&app.api, number.clone()).await;
@@ -206,7 +206,7 @@ async fn a_number_is_one_contacts_within_its_company() {
 
 #[actix_web::test]
 async fn fifty_contacts_cannot_all_change_to_one_number() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ids = join_all((0..50).map(|index| contact(&app.api, json!({"name": format!("{index}")})))).await;
     let change = async |id| app.api.put(&format!("{PATH}/{id}"), json!({"number": "5511900000001"})).await;
     let replies = join_all(ids.into_iter().map(change)).await;
@@ -219,7 +219,7 @@ async fn fifty_contacts_cannot_all_change_to_one_number() {
 
 #[actix_web::test]
 async fn contacts_are_created_once_and_are_nobody_elses() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ana = contact(&app.api, json!({"name": "Ana"})).await;
     check_created_once(&app, PATH, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
     check_foreign(&app, PATH, ana, &json!({"name": "Stolen"})).await;
@@ -236,7 +236,7 @@ async fn contacts_are_created_once_and_are_nobody_elses() {
 
 #[actix_web::test]
 async fn what_a_contact_refers_to_is_the_companys() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let (vip, foreign) = (tag(&app.api, "VIP").await, tag(&other, "VIP").await);
     let ana = contact(&app.api, json!({"name": "Ana", "tagIds": [vip]})).await;

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::{PATH, TYPES, at, changed, choice, field, value};
 use crate::plain::{check_created_once, check_foreign, check_refused, deleted};
 use crate::steps::{assert_timestamp, id, listed};
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 #[actix_web::test]
 async fn a_field_is_created_read_changed_and_deleted() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let reply = app.api.post(PATH, json!({"name": " Cor Não-Óbvia ", "application": "contact", "type": "text"})).await;
     let made = reply.data(201);
     assert_timestamp(&made["createdAt"]);
@@ -68,7 +68,7 @@ async fn a_field_is_created_read_changed_and_deleted() {
 
 #[actix_web::test]
 async fn there_are_eleven_types_and_two_of_them_have_options() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for (index, kind) in TYPES.into_iter().enumerate() {
         let mut body = json!({"name": kind, "application": "card", "type": kind});
         if kind.ends_with("select") {
@@ -90,7 +90,7 @@ async fn there_are_eleven_types_and_two_of_them_have_options() {
 
 #[actix_web::test]
 async fn what_a_field_cannot_be_is_refused_field_by_field() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let many: Vec<String> = (0..201).map(|number| number.to_string()).collect();
     let with = |field: &str, value: Value| {
         let mut body = json!({"name": "x", "application": "contact", "type": "select", "options": ["a"]});
@@ -141,7 +141,7 @@ async fn what_a_field_cannot_be_is_refused_field_by_field() {
 
 #[actix_web::test]
 async fn a_type_changes_with_its_options_while_there_are_no_values() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let size = field(api, "Size", "contact").await;
     let select = json!({"type": "select", "options": ["S", "M"]});
@@ -155,7 +155,7 @@ async fn a_type_changes_with_its_options_while_there_are_no_values() {
 
 #[actix_web::test]
 async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let api = &app.api;
     let (one, two) = (app.contact("5511900000001").await, app.contact("5511900000002").await);
     let conflict = async |field: i64, body: Value, state: &str| {
@@ -188,7 +188,7 @@ async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold()
     changed(api, many, json!({"options": ["Red", "Gr\"een"]}), json!({"options": ["Red", "Gr\"een"]})).await;
 
     // Without the values everything may change.
-    sqlx::query("delete from contact_custom_field_values").execute(&app.database.db).await.expect("deleted");
+    sqlx::query("delete from contact_custom_field_values").execute(&app.db).await.expect("deleted");
     changed(api, many, json!({"type": "date"}), json!({"type": "date", "options": []})).await;
     app.stop().await;
 }
@@ -200,7 +200,7 @@ async fn somebody_waits(app: &TestApp) {
             "select exists (select from pg_stat_activity
              where datname = current_database() and wait_event_type = 'Lock')",
         )
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("activity")
     })
@@ -209,11 +209,11 @@ async fn somebody_waits(app: &TestApp) {
 
 #[actix_web::test]
 async fn a_type_never_changes_behind_a_value_that_is_being_written() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
     let size = field(&app.api, "Size", "contact").await;
     for writes in [false, true] {
-        let mut writer = app.database.db.begin().await.expect("a transaction");
+        let mut writer = app.db.begin().await.expect("a transaction");
         let held = table::all_of_held::<CustomField>(&mut writer, app.company.id, Application::Contact).await;
         assert_eq!(held.expect("fields")[0].id, CustomFieldId::new(size));
         let api = app.api.clone();
@@ -239,7 +239,7 @@ async fn a_type_never_changes_behind_a_value_that_is_being_written() {
 
 #[actix_web::test]
 async fn a_key_is_made_of_the_name_and_never_changes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let key = async |name: &str, application: &str| {
         let body = json!({"name": name, "application": application, "type": "text"});
         let reply = app.api.post(PATH, body).await;
@@ -267,7 +267,7 @@ async fn a_key_is_made_of_the_name_and_never_changes() {
 
 #[actix_web::test]
 async fn fields_of_one_name_that_are_made_at_once_have_keys_and_places_of_their_own() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let body = json!({"name": "Size", "application": "contact", "type": "text"});
     let replies = join_all((0..20).map(|_| app.api.post(PATH, body.clone()))).await;
     let keys: HashSet<&str> = replies.iter().filter_map(|reply| reply.data(201)["key"].as_str()).collect();
@@ -281,7 +281,7 @@ async fn fields_of_one_name_that_are_made_at_once_have_keys_and_places_of_their_
 
 #[actix_web::test]
 async fn fields_are_created_once_and_are_nobody_elses() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let size = field(&app.api, "Size", "contact").await;
     let once = json!({"name": "Once", "application": "contact", "type": "text"});
     check_created_once(&app, PATH, &once, &json!({"name": "Once", "application": "card", "type": "text"})).await;

@@ -12,11 +12,11 @@ use super::{PATH, at, field, value};
 use crate::check_list::check_list;
 use crate::plain::{check_refused, check_searches, deleted};
 use crate::steps::{NOBODY, id, ids, listed};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn fields_are_listed_by_position_and_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let mut named = HashMap::new();
     for (name, application) in [("100% Size", "card"), ("x", "card"), ("Situação", "contact"), ("Shoe size", "contact")]
     {
@@ -61,7 +61,7 @@ async fn fields_are_listed_by_position_and_found() {
 
 #[actix_web::test]
 async fn an_order_names_every_field_of_its_application_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let (_, other) = app.another_company().await;
     let theirs = field(&other, "Theirs", "contact").await;
@@ -117,7 +117,7 @@ async fn an_order_names_every_field_of_its_application_once() {
 
 #[actix_web::test]
 async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let mut fields = Vec::new();
     for name in ["a", "b", "c", "d"] {
         fields.push(field(&app.api, name, "card").await);
@@ -136,7 +136,7 @@ async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
     for (order, reply) in &replies {
         assert_eq!(&ids(reply.data(200).as_array().expect("a list")), *order, "the answer is another's order");
     }
-    let left = table::all_of::<CustomField>(&app.database.db, app.company.id, Application::Card).await.expect("fields");
+    let left = table::all_of::<CustomField>(&app.db, app.company.id, Application::Card).await.expect("fields");
     let left: Vec<i64> = left.iter().map(|field| field.id.0).collect();
     assert!(orders.contains(&left), "{left:?} is nobody's order");
 
@@ -151,13 +151,13 @@ async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
 
 #[actix_web::test]
 async fn more_fields_than_a_page_are_ordered_in_one_answer() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     sqlx::query(
         "insert into custom_fields (company_id, key, name, application, type, position)
          select $1, 'f' || n, 'f' || n, 'card', 'text', n from generate_series(1, 130) n",
     )
     .bind(app.company.id)
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("fields");
     let mut order = listed(&app.api, PATH).await;
@@ -170,7 +170,7 @@ async fn more_fields_than_a_page_are_ordered_in_one_answer() {
 
 #[actix_web::test]
 async fn a_deleted_field_takes_its_values_with_it_and_no_others() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await;
     let (size, color) = (field(&app.api, "Size", "contact").await, field(&app.api, "Color", "contact").await);
     value(&app, contact, size, "42").await;
@@ -181,10 +181,8 @@ async fn a_deleted_field_takes_its_values_with_it_and_no_others() {
         shown.data(200)["customFields"],
         json!([{"key": "color", "value": "red", "customFieldId": color, "name": "Color", "type": "text"}])
     );
-    let left: i64 = sqlx::query_scalar("select count(*) from contact_custom_field_values")
-        .fetch_one(&app.database.db)
-        .await
-        .expect("count");
+    let left: i64 =
+        sqlx::query_scalar("select count(*) from contact_custom_field_values").fetch_one(&app.db).await.expect("count");
     assert_eq!(left, 1);
     app.stop().await;
 }

@@ -34,7 +34,7 @@ async fn value(app: &TestApp, contact: ContactId, field: i64, value: &str) {
         .bind(contact)
         .bind(field)
         .bind(value)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("value");
 }

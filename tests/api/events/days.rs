@@ -9,8 +9,8 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
-    let app = TestApp::start().await;
-    let db = &app.database.db;
+    let app = TestApp::shared().await;
+    let db = &app.db;
     for name in ["A", "B", "C"] {
         app.api.post("/contacts", json!({"name": name})).await.data(201);
     }

@@ -7,7 +7,7 @@ use hotline::api::events::READERS_PER_COMPANY_MAX;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
-use crate::support::{Reader, TestApp};
+use crate::support::{OwnApp, Reader};
 
 const STREAMS: usize = 5_000;
 
@@ -23,7 +23,7 @@ async fn five_thousand_streams_are_told_what_happens_in_their_company_and_nothin
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
     assert!(hard >= FILES, "the system must allow {FILES} open files");
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("the limit is raised");
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let each = READERS_PER_COMPANY_MAX as usize;
     let mut companies = Vec::new();
     for _ in 0..STREAMS / each {

@@ -9,12 +9,12 @@ use super::{ids, newest, types};
 use crate::members::{beside, owner_of};
 use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
-use crate::support::{Api, Reader, TestApp, eventually};
+use crate::support::{Api, OwnApp, Reader, eventually};
 
 #[actix_web::test]
 async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misses_anything() {
     let options = TestOptions { member: true, metrics: true, ..TestOptions::default() };
-    let app = TestApp::start_with(options.clone()).await;
+    let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let apis = [app.api.clone(), Api::new(second.address, &app.company.key)];
     let owner = owner_of(app.company.id, [&app.service, &second]);
@@ -35,7 +35,7 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misse
     eventually("all wait", || async { news.listening() == readers.len() + held.len() }).await;
 
     let membership = owner.app.engine.store().membership().expect("a member").clone();
-    lives::drain(&app.database.db, membership.life).await.expect("it is drained");
+    lives::drain(&app.db, membership.life).await.expect("it is drained");
     eventually("all has moved", || async { membership.placement.count_here() == 0 }).await;
     let figures = Figures::of(owner.metrics.as_ref().expect("figures").address).await;
     assert_eq!(

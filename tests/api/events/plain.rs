@@ -14,7 +14,7 @@ async fn told(api: &Api, last: &mut i64) -> Vec<Value> {
 
 #[actix_web::test]
 async fn what_becomes_of_a_contact_is_told() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let mut last = newest(api).await;
     let tag = api.post("/tags", json!({"name": "VIP"})).await.data(201)["id"].as_i64().expect("id");
@@ -72,7 +72,7 @@ async fn what_becomes_of_a_contact_is_told() {
 
 #[actix_web::test]
 async fn what_becomes_of_a_card_is_told() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let mut last = newest(api).await;
     let board = api.post("/crm/boards", json!({"name": "Sales"})).await.data(201)["id"].clone();

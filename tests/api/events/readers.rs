@@ -15,7 +15,7 @@ const READERS: usize = 20;
 
 #[actix_web::test]
 async fn twenty_readers_read_every_event_once_and_in_order_while_sixteen_write() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let sessions = join_all((0..WRITERS).map(|number| {
         let app = &app;
         async move { app.session(&format!("visitor-{number}")).await.0 }

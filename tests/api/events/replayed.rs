@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::after;
 use crate::steps::id;
-use crate::support::{TestApp, check_events, eventually};
+use crate::support::{OwnApp, TestApp, check_events, eventually};
 
 /// Things that happen in one history.
 const STEPS: usize = 160;
@@ -114,7 +114,7 @@ async fn step(app: &TestApp, random: &mut impl Rng, number: usize, fixed: &(Valu
         2..5 => {
             let sessions: Vec<String> = sqlx::query_scalar("select id from webchat_sessions where company_id = $1")
                 .bind(company.id)
-                .fetch_all(&app.database.db)
+                .fetch_all(&app.db)
                 .await
                 .expect("sessions");
             if let Some(session) = sessions.choose(random) {
@@ -192,7 +192,7 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     let seed: u64 = rand::random();
     println!("seed {seed}");
     let mut random = rand::rngs::StdRng::seed_from_u64(seed);
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let board = app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201)["id"].clone();
     let lists =
         app.api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"].as_array().expect("lists").clone();
@@ -237,7 +237,7 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
 
 #[actix_web::test]
 async fn the_log_is_whole_after_a_history_without_deletions() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (session, _) = app.session("visitor").await;
     for number in 0..5 {
         let body = json!({"body": format!("hello {number}")});
@@ -250,6 +250,6 @@ async fn the_log_is_whole_after_a_history_without_deletions() {
     }
     app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
     after(&app.api, 0).await;
-    check_events(&app.database.db, app.company.id).await;
+    check_events(&app.db, app.company.id).await;
     app.stop().await;
 }

@@ -63,7 +63,7 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
             row.status = status;
             Ok::<_, Error>(())
         };
-        channels::update(&app.database.db, &keys(), third, change).await.expect("changed");
+        channels::update(&app.db, &keys(), third, change).await.expect("changed");
     }
     eventually("nothing is on its way", || async {
         let log = &app.service.app.engine.store().log;

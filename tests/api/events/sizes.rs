@@ -7,7 +7,7 @@ use hotline_persistence::{LoggedEventId, MessageId};
 use serde_json::{Value, json};
 
 use super::{ids, newest};
-use crate::support::{Reader, Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reader, Reply, eventually};
 
 /// Notes that are some megabytes together: nearly as long as may be, and twice as long as JSON.
 const NOTES: usize = 30;
@@ -17,7 +17,7 @@ const NOTE_BYTES: usize = 60_000;
 const AROUND: usize = 1_000;
 
 /// Has long notes written in one ticket. Answers with the newest event before them.
-async fn write_notes(app: &TestApp) -> i64 {
+async fn write_notes(app: &OwnApp) -> i64 {
     let ticket = app.ticket("5511900000001").await;
     let begin = newest(&app.api).await;
     let body = "\"".repeat(NOTE_BYTES);
@@ -39,7 +39,7 @@ fn last_id(reply: &Reply) -> i64 {
 
 #[actix_web::test]
 async fn an_answer_of_long_events_ends_early_and_the_next_goes_on_there() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let begin = write_notes(&app).await;
     let (mut last, mut seen, mut pages) = (begin, Vec::new(), 0);
     loop {
@@ -73,11 +73,11 @@ async fn an_answer_of_long_events_ends_early_and_the_next_goes_on_there() {
 
 #[actix_web::test]
 async fn what_does_not_fit_is_not_taken_from_the_database_and_one_event_always_is() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let begin = After::event(LoggedEventId::new(write_notes(&app).await));
     let (company, db) = (app.company.id, || app.service.app.db(app.company.id));
     let all = "select id from messages where company_id = $1 order by id";
-    let all: Vec<MessageId> = sqlx::query_scalar(all).bind(company).fetch_all(&app.database.db).await.expect("ids");
+    let all: Vec<MessageId> = sqlx::query_scalar(all).bind(company).fetch_all(&app.db).await.expect("ids");
     for (bytes, count) in [(1, 1), (NOTE_BYTES, 1), (NOTE_BYTES + 1, 2), (NOTE_BYTES * NOTES, NOTES)] {
         let (rows, are_all) = messages::find_within(db(), company, &all, bytes).await.expect("messages");
         assert_eq!((rows.len(), are_all), (count, count == NOTES), "{bytes} bytes");
@@ -106,7 +106,7 @@ async fn what_does_not_fit_is_not_taken_from_the_database_and_one_event_always_i
 
 #[actix_web::test]
 async fn long_events_are_delivered_each_once_and_in_order() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let receiver = crate::support::Receiver::start().await;
     let hook = json!({"url": receiver.url(), "types": ["note.added"]});
     let webhook = crate::steps::id(app.api.post("/webhooks", hook).await.data(201));

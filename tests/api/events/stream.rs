@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{after, ids, newest, types};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Reader, TestApp, eventually};
+use crate::support::{Api, OwnApp, Reader, TestApp, eventually};
 
 pub async fn note(api: &Api, name: &str) -> Value {
     api.post("/contacts", json!({"name": name})).await.data(201).clone()
@@ -15,7 +15,7 @@ pub async fn note(api: &Api, name: &str) -> Value {
 
 #[actix_web::test]
 async fn an_answer_is_held_until_something_happens() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let last = newest(&app.api).await;
     let nothing = app.api.get(&format!("/events?after={last}&wait=1")).await;
     assert_eq!(nothing.data(200), &json!([]));
@@ -46,7 +46,7 @@ async fn an_answer_is_held_until_something_happens() {
 
 #[actix_web::test]
 async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let mut live = Reader::open(&app.api, "", None).await;
     let last = newest(&app.api).await;
     let mut sent = Vec::new();
@@ -85,7 +85,7 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
 
 #[actix_web::test]
 async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_or_its_token() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let mut stream = Reader::open(&app.api, "", None).await;
     let (_, other) = app.another_company().await;
     let mut theirs = Reader::open(&other, "", None).await;
@@ -98,7 +98,7 @@ async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_
     note(&app.api, "Maria").await;
     assert_eq!(types(&stream.take(1).await), ["contact.created"]);
     let revoke = "update tokens set revoked_at = now() where company_id <> $1";
-    sqlx::query(revoke).bind(app.company.id).execute(&app.database.db).await.expect("revoked");
+    sqlx::query(revoke).bind(app.company.id).execute(&app.db).await.expect("revoked");
     assert!(theirs.next().await.is_none(), "a token that is revoked ends its streams");
     let end = tokio::spawn(async move { stream.next().await.is_none() });
     app.stop().await;
@@ -107,7 +107,7 @@ async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_
 
 #[actix_web::test]
 async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_ask() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for (query, field) in [
         ("after=-1", "after"),
         ("after=x", "after"),
@@ -127,12 +127,12 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
 
     let mut options = TestOptions::default();
     options.events.are_kept = false;
-    let app = TestApp::start_with(options).await;
+    let app = OwnApp::start_with(options).await;
     app.api.get("/events").await.error(404, "ERR_API_NOT_FOUND");
     app.api.get("/events/stream").await.error(404, "ERR_API_NOT_FOUND");
     // Nor are there webhooks, although the table has one of before.
     let before = "insert into webhooks (company_id, id, url, secret) overriding system value values ($1, 7, 'x', 'x')";
-    sqlx::query(before).bind(app.company.id).execute(&app.database.db).await.expect("a webhook");
+    sqlx::query(before).bind(app.company.id).execute(&app.db).await.expect("a webhook");
     let url = json!({"url": "https://example.com/hotline"});
     for (method, path) in [
         (Method::GET, "/webhooks"),
@@ -157,7 +157,7 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
     .await;
     // Channels were made before the service was started.
     let kept = "select count(*) from events where types & ~(7::bigint << 39) <> 0";
-    let kept: i64 = sqlx::query_scalar(kept).fetch_one(&app.database.db).await.expect("a count");
+    let kept: i64 = sqlx::query_scalar(kept).fetch_one(&app.db).await.expect("a count");
     assert_eq!(kept, 0);
     app.stop().await;
 }

@@ -7,7 +7,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (support, sales, ana) = (app.company.support, app.company.sales, app.company.ana);
     let contact = app.contact("5511900000001").await;
     let mut last = newest(&app.api).await;
@@ -52,7 +52,7 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
 
 #[actix_web::test]
 async fn what_is_said_is_told_and_how_far_it_comes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (session, _) = app.session("visitor").await;
     let begin = newest(&app.api).await;
     let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;

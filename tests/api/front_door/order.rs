@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::table::{only, seen, token};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Reply, TestApp, eventually};
+use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 
 /// What is wrong with each request once its caller may make it.
 const REQUESTS: [(&str, u16, &str); 7] = [
@@ -35,7 +35,7 @@ fn request(api: &Api, name: &str) -> RequestBuilder {
 }
 
 async fn sql(app: &TestApp, statement: &'static str) {
-    sqlx::query(statement).execute(&app.database.db).await.expect(statement);
+    sqlx::query(statement).execute(&app.db).await.expect(statement);
 }
 
 /// Waits until the request is answered by the code, then asks them all.
@@ -68,7 +68,7 @@ async fn hopeless(app: &TestApp) -> (Api, TokenId) {
 
 #[actix_web::test]
 async fn each_check_has_its_place() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (api, token) = hopeless(&app).await;
     every_request_gets(&api, 401, "ERR_API_UNAUTHORIZED").await;
     sql(&app, "update tokens set expires_at = null").await;
@@ -82,7 +82,7 @@ async fn each_check_has_its_place() {
     sqlx::query("update tokens set permissions = $1 where id = $2")
         .bind(sqlx::types::Json(only("tickets", &["POST", "PUT"])))
         .bind(token)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("permissions");
     let code = "ERR_API_VALIDATION";
@@ -95,7 +95,7 @@ async fn each_check_has_its_place() {
 
 #[actix_web::test]
 async fn the_plan_does_not_matter_on_premise_and_the_rest_does() {
-    let app = TestApp::start_with(TestOptions { on_premise: true, ..TestOptions::default() }).await;
+    let app = OwnApp::start_with(TestOptions { on_premise: true, ..TestOptions::default() }).await;
     let (api, _) = hopeless(&app).await;
     every_request_gets(&api, 401, "ERR_API_UNAUTHORIZED").await;
     sql(&app, "update tokens set expires_at = null").await;

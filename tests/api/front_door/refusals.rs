@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::table::{example_path, filled, method, name, operations, paths};
-use crate::support::{Reply, TestApp};
+use crate::support::{OwnApp, Reply};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"];
 
@@ -36,7 +36,7 @@ fn with_body() -> Vec<Operation> {
 
 #[actix_web::test]
 async fn a_path_tells_every_method_it_has_not_which_it_has() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let checks = paths().into_iter().map(async |(path, has)| {
         // What may be read may be looked for.
         let has: BTreeSet<&str> = if has.contains("GET") { has.into_iter().chain(["HEAD"]).collect() } else { has };
@@ -64,7 +64,7 @@ async fn a_path_tells_every_method_it_has_not_which_it_has() {
 
 #[actix_web::test]
 async fn a_route_that_is_none_is_a_404_in_the_envelope() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let inside = [
         "",
         "/",
@@ -97,7 +97,7 @@ async fn a_route_that_is_none_is_a_404_in_the_envelope() {
 
 #[actix_web::test]
 async fn what_needs_no_token_is_read_and_nothing_else() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     for path in ["/health/live", "/health/ready", "/api/v1/openapi.json", "/docs"] {
         for other in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
             let reply = Reply::of(app.api.anonymous(method(other), path)).await;
@@ -110,7 +110,7 @@ async fn what_needs_no_token_is_read_and_nothing_else() {
 
 #[actix_web::test]
 async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let kinds = ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/octet-stream"];
     let checks = with_body().into_iter().map(async |operation| {
         let path = example_path(&operation);
@@ -126,7 +126,7 @@ async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
 
 #[actix_web::test]
 async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let checks = with_body().into_iter().map(async |operation| {
         let path = example_path(&operation);
         let mut broken: Vec<&[u8]> =
@@ -147,7 +147,7 @@ async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
 
 #[actix_web::test]
 async fn a_body_above_a_mebibyte_is_refused_by_every_endpoint_but_the_import() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let of_size = |size: usize| format!(r#"{{"filler":"{}"}}"#, "x".repeat(size - r#"{"filler":""}"#.len()));
     for operation in with_body() {
         // The one that says so in the document takes as many as it says.
@@ -167,7 +167,7 @@ async fn a_body_above_a_mebibyte_is_refused_by_every_endpoint_but_the_import() {
 
 #[actix_web::test]
 async fn a_refusal_reaches_a_client_whose_body_nobody_reads() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let body = "x".repeat(MEBIBYTE);
     let stranger = app.api.with_key("none");
     for round in 0..20 {
@@ -187,7 +187,7 @@ async fn a_refusal_reaches_a_client_whose_body_nobody_reads() {
 
 #[actix_web::test]
 async fn a_defect_names_its_request_and_nothing_of_itself() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ticket = app.ticket("5511900000001").await;
     let path = format!("/tickets/{ticket}/transfer");
     for (own, key) in [(None, None), (Some("order-7"), None), (None, Some("k1")), (Some("order-8"), Some("k2"))] {

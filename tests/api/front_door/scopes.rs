@@ -9,7 +9,7 @@ use hotline::web::permissions::METHODS;
 use hotline_persistence::tables::tokens::{NewToken, Permissions};
 
 use super::table::{name, only, operations, request, seen, token};
-use crate::support::{Reply, TestApp};
+use crate::support::{OwnApp, Reply};
 
 #[test]
 fn every_endpoint_belongs_to_a_module() {
@@ -33,7 +33,7 @@ fn everything_but(module: &str, method: &str) -> Permissions {
 
 #[actix_web::test]
 async fn an_endpoint_needs_its_permission_and_no_other() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let pairs = asked_for();
     let mut keys = Vec::new();
     for (module, method) in &pairs {

@@ -7,7 +7,7 @@ use hotline_persistence::tables::tokens::{self, NewToken, Permissions, TokenRow}
 use hotline_persistence::{CompanyId, key};
 use reqwest::{Method, RequestBuilder};
 
-use crate::support::{Api, TestApp, eventually};
+use crate::support::{Api, OwnApp, TestApp, eventually};
 
 /// Every operation there is.
 pub fn operations() -> Vec<Operation> {
@@ -76,11 +76,11 @@ pub async fn token(app: &TestApp, new: NewToken<'_>) -> (TokenRow, String) {
 }
 
 pub async fn token_of(app: &TestApp, company: CompanyId, new: NewToken<'_>) -> (TokenRow, String) {
-    tokens::insert(&app.database.db, company, new).await.expect("token")
+    tokens::insert(&app.db, company, new).await.expect("token")
 }
 
-/// Waits until the service knows the key.
-pub async fn seen(app: &TestApp, key: &str) {
+/// Waits until the service knows the key, without a use of it.
+pub async fn seen(app: &OwnApp, key: &str) {
     let hash = key::hash(key);
     let directory = app.service.app.engine.directory();
     eventually("the token is seen", || async { directory.token(&hash).is_some() }).await;

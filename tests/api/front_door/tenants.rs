@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::samples::references;
 use super::table::name;
 use super::world::{World, nobody, noun};
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// Two companies that have the same, and know nothing of each other.
 struct Two<'a> {
@@ -56,7 +56,7 @@ fn assert_done(reply: &Reply, what: &str, body: &Value) {
 
 #[actix_web::test]
 async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let two = Two::set(&app).await;
     let before = two.other.shown(None).await;
     let mut asked = 0;
@@ -87,7 +87,7 @@ async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
 
 #[actix_web::test]
 async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let two = Two::set(&app).await;
     let before = two.other.shown(None).await;
     let mut asked = 0;
@@ -124,7 +124,7 @@ async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
 
 #[actix_web::test]
 async fn an_id_of_another_company_in_a_filter_is_one_nobody_has() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let two = Two::set(&app).await;
     let mut asked = 0;
     for operation in two.operations() {
@@ -151,7 +151,7 @@ const FOREIGN: &str = "Foreign";
 
 #[actix_web::test]
 async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let two = Two::set(&app).await;
     let before = two.other.shown(None).await;
     for operation in two.operations().filter(|operation| operation.method != "GET") {

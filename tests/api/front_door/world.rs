@@ -79,11 +79,8 @@ impl<'a> World<'a> {
         let wrapup = json!({"wrapupTypeId": world.company.solved});
         world.api.post(&format!("/tickets/{wrapped}/close"), wrapup).await.data(200);
         let of_company = async |statement: &'static str| {
-            let found: i64 = sqlx::query_scalar(statement)
-                .bind(world.company.id)
-                .fetch_one(&app.database.db)
-                .await
-                .expect(statement);
+            let found: i64 =
+                sqlx::query_scalar(statement).bind(world.company.id).fetch_one(&app.db).await.expect(statement);
             found.to_string()
         };
         let profile = of_company("select min(id) from profiles where company_id = $1").await;
@@ -133,7 +130,7 @@ impl<'a> World<'a> {
     pub async fn contact(&self) -> i64 {
         let number = format!("55119{:08}", next());
         let numbered = Numbered { number: &number, name: Some(self.mark), country: None };
-        let db = &self.app.database.db;
+        let db = &self.app.db;
         contacts::find_or_create_by_number(db, self.company.id, numbered, Source::Api).await.expect("contact").id.0
     }
 
@@ -178,7 +175,7 @@ impl<'a> World<'a> {
         .bind(self.company.id)
         .bind(webhook)
         .bind(self.id("deliveryId").parse::<i64>().expect("a number"))
-        .execute(&self.app.database.db)
+        .execute(&self.app.db)
         .await
         .expect("a delivery");
     }
@@ -202,7 +199,7 @@ impl<'a> World<'a> {
             "type": "button", "body": {"text": "Sure?"},
             "action": {"buttons": [{"type": "reply", "reply": {"id": "yes", "title": "Yes"}}]},
         }))
-        .execute(&self.app.database.db)
+        .execute(&self.app.db)
         .await
         .expect("a question");
         question
@@ -339,7 +336,7 @@ impl<'a> World<'a> {
             ("PUT", "/crm/boards/{boardId}/lists/order", _) => {
                 let board: i64 = targets[0].1.parse().expect("a number");
                 let all = "select id from board_lists where company_id = $1 and board_id = $2";
-                let all = sqlx::query_scalar(all).bind(company.id).bind(board).fetch_all(&self.app.database.db).await;
+                let all = sqlx::query_scalar(all).bind(company.id).bind(board).fetch_all(&self.app.db).await;
                 let all: Vec<i64> = all.expect("stages");
                 set("orderedIds", json!(all));
             }

@@ -10,7 +10,7 @@ use crate::support::{TestApp, eventually};
 
 #[actix_web::test]
 async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let known = app.api.post("/contacts", json!({"name": "Dona Maria", "number": MARIA})).await;
@@ -33,7 +33,7 @@ async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given()
 
 #[actix_web::test]
 async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     // Created with the ninth digit; the provider leaves it out.
     let known = app.contact("5511987654321").await;
@@ -48,7 +48,7 @@ async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
 
 #[actix_web::test]
 async fn who_hides_their_number_is_known_by_the_providers_own_id() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let hidden = |mid: &str| {
@@ -76,7 +76,7 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
     let known = messages(&app.api, channel.id).await[2]["contactId"].clone();
     eventually("the id is noted", || async {
         let noted: i64 = sqlx::query_scalar("select count(*) from contact_addresses where address = 'BR.2'")
-            .fetch_one(&app.database.db)
+            .fetch_one(&app.db)
             .await
             .expect("count");
         noted == 1
@@ -93,7 +93,7 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
 
 #[actix_web::test]
 async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_each_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, their_api) = app.another_company().await;
     let ours = Hooked::phone(&app).await;
     let theirs = Hooked::create(&app, &other, Whatsapp, Setup::default()).await;
@@ -115,7 +115,7 @@ async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_ea
 
 #[actix_web::test]
 async fn who_was_deleted_and_writes_again_is_somebody_new() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi"))).await;

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::{Hooked, MARIA, Tally, taken};
-use crate::support::TestApp;
+use crate::support::OwnApp;
 use crate::support::figures::Figures;
 use crate::support::provider::hooks::text;
 use crate::support::service::TestOptions;
 
 const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
 
-async fn notices(app: &TestApp) -> [f64; 5] {
+async fn notices(app: &OwnApp) -> [f64; 5] {
     let seen = Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await;
     assert!(seen.with("hook_notices").iter().all(|(sample, _)| sample.matches('=').count() == 1), "one label");
     ENDS.map(|end| seen.value(&format!("hotline_hook_notices_total{{end=\"{end}\"}}")))
@@ -18,7 +18,7 @@ async fn notices(app: &TestApp) -> [f64; 5] {
 
 #[actix_web::test]
 async fn what_was_told_is_counted_by_what_became_of_it() {
-    let app = TestApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
+    let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let channel = Hooked::phone(&app).await;
     assert_eq!(notices(&app).await, [0.0; 5]);
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));

@@ -1,6 +1,6 @@
 //! Files contacts send: the message at once, the file once it was fetched.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hotline::outbound::OutboundOptions;
 use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
@@ -12,7 +12,7 @@ use crate::steps::restarted;
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::{events, file, image};
 use crate::support::service::TestOptions;
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 /// A whole picture of one pixel.
 const PNG: &[u8] = &[
@@ -43,7 +43,7 @@ async fn bytes_of(app: &TestApp, media: &Value) -> Vec<u8> {
 #[actix_web::test]
 async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
     let provider = Provider::start().await;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
     let phone = channel.speaks();
     let picture = provider.offer("image/png", PNG);
@@ -70,7 +70,7 @@ async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
 #[actix_web::test]
 async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_comes_says_so() {
     let provider = Provider::start().await;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
     let phone = channel.speaks();
     // The token is refused for a while.
@@ -103,7 +103,7 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
 #[actix_web::test]
 async fn a_restart_goes_on_with_the_files_that_are_wanted() {
     let provider = Provider::start().await;
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = with_provider(&app, &provider).await;
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
@@ -119,7 +119,7 @@ async fn a_restart_goes_on_with_the_files_that_are_wanted() {
 #[actix_web::test]
 async fn a_file_of_a_closed_ticket_comes_too_and_one_of_a_deleted_contact_is_nobodys() {
     let provider = Provider::start().await;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = with_provider(&app, &provider).await;
     let phone = channel.speaks();
     provider.only_token("", "another token");
@@ -142,7 +142,7 @@ async fn a_file_of_a_closed_ticket_comes_too_and_one_of_a_deleted_contact_is_nob
 #[actix_web::test]
 async fn files_of_a_social_message_are_one_message_each() {
     let provider = Provider::start().await;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
     let url = |bytes: &'static [u8], kind: &str| provider.file_url(&provider.offer(kind, bytes));
@@ -172,11 +172,11 @@ async fn files_of_a_social_message_are_one_message_each() {
 async fn a_file_that_lies_inside_is_not_fetched() {
     let provider = Provider::start().await;
     let options = TestOptions { outbound: OutboundOptions::default(), metrics: true, ..TestOptions::default() };
-    let app = TestApp::start_with(options).await;
+    let app = OwnApp::start_with(options).await;
     let metrics = app.service.metrics.as_ref().expect("figures").address.port();
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
-    let own = app.service.address.port();
+    let own = app.address.port();
     let inside = [
         format!("http://127.0.0.1:{metrics}/metrics"),
         format!("https://127.0.0.1:{metrics}/metrics"),
@@ -221,7 +221,10 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
     const CALLS: usize = 20;
     const FILES_OF_A_CALL: usize = 32;
     let provider = Provider::start().await;
-    let app = TestApp::start().await;
+    // A dead address is waited for as long as the test takes.
+    let defaults = TestOptions::default();
+    let outbound = OutboundOptions { call_time_max: Duration::from_secs(3600), ..defaults.outbound.clone() };
+    let app = OwnApp::start_with(TestOptions { outbound, ..defaults }).await;
     // It takes connections, and says nothing.
     let dead = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
     let port = dead.local_addr().expect("an address").port();
@@ -243,7 +246,6 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
     assert_eq!(files, (CHANNELS * CALLS * FILES_OF_A_CALL) as u64);
     let (other, api) = app.another_company().await;
     let channel = Hooked::create(&app, &other, Messenger, setup).await;
-    let began = Instant::now();
     for number in 0..5 {
         let url = provider.file_url(&provider.offer("image/png", PNG));
         let event = events::attachment(&format!("m_{number}"), "image", &url);
@@ -254,8 +256,6 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
         messages(&api, channel.id).await.iter().all(|message| message["media"].is_object())
     })
     .await;
-    // A dead address is waited for 30 seconds.
-    assert!(began.elapsed() < Duration::from_secs(10), "it took {:?}", began.elapsed());
     drop(dead);
     app.stop().await;
 }

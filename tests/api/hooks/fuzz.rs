@@ -176,7 +176,7 @@ fn mutated(mut call: Value, mutations: &[Mutation]) -> Value {
 
 #[actix_web::test]
 async fn no_signed_body_is_ever_a_defect() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let phone = Hooked::phone(&app).await;
     let page = Hooked::create(&app, &app.company, Messenger, Setup::default()).await;
     let instagram = Hooked::create(&app, &app.company, Instagram, Setup::default()).await;

@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::{Hooked, MARIA, Tally, contact, messages, taken, tickets};
 use crate::steps::{assert_timestamp, history, id, ticket};
-use crate::support::TestApp;
 use crate::support::provider::hooks::{
     Message, button_reply, contacts, image, list_reply, location, reaction, template_button, text, unsupported,
 };
+use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
     use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 
     use super::Setup;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let setup = Setup { queue: Some(app.company.sales), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let call = channel.speaks().message(MARIA, "Maria Silva", text("wamid.1", "Is it open?").at(1_700_000_000));
@@ -51,7 +51,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
 
 #[actix_web::test]
 async fn every_kind_is_taken_and_what_has_no_form_is_named() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let order = json!({"catalog_id": "1", "text": "for Friday", "product_items": [
         {"product_retailer_id": "SKU-1", "quantity": "2", "item_price": "9.9", "currency": "BRL"}]});
@@ -95,7 +95,7 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
 
 #[actix_web::test]
 async fn replies_choices_and_reactions_quote_the_message_they_are_for() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello"))).await;
@@ -135,7 +135,7 @@ async fn replies_choices_and_reactions_quote_the_message_they_are_for() {
 
 #[actix_web::test]
 async fn what_brought_a_contact_is_kept_with_them() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let came = text("wamid.1", "hi").referred("ad 1", "https://fb.me/ad1", "Half price", "click 1");

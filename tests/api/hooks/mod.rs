@@ -20,7 +20,8 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::support::provider::hooks::{Page, Phone, signature};
-use crate::support::{Api, Company, Reply, TestApp, eventually, keys};
+use crate::support::service::refresh;
+use crate::support::{Api, Company, Reply, TestApp, keys};
 
 /// Who writes in most tests.
 pub const MARIA: &str = "5511987654321";
@@ -69,9 +70,8 @@ impl Hooked {
             ..ChannelSettings::default()
         };
         let new = NewChannel { name: "Provider", kind, number: None, queue_id: setup.queue, settings };
-        let row = channels::insert(&app.database.db, &keys(), company.id, new).await.expect("channel");
-        let directory = app.service.app.engine.directory();
-        eventually("the new channel is seen", || async { directory.channel(&row.public_key).is_some() }).await;
+        let row = channels::insert(&app.db, &keys(), company.id, new).await.expect("channel");
+        refresh(&app.api, company).await;
         Self { id: row.id, public_key: row.public_key, app_secret, account }
     }
 

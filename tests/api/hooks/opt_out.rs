@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Hooked, MARIA, Tally, contact, messages, taken};
 use crate::steps::restarted;
 use crate::support::provider::hooks::{image, text};
-use crate::support::{Api, TestApp, eventually};
+use crate::support::{Api, OwnApp, TestApp};
 
 async fn put(api: &Api, contact: &Value, body: Value) -> Value {
     api.put(&format!("/contacts/{contact}"), body).await.data(200).clone()
@@ -14,7 +14,7 @@ async fn put(api: &Api, contact: &Value, body: Value) -> Value {
 
 #[actix_web::test]
 async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (_, other) = app.another_company().await;
     let theirs = other.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
     let channel = Hooked::phone(&app).await;
@@ -63,15 +63,11 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
 
 #[actix_web::test]
 async fn a_company_has_stop_words_of_its_own_which_count_on_a_webchat_as_well() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, their_api) = app.another_company().await;
     let words = CompanyChanges { stop_words: Some(vec!["basta".to_owned()]), ..CompanyChanges::default() };
-    companies::update(&app.database.db, app.company.id, words).await.expect("changed");
-    let directory = app.service.app.engine.directory();
-    eventually("the words are known", || async {
-        directory.company(app.company.id).is_some_and(|known| known.company.stop_words == ["basta"])
-    })
-    .await;
+    companies::update(&app.db, app.company.id, words).await.expect("changed");
+    app.refreshed().await;
     for (api, webchat, word, opts_out) in [
         (&app.api, app.company.webchat, "STOP", false),
         (&app.api, app.company.webchat, "BASTA", true),

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::{Hooked, MARIA, Tally, contact, messages, taken, tickets};
 use crate::steps::{close, id, restarted};
-use crate::support::TestApp;
 use crate::support::provider::hooks::{image, reaction, text};
+use crate::support::{OwnApp, TestApp};
 
 const REPEATED: Tally = Tally { taken: 0, repeated: 1, ignored: 0, unreadable: 0 };
 
 #[actix_web::test]
 async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_restart() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let call = phone.message(MARIA, "Maria", text("wamid.1", "hi").referred("ad 1", "https://fb.me/1", "Buy", "click"));
@@ -40,7 +40,7 @@ async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_re
 #[actix_web::test]
 async fn of_fifty_twins_at_once_one_is_taken() {
     const TWINS: usize = 50;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     for (round, message) in [
@@ -67,7 +67,7 @@ async fn of_fifty_twins_at_once_one_is_taken() {
 async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
     const STRANGERS: usize = 8;
     const MESSAGES: usize = 6;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let calls: Vec<Value> = (0..STRANGERS * MESSAGES)
@@ -89,7 +89,7 @@ async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
 #[actix_web::test]
 async fn many_messages_in_one_call_are_taken_in_their_order() {
     const MESSAGES: usize = 40;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let told = (0..MESSAGES).map(|number| text(&format!("wamid.{number}"), &number.to_string())).collect();
     let call = channel.speaks().messages(MARIA, "Maria", told);

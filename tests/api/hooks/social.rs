@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::statuses::{queued, sent};
 use super::{Hooked, Setup, Tally, contact, messages, taken, tickets};
 use crate::steps::restarted;
-use crate::support::TestApp;
 use crate::support::provider::hooks::events;
+use crate::support::{OwnApp, TestApp};
 
 const PSID: &str = "6548123456784821";
 
@@ -18,7 +18,7 @@ async fn social(app: &TestApp, kind: ChannelType) -> Hooked {
 
 #[actix_web::test]
 async fn both_social_channels_take_every_kind() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for (kind, object, name) in [(Messenger, "page", "Messenger 4821"), (Instagram, "instagram", "Instagram 4821")] {
         let channel = social(&app, kind).await;
         let page = channel.page(object);
@@ -78,7 +78,7 @@ async fn both_social_channels_take_every_kind() {
 
 #[actix_web::test]
 async fn a_contact_is_one_across_a_restart_and_another_on_another_channel() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let page = social(&app, Messenger).await;
     let other = social(&app, Messenger).await;
     let say = |channel: &Hooked, mid: &str| {
@@ -100,7 +100,7 @@ async fn a_contact_is_one_across_a_restart_and_another_on_another_channel() {
 
 #[actix_web::test]
 async fn who_has_written_is_reached_and_what_reached_them_is_known() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = social(&app, Messenger).await;
     let page = channel.page("page");
     channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")])).await;
@@ -132,7 +132,7 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
 
 #[actix_web::test]
 async fn what_brought_a_contact_is_kept_whether_they_wrote_pressed_or_only_came() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let channel = social(&app, Messenger).await;
     let page = channel.page("page");
     let told = async |event: Value| channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;

@@ -11,7 +11,7 @@ use super::{Hooked, MARIA, Setup, Tally, messages, taken};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::text;
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 /// The company writes; the message waits for a provider.
 pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str) -> Value {
@@ -20,7 +20,7 @@ pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str
 }
 
 /// The provider has taken a message, and calls it so: what the outbox notes.
-pub async fn noted(app: &TestApp, message: &Value, provider_id: &str) {
+pub async fn noted(app: &OwnApp, message: &Value, provider_id: &str) {
     let sent = UpdateDeliveryStatus {
         message: MessageId::new(message["id"].as_i64().expect("id")),
         milestone: DeliveryStatus::Sent,
@@ -32,7 +32,7 @@ pub async fn noted(app: &TestApp, message: &Value, provider_id: &str) {
 }
 
 /// A message the provider has taken: its id here.
-pub async fn sent(app: &TestApp, channel: &Hooked, contact: &Value, body: &str, provider_id: &str) -> i64 {
+pub async fn sent(app: &OwnApp, channel: &Hooked, contact: &Value, body: &str, provider_id: &str) -> i64 {
     let message = queued(app, channel, contact, body).await;
     noted(app, &message, provider_id).await;
     message["id"].as_i64().expect("id")
@@ -55,7 +55,7 @@ async fn begun(app: &TestApp, channel: &Hooked) -> Value {
 
 #[actix_web::test]
 async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let maria = begun(&app, &channel).await;
@@ -89,7 +89,7 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
 
 #[actix_web::test]
 async fn a_failure_says_why_and_is_final() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let maria = begun(&app, &channel).await;
@@ -110,7 +110,7 @@ async fn a_failure_says_why_and_is_final() {
 
 #[actix_web::test]
 async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let maria = begun(&app, &channel).await;
     let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
@@ -125,7 +125,7 @@ async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
 
 #[actix_web::test]
 async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let maria = begun(&app, &channel).await;
@@ -159,7 +159,7 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
         "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1",
     )
     .bind(id)
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("noted");
     let app = restarted(app).await;
@@ -168,12 +168,13 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
 }
 
 async fn kept(app: &TestApp) -> i64 {
-    sqlx::query_scalar("select count(*) from early_statuses").fetch_one(&app.database.db).await.expect("count")
+    let count = "select count(*) from early_statuses where company_id = $1";
+    sqlx::query_scalar(count).bind(app.company.id).fetch_one(&app.db).await.expect("count")
 }
 
 #[actix_web::test]
 async fn a_status_of_another_channels_message_moves_nothing() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (ours, theirs) = (Hooked::phone(&app).await, Hooked::phone(&app).await);
     let maria = begun(&app, &ours).await;
     let id = sent(&app, &ours, &maria, "hello", "wamid.ours").await;
@@ -186,7 +187,7 @@ async fn a_status_of_another_channels_message_moves_nothing() {
 #[actix_web::test]
 async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
     let provider = Provider::start().await;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let phone = channel.speaks();

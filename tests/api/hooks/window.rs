@@ -1,14 +1,13 @@
 //! What a contact writes opens the window in which a phone channel takes any message.
 
 use chrono::{TimeDelta, Utc};
-use hotline::service::Service;
 use serde_json::{Value, json};
 
 use super::{Hooked, MARIA, messages, taken};
 use crate::steps::{close, id};
 use crate::support::provider::hooks::text;
 use crate::support::service::TestOptions;
-use crate::support::{Api, Reply, TestApp};
+use crate::support::{OwnApp, Reply, TestApp};
 
 async fn send(app: &TestApp, channel: &Hooked, contact: &Value) -> Reply {
     let body = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "hello"});
@@ -18,7 +17,7 @@ async fn send(app: &TestApp, channel: &Hooked, contact: &Value) -> Reply {
 #[actix_web::test]
 async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of_it() {
     let options = TestOptions::default();
-    let app = TestApp::start_with(options.clone()).await;
+    let app = OwnApp::start_with(options.clone()).await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     // The provider had to repeat the call for a day and an hour.
@@ -34,11 +33,7 @@ async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of
     let opened = super::tickets(&app.api, channel.id).await;
     close(&app.api, id(&opened[0])).await;
     send(&app, &channel, &maria).await.data(202);
-    let TestApp { service, database, folder, company, .. } = app;
-    service.stop().await.expect("the service stops cleanly");
-    let service = Service::start(options.settings(&folder, database.options.clone())).await.expect("a start");
-    let api = Api::new(service.address, &company.key);
-    let app = TestApp { service, database, folder, company, api };
+    let app = app.restarted(&options, async |_| {}).await;
     send(&app, &channel, &maria).await.data(202);
     app.stop().await;
 }

@@ -10,16 +10,16 @@ use super::{
     Call, KEYS, MESSAGES, TAG_UPDATES, TAGS, count, every_call, send_again, send_first, started, started_with, tag,
 };
 use crate::steps::restarted;
-use crate::support::TestApp;
+use crate::support::OwnApp;
 use crate::support::service::TestOptions;
 
 /// Makes every answer this much older.
-async fn age(app: &TestApp, by: &str) {
+async fn age(app: &OwnApp, by: &str) {
     // What is not in the table yet would not grow older.
     count(app, KEYS).await;
     sqlx::query("update idempotency_keys set created_at = created_at - $1::interval")
         .bind(by)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("aged");
 }
@@ -100,7 +100,7 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     count(&app, KEYS).await;
     app.service.keys.sweep(app.service.app.engine.store().housekeeper()).await;
     let left: Vec<Digest> =
-        sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.database.db).await.expect("keys");
+        sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.db).await.expect("keys");
     assert_eq!(left, [Digest::of(&[b"fresh"])]);
     send_again(&app, &fresh, "fresh", &first).await;
     let app = restarted(app).await;
@@ -141,7 +141,7 @@ async fn with_memory_durability_a_retry_replays() {
 #[actix_web::test]
 async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
     let app = started().await;
-    let db = &app.database.db;
+    let db = &app.db;
     let housekeeping = app.service.app.engine.store().housekeeper();
     let first = send_first(&app, &Call::post("/tags", json!({"name": "a"}), 201, TAGS), "kept").await;
     count(&app, KEYS).await;
@@ -175,7 +175,7 @@ async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
 #[actix_web::test]
 async fn what_came_before_its_partition_finds_its_place_there() {
     let app = started().await;
-    let db = &app.database.db;
+    let db = &app.db;
     let housekeeping = app.service.app.engine.store().housekeeper();
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let first = send_first(&app, &call, "kept").await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::steps::{close, id};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Reply, TestApp};
+use crate::support::{Api, OwnApp, Reply, TestApp};
 
 /// A request that succeeds, and how its effect shows.
 #[derive(Clone)]
@@ -62,29 +62,29 @@ impl Call {
 }
 
 /// A service that counts how often a tag was updated.
-async fn started() -> TestApp {
+async fn started() -> OwnApp {
     started_with(TestOptions::default()).await
 }
 
-async fn started_with(options: TestOptions) -> TestApp {
-    let app = TestApp::start_with(options).await;
+async fn started_with(options: TestOptions) -> OwnApp {
+    let app = OwnApp::start_with(options).await;
     sqlx::raw_sql(
         "create table tag_updates (id bigint);
          create function note_tag_update() returns trigger language plpgsql as
              'begin insert into tag_updates values (new.id); return new; end';
          create trigger tag_updated after update on tags for each row execute function note_tag_update();",
     )
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("trigger");
     app
 }
 
 /// Counts effects, once all that was decided is in the tables.
-async fn count(app: &TestApp, effects: &'static str) -> i64 {
+async fn count(app: &OwnApp, effects: &'static str) -> i64 {
     let log = &app.service.app.engine.store().log;
     log.reached(log.appended()).await.expect("the tables catch up");
-    sqlx::query_scalar(effects).fetch_one(&app.database.db).await.expect(effects)
+    sqlx::query_scalar(effects).fetch_one(&app.db).await.expect(effects)
 }
 
 /// A tag's id.
@@ -179,7 +179,7 @@ fn assert_same(name: &str, first: &Reply, second: &Reply) {
 }
 
 /// Sends it for the first time, with one effect.
-async fn send_first(app: &TestApp, call: &Call, key: &str) -> Reply {
+async fn send_first(app: &OwnApp, call: &Call, key: &str) -> Reply {
     let before = count(app, call.effects).await;
     let first = call.send(&app.api, key).await;
     assert_eq!(first.status, call.status, "{}: {}", call.name(), first.body);
@@ -190,7 +190,7 @@ async fn send_first(app: &TestApp, call: &Call, key: &str) -> Reply {
 }
 
 /// Sends it again, without another effect.
-async fn send_again(app: &TestApp, call: &Call, key: &str, first: &Reply) {
+async fn send_again(app: &OwnApp, call: &Call, key: &str, first: &Reply) {
     let before = count(app, call.effects).await;
     assert_replayed(&call.name(), first, &call.send(&app.api, key).await);
     assert_eq!(count(app, call.effects).await, before, "{}: happened twice", call.name());

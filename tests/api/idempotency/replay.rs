@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Call, KEYS, TAG_UPDATES, TAGS, assert_replayed, count, every_call, send_again, send_first, started, tag};
 use crate::steps::{NOBODY, close, restarted};
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, eventually};
 
 #[actix_web::test]
 async fn a_retry_of_any_operation_is_answered_as_the_first_was_and_happens_once() {
@@ -42,7 +42,7 @@ fn of_nobody(path: &str) -> String {
 
 #[actix_web::test]
 async fn a_refusal_of_every_operation_is_replayed() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let operations = routes::operations(&mut Schemas::new()).into_iter().filter(|operation| operation.is_idempotent);
     for (number, operation) in operations.enumerate() {
         let method: Method = operation.method.parse().expect("method");
@@ -122,7 +122,7 @@ async fn a_success_that_changed_nothing_is_replayed_as_well() {
 #[actix_web::test]
 async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
     let app = started().await;
-    let db = &app.database.db;
+    let db = &app.db;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
 
     let nobody = app.api.with_key("sk_live_00000000000000000000000000000000");
@@ -160,7 +160,7 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
 
 #[actix_web::test]
 async fn a_wrong_method_is_told_the_right_ones_every_time() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     for _ in 0..2 {
         let reply = Reply::of(app.api.keyed(Method::PUT, "/tags", "one", "{}")).await;
         reply.error(405, "ERR_API_METHOD_NOT_ALLOWED");
@@ -261,7 +261,7 @@ async fn an_answer_that_appears_in_the_table_after_the_look_up_is_found_by_the_n
         sqlx::query("update idempotency_keys set key = $1 where key = $2")
             .bind(Digest::of(&[key.as_bytes()]))
             .bind(Digest::of(&[copy.as_bytes()]))
-            .execute(&app.database.db)
+            .execute(&app.db)
             .await
             .expect("moved");
         let before = count(&app, call.effects).await;
@@ -282,7 +282,7 @@ async fn a_refusal_never_takes_the_place_of_an_answer_that_stands() {
     // Another process has done it under this key; here a slip of the same client is refused before anybody looks.
     sqlx::query("update idempotency_keys set key = $1")
         .bind(Digest::of(&[b"one"]))
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("moved");
     Call::post("/tags", json!({}), 422, TAGS).send(&app.api, "one").await.error(422, "ERR_API_VALIDATION");

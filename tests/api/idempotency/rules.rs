@@ -51,7 +51,7 @@ async fn a_control_character_is_no_part_of_a_key() {
         .into_bytes();
         request.extend([bad, b'b']);
         request.extend(b"\r\n\r\n{\"name\":\"a\"}");
-        let mut stream = TcpStream::connect(app.service.address).await.expect("connect");
+        let mut stream = TcpStream::connect(app.address).await.expect("connect");
         stream.write_all(&request).await.expect("sent");
         let mut answer = Vec::new();
         // The parser of HTTP refuses it, before anything of Hotline sees it.

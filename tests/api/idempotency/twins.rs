@@ -134,7 +134,7 @@ async fn send_and_leave(app: &TestApp, call: &Call, key: &str) {
         call.body.len(),
         call.body
     );
-    let mut stream = TcpStream::connect(app.service.address).await.expect("connect");
+    let mut stream = TcpStream::connect(app.address).await.expect("connect");
     stream.write_all(request.as_bytes()).await.expect("sent");
 }
 
@@ -159,12 +159,12 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
     let app = started().await;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     // Somebody else holds the table: the first try is caught in the middle.
-    let mut held = app.database.db.begin().await.expect("transaction");
+    let mut held = app.db.begin().await.expect("transaction");
     sqlx::query("lock table tags in exclusive mode").execute(&mut *held).await.expect("locked");
     send_and_leave(&app, &call, "one").await;
     eventually("the first try waits for the table", || async {
         let waits = "select count(*) from pg_locks where not granted and relation = 'tags'::regclass";
-        sqlx::query_scalar::<_, i64>(waits).fetch_one(&app.database.db).await.expect("locks") == 1
+        sqlx::query_scalar::<_, i64>(waits).fetch_one(&app.db).await.expect("locks") == 1
     })
     .await;
     let released = async {

@@ -25,7 +25,7 @@ async fn a_cut_upload_leaves_nothing() {
     let file = [PNG, &[7; 300_000]].concat();
     let body = scene.form().file("a.png", "image/png", &file).bytes();
     for sent in [body.len() / 2, body.len() - 1] {
-        let mut stream = TcpStream::connect(scene.app.service.address).await.expect("a connection");
+        let mut stream = TcpStream::connect(scene.app.address).await.expect("a connection");
         stream.write_all(head(&scene, body.len()).as_bytes()).await.expect("sent");
         stream.write_all(&body[..sent]).await.expect("sent");
         eventually("the file arrives", || async { scene.arriving().len() == 1 }).await;
@@ -41,7 +41,7 @@ async fn a_cut_upload_leaves_nothing() {
 async fn a_client_that_half_closes_is_told_that_its_form_breaks_off() {
     let scene = Scene::set().await;
     let body = scene.form().file("a.png", "image/png", PNG).bytes();
-    let mut stream = TcpStream::connect(scene.app.service.address).await.expect("a connection");
+    let mut stream = TcpStream::connect(scene.app.address).await.expect("a connection");
     stream.write_all(head(&scene, body.len()).as_bytes()).await.expect("sent");
     stream.write_all(&body[..body.len() - 10]).await.expect("sent");
     stream.shutdown().await.expect("half closed");
@@ -111,7 +111,7 @@ async fn a_deleted_contact_takes_its_files_along() {
     assert_eq!(scene.read(&url(&message), &[]).await.status, 404);
     eventually("it is forgotten", || async {
         let known: i64 =
-            sqlx::query_scalar("select count(*) from media").fetch_one(&scene.app.database.db).await.expect("count");
+            sqlx::query_scalar("select count(*) from media").fetch_one(&scene.app.db).await.expect("count");
         known == 1
     })
     .await;

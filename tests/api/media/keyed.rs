@@ -60,12 +60,12 @@ async fn a_retry_after_a_cut_connection_sends_once() {
         )
     };
     // Cut before its end: nothing has happened.
-    let mut stream = TcpStream::connect(scene.app.service.address).await.expect("a connection");
+    let mut stream = TcpStream::connect(scene.app.address).await.expect("a connection");
     stream.write_all(head("cut").as_bytes()).await.expect("sent");
     stream.write_all(&body[..body.len() / 2]).await.expect("sent");
     drop(stream);
     // Cut after it: what has begun ends, and nobody hears the answer.
-    let mut stream = TcpStream::connect(scene.app.service.address).await.expect("a connection");
+    let mut stream = TcpStream::connect(scene.app.address).await.expect("a connection");
     stream.write_all(head("whole").as_bytes()).await.expect("sent");
     stream.write_all(&body).await.expect("sent");
     eventually("the message of the whole one is there", || async { scene.with_file().await.len() == 1 }).await;

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 
 use crate::support::form::Form;
 use crate::support::service::TestOptions;
-use crate::support::{Api, TestApp};
+use crate::support::{Api, OwnApp};
 
 pub const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
 pub const PDF: &[u8] = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>\nendobj\n";
 
 /// A service in which a visitor waits for an answer.
 pub struct Scene {
-    pub app: TestApp,
+    pub app: OwnApp,
     pub ticket: i64,
     pub contact: i64,
     pub session: String,
@@ -34,7 +34,7 @@ impl Scene {
     }
 
     pub async fn set_with(options: TestOptions) -> Self {
-        let app = TestApp::start_with(options).await;
+        let app = OwnApp::start_with(options).await;
         let (session, contact) = app.session("visitor").await;
         let said = json!({"body": "send it to me"});
         let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), said).await;

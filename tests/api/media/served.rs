@@ -73,7 +73,7 @@ async fn an_address_is_good_for_one_file_and_a_while() {
     let scene = Scene::set().await;
     let message = scene.sent("a.png", "image/png", PNG).await;
     let shown = url(&message);
-    let site = format!("http://{}", scene.app.service.address);
+    let site = format!("http://{}", scene.app.address);
     let good = shown.strip_prefix(&site).expect("where it was asked for").to_owned();
     assert!(good.starts_with("/media/"), "{good}");
     assert_eq!(scene.read(&good, &[]).await.status, 200);
@@ -102,7 +102,7 @@ async fn an_address_is_good_for_one_file_and_a_while() {
     // The same file, as it was shown two days ago.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
-        .fetch_one(&scene.app.database.db)
+        .fetch_one(&scene.app.db)
         .await
         .expect("a row");
     let stored = StoredMedia::of(&row).expect("a file");
@@ -123,7 +123,7 @@ async fn another_company_reads_nothing_of_it() {
     // Even one who could sign for the other company finds no such file there.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
-        .fetch_one(&scene.app.database.db)
+        .fetch_one(&scene.app.db)
         .await
         .expect("a row");
     let stored = StoredMedia::of(&row).expect("a file");
@@ -133,7 +133,7 @@ async fn another_company_reads_nothing_of_it() {
     // And a company that is not active shows nothing to anybody.
     sqlx::query("update companies set active = false where id = $1")
         .bind(scene.app.company.id)
-        .execute(&scene.app.database.db)
+        .execute(&scene.app.db)
         .await
         .expect("an update");
     let good = url(&message);

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{text, visited};
 use crate::steps::{NOBODY, assert_timestamp, close, history, id, sent, ticket};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn on_a_webchat_the_transfer_comes_after_the_send_and_the_closing_after_the_transfer() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let (_, _, open) = visited(&app, "visitor").await;
     // Sold is no wrap-up of support: the ticket must have moved before it is closed.
@@ -35,7 +35,7 @@ async fn on_a_webchat_the_transfer_comes_after_the_send_and_the_closing_after_th
 
 #[actix_web::test]
 async fn a_send_whose_transfer_or_closing_is_refused_sends_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let (_, _, web) = visited(&app, "visitor").await;
     let phone = app.ticket("5511900000001").await.0;
@@ -59,7 +59,7 @@ async fn a_send_whose_transfer_or_closing_is_refused_sends_nothing() {
 
 #[actix_web::test]
 async fn a_send_reopens_the_latest_ticket_only_if_asked_to() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let to = json!({"channelId": app.company.phone, "number": "5511900000001"});
     let reopening = json!({"channelId": app.company.phone, "number": "5511900000001", "reopenTicket": true});
     let ticket_of = |message: Value| message["ticketId"].as_i64().expect("ticket");
@@ -98,7 +98,7 @@ async fn a_send_reopens_the_latest_ticket_only_if_asked_to() {
 
 #[actix_web::test]
 async fn the_first_response_is_the_first_outbound_message_of_the_opening() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (session, _, open) = visited(&app, "visitor").await;
     app.api.post(&format!("/tickets/{open}/notes"), json!({"body": "not a response"})).await.data(201);
     assert_eq!(ticket(&app.api, open).await["firstResponseAt"], Value::Null);

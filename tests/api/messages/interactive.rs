@@ -43,7 +43,7 @@ fn invalid(reply: &Reply) -> Vec<(String, String)> {
 
 #[actix_web::test]
 async fn a_visitor_chooses_and_the_choice_quotes_the_question() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (session, _, open) = visited(&app, "visitor").await;
     let said = format!("/webchat/sessions/{session}/messages");
     for (question, option, title) in [
@@ -69,7 +69,7 @@ async fn a_visitor_chooses_and_the_choice_quotes_the_question() {
 
 #[actix_web::test]
 async fn an_option_of_another_message_is_none_of_this_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (session, _, open) = visited(&app, "visitor").await;
     let said = format!("/webchat/sessions/{session}/messages");
     let asked = id(&sent(&app.api, interactive(open, &buttons())).await);
@@ -85,7 +85,7 @@ async fn an_option_of_another_message_is_none_of_this_one() {
 
 #[actix_web::test]
 async fn what_a_webchat_cannot_show_is_refused_with_every_field_and_leaves_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     // Reachable, and without a ticket.
     let (_, visitor) = app.session("visitor").await;
@@ -129,7 +129,7 @@ async fn what_a_webchat_cannot_show_is_refused_with_every_field_and_leaves_nothi
 
 #[actix_web::test]
 async fn its_texts_take_variables_and_keep_their_limits() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "Maria Lima").await;
     let mut question = buttons();
     question["header"]["text"] = json!("{{company}}");
@@ -156,7 +156,7 @@ async fn its_texts_take_variables_and_keep_their_limits() {
 
 #[actix_web::test]
 async fn elsewhere_the_provider_looks_at_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     for given in [
         json!({"type": "flow", "body": {"text": "Fill this in"}, "action": {"name": "flow", "parameters": {"flow_id": "1"}}}),
@@ -173,7 +173,7 @@ async fn elsewhere_the_provider_looks_at_it() {
 
 #[actix_web::test]
 async fn an_object_it_is_everywhere_and_not_larger_than_a_text() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, _, web) = visited(&app, "visitor").await;
     let phone = app.ticket("5511900000001").await.0;
     for ticket in [web, phone] {

@@ -8,7 +8,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn a_send_answers_a_job_and_keeps_the_message() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let phone = app.company.phone;
     let reply = app.api.post("/messages", text(json!({"channelId": phone, "number": "5511900000001"}))).await;
     let accepted = reply.data(202);
@@ -48,7 +48,7 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
 
 #[actix_web::test]
 async fn a_job_is_known_by_its_own_id_only() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "visitor").await;
     let inbound = listed(&app.api, "/messages").await[0];
     let message = sent(&app.api, text(json!({"ticketId": open}))).await;

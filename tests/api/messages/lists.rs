@@ -9,7 +9,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn every_filter_finds_its_messages_and_no_others() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let (other, other_api) = app.another_company().await;
     sent(&other_api, text(json!({"channelId": other.phone, "number": "5511900000001"}))).await;
@@ -52,7 +52,7 @@ async fn every_filter_finds_its_messages_and_no_others() {
 
 #[actix_web::test]
 async fn messages_of_a_ticket_are_in_the_order_they_were_accepted() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let mut accepted = Vec::new();
     for index in 0..20 {

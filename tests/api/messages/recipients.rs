@@ -10,7 +10,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn of_several_recipients_the_ticket_comes_first_then_the_contact_then_the_number() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let phone = app.company.phone;
     let first = app.ticket("5511900000001").await.0;
     let contact = app.contact("5511900000002").await.0;
@@ -30,7 +30,7 @@ async fn of_several_recipients_the_ticket_comes_first_then_the_contact_then_the_
 
 #[actix_web::test]
 async fn a_send_without_a_recipient_or_with_a_number_where_there_are_none_is_a_400() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Instagram).await;
     let company = &app.company;
     let nobody = app.api.post("/messages", text(json!({"channelId": company.phone}))).await;
@@ -45,7 +45,7 @@ async fn a_send_without_a_recipient_or_with_a_number_where_there_are_none_is_a_4
 
 #[actix_web::test]
 async fn a_contact_ticket_or_channel_of_another_company_is_not_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, api) = app.another_company().await;
     let phone = app.company.phone;
     let foreign = sent(&api, text(json!({"channelId": other.phone, "number": "5511900000001"}))).await;
@@ -83,7 +83,7 @@ async fn a_contact_ticket_or_channel_of_another_company_is_not_found() {
 
 #[actix_web::test]
 async fn who_cannot_receive_on_a_channel_is_unreachable_there() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let social = channel(&app, "Social", ChannelType::Messenger).await;
     let numbered = app.contact("5511900000001").await.0;
@@ -112,7 +112,7 @@ async fn who_cannot_receive_on_a_channel_is_unreachable_there() {
 
 #[actix_web::test]
 async fn who_wrote_on_a_social_channel_once_can_be_written_to() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Instagram).await;
     let contact = app.contact("5511900000001").await.0;
     let opened = app.api.post("/tickets", json!({"channelId": social, "contactId": contact})).await;
@@ -128,7 +128,7 @@ async fn who_wrote_on_a_social_channel_once_can_be_written_to() {
     .bind(opened)
     .bind(contact)
     .bind(social)
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("a message");
     let message = sent(&app.api, text(json!({"channelId": social, "contactId": contact}))).await;
@@ -138,7 +138,7 @@ async fn who_wrote_on_a_social_channel_once_can_be_written_to() {
 
 #[actix_web::test]
 async fn a_send_to_a_new_number_makes_its_contact() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let phone = app.company.phone;
     let first =
         sent(&app.api, text(json!({"channelId": phone, "number": "+55 (11) 98765-4321", "contactName": " Maria "})))
@@ -165,7 +165,7 @@ async fn a_send_to_a_new_number_makes_its_contact() {
 
 #[actix_web::test]
 async fn the_country_of_a_new_number_is_deduced() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for (number, country) in [("5511987654321", "BR"), ("351912345678", "PT"), ("12025550123", "US")] {
         let message = sent(&app.api, text(json!({"channelId": app.company.phone, "number": number}))).await;
         let contact = app.api.get(&format!("/contacts/{}", message["contactId"])).await;
@@ -176,7 +176,7 @@ async fn the_country_of_a_new_number_is_deduced() {
 
 #[actix_web::test]
 async fn concurrent_sends_to_a_new_number_make_one_contact_and_one_ticket() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let sends = (0..32).map(|index| {
         let body = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": index.to_string()});
         sent(&app.api, body)
@@ -192,7 +192,7 @@ async fn concurrent_sends_to_a_new_number_make_one_contact_and_one_ticket() {
 
 #[actix_web::test]
 async fn a_channel_that_is_not_the_tickets_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let refused = app.api.post("/messages", text(json!({"ticketId": open, "channelId": app.company.webchat}))).await;
     assert_eq!(refused.invalid_fields(), ["channelId"]);
@@ -205,7 +205,7 @@ async fn a_channel_that_is_not_the_tickets_is_refused() {
 
 #[actix_web::test]
 async fn without_a_ticket_the_channel_is_required() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
     for recipient in [json!({"contactId": contact}), json!({"number": "5511900000001"}), json!({})] {
         assert_eq!(app.api.post("/messages", text(recipient)).await.invalid_fields(), ["channelId"]);

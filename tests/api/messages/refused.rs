@@ -8,7 +8,7 @@ use crate::support::form::Form;
 
 #[actix_web::test]
 async fn each_type_needs_its_own_field_and_no_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     for (kind, expected) in [
         (json!("text"), "body"),
@@ -34,7 +34,7 @@ async fn each_type_needs_its_own_field_and_no_other() {
 
 #[actix_web::test]
 async fn everything_that_is_wrong_is_named_at_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let refused = app
         .api
         .post(
@@ -64,7 +64,7 @@ async fn everything_that_is_wrong_is_named_at_once() {
 
 #[actix_web::test]
 async fn a_form_takes_the_same_fields_as_text_and_files_of_media_only() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let text =
         Form::default().text("ticketId", open).text("type", "text").text("body", "hello").text("closeTicket", false);

@@ -11,7 +11,7 @@ use crate::steps::{NOBODY, channel, listed, sent};
 use crate::support::provider::Answer;
 use crate::support::seed;
 use crate::support::service::TestOptions;
-use crate::support::{Provider, Reply, TestApp, eventually, keys};
+use crate::support::{OwnApp, Provider, Reply, TestApp, keys};
 
 /// A phone channel that is connected to a provider.
 pub struct Phone {
@@ -22,13 +22,8 @@ pub struct Phone {
 impl Phone {
     pub async fn connect(app: &TestApp, provider: &Provider) -> Self {
         let (account, company) = ("106540352242922", app.company.id);
-        let row =
-            seed::provided(&app.database.db, &keys(), company, ChannelType::Whatsapp, account, &provider.url).await;
-        let directory = app.service.app.engine.directory();
-        eventually("the new channel is seen", || async {
-            directory.company(company).is_some_and(|seen| seen.channels.contains_key(&row.id))
-        })
-        .await;
+        let row = seed::provided(&app.db, &keys(), company, ChannelType::Whatsapp, account, &provider.url).await;
+        app.refreshed().await;
         Self { id: row.id.0, account: account.to_owned() }
     }
 
@@ -62,8 +57,8 @@ async fn send(app: &TestApp, channel: &Phone, template: Value) -> Reply {
 }
 
 /// A service with a connected channel that has a few templates.
-async fn connected(options: TestOptions) -> (TestApp, Provider, Phone) {
-    let app = TestApp::start_with(options).await;
+async fn connected(options: TestOptions) -> (OwnApp, Provider, Phone) {
+    let app = OwnApp::start_with(options).await;
     let provider = Provider::start().await;
     let channel = Phone::connect(&app, &provider).await;
     provider.has_templates(
@@ -124,7 +119,7 @@ async fn the_approved_templates_of_a_channel_are_listed_page_by_page() {
 
 #[actix_web::test]
 async fn other_channels_have_none_and_other_companies_channels_are_not_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
     let social = channel(&app, "Social", ChannelType::Instagram).await;
     // The phone channel of every test is connected to nothing.
@@ -208,7 +203,7 @@ async fn a_template_the_channel_does_not_have_like_this_is_refused_by_its_field_
 
 #[actix_web::test]
 async fn a_webchat_has_no_template_to_send() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "visitor").await;
     let body = json!({"ticketId": open, "type": "template", "template": {"name": "hello"}});
     assert_eq!(app.api.post("/messages", body).await.invalid_fields(), ["template.name"]);

@@ -7,7 +7,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn a_body_of_exactly_the_limit_is_kept_as_it_is() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     for body in ["é".repeat(32_768), "😀".repeat(16_384), "x".repeat(65_536)] {
         let message = sent(&app.api, json!({"ticketId": open, "type": "text", "body": body})).await;

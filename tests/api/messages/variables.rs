@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::visited;
 use crate::steps::{id, listed, sent, sql, ticket};
+use crate::support::TestApp;
 use crate::support::form::Form;
-use crate::support::{TestApp, eventually};
 
 async fn said(app: &TestApp, ticket: i64, body: &str) -> Value {
     sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": body})).await["body"].clone()
@@ -37,7 +37,7 @@ async fn maria(app: &TestApp) -> i64 {
 
 #[actix_web::test]
 async fn every_variable_has_its_value_and_what_is_unknown_has_none() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = maria(&app).await;
     let keys: Vec<Value> = app.api.all("/custom-fields").await.iter().map(|field| field["key"].clone()).collect();
     let place = json!({"queueId": app.company.sales, "userId": app.company.ben});
@@ -73,7 +73,7 @@ async fn every_variable_has_its_value_and_what_is_unknown_has_none() {
 
 #[actix_web::test]
 async fn what_is_empty_is_replaced_by_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     assert_eq!(said(&app, open, "[{{email}}{{queue}}{{agent}}]").await, "[]");
     app.stop().await;
@@ -81,16 +81,12 @@ async fn what_is_empty_is_replaced_by_nothing() {
 
 #[actix_web::test]
 async fn date_time_and_greeting_are_those_of_the_companys_clock() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     for zone in ["Pacific/Kiritimati", "Pacific/Midway"] {
         let changes = CompanyChanges { time_zone: Some(zone.to_owned()), ..CompanyChanges::default() };
-        companies::update(&app.database.db, app.company.id, changes).await.expect("the zone");
-        let directory = app.service.app.engine.directory();
-        eventually("the new zone is seen", || async {
-            directory.company(app.company.id).is_some_and(|seen| seen.company.time_zone == zone)
-        })
-        .await;
+        companies::update(&app.db, app.company.id, changes).await.expect("the zone");
+        app.refreshed().await;
         let message =
             sent(&app.api, json!({"ticketId": open, "type": "text", "body": "{{date}}|{{time}}|{{greeting}}"})).await;
         // In SQL, which knows the zones by itself.
@@ -101,7 +97,7 @@ async fn date_time_and_greeting_are_those_of_the_companys_clock() {
         )
         .bind(message["createdAt"].as_str().expect("a time").parse::<chrono::DateTime<chrono::Utc>>().expect("a time"))
         .bind(zone)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("the clock");
         assert_eq!(message["body"], expected.as_str(), "{zone}");
@@ -111,7 +107,7 @@ async fn date_time_and_greeting_are_those_of_the_companys_clock() {
 
 #[actix_web::test]
 async fn the_ticket_is_the_one_the_message_lands_in_also_when_it_opens_with_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let phone = app.company.phone;
     let text = "{{ticketId}} {{name}} {{email}}";
     let to_number =
@@ -128,7 +124,7 @@ async fn the_ticket_is_the_one_the_message_lands_in_also_when_it_opens_with_it()
 
 #[actix_web::test]
 async fn the_rendered_body_is_what_is_kept_and_shown_and_bounded() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     app.api.post("/global-variables", json!({"key": "long", "value": "x".repeat(10_000)})).await.data(201);
     let whole = format!("{}{}", "{{long}}".repeat(6), "y".repeat(5_536));
@@ -146,7 +142,7 @@ async fn the_rendered_body_is_what_is_kept_and_shown_and_bounded() {
 
 #[actix_web::test]
 async fn a_send_that_is_refused_for_its_variables_makes_no_contact() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let body = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": "{{email}}"});
     assert_eq!(app.api.post("/messages", body).await.invalid_fields(), ["body"]);
     assert_eq!(listed(&app.api, "/contacts").await, [0; 0]);
@@ -155,7 +151,7 @@ async fn a_send_that_is_refused_for_its_variables_makes_no_contact() {
 
 #[actix_web::test]
 async fn a_caption_takes_variables_as_well() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "Maria Lima").await;
     let form = Form::default()
         .text("ticketId", open)

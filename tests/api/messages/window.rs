@@ -9,18 +9,18 @@ use serde_json::json;
 use super::templates::{Phone, plain};
 use super::text;
 use crate::steps::{close, id, listed, sent};
-use crate::support::{Provider, TestApp};
+use crate::support::{OwnApp, Provider};
 
-async fn app() -> TestApp {
-    TestApp::start().await
+async fn app() -> OwnApp {
+    OwnApp::start().await
 }
 
 /// The contact has written on the phone channel so long ago.
-async fn wrote(app: &TestApp, contact: i64, ago: TimeDelta) {
+async fn wrote(app: &OwnApp, contact: i64, ago: TimeDelta) {
     wrote_on(app, app.company.phone, contact, ago).await;
 }
 
-async fn wrote_on(app: &TestApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
+async fn wrote_on(app: &OwnApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
     let said = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
     let engine = &app.service.app.engine;
     let message = engine.inbound.receive(app.company.id, channel, ContactId::new(contact), Execute::from(said)).await;

@@ -103,7 +103,7 @@ async fn a_ticket_that_was_not_in_memory_knows_what_follows() {
         idle_after: std::time::Duration::from_millis(100),
         ..options.engine.clone()
     };
-    let app = crate::support::TestApp::start_with(crate::support::service::TestOptions { engine, ..options }).await;
+    let app = crate::support::OwnApp::start_with(crate::support::service::TestOptions { engine, ..options }).await;
     let office = Office { app, provider: crate::support::Provider::start().await };
     let channel = office.phone("1405").await;
     office.provider.always("1405", Answer::Hang);

@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 
 use crate::support::seed::provided_settings;
 use crate::support::service::TestOptions;
-use crate::support::{Provider, TestApp, eventually, keys};
+use crate::support::{OwnApp, Provider, TestApp, eventually, keys};
 
 /// A service whose channels have a provider.
 pub struct Office {
-    pub app: TestApp,
+    pub app: OwnApp,
     pub provider: Provider,
 }
 
@@ -57,7 +57,7 @@ impl Office {
 
     pub async fn open_as(options: TestOptions, sending: SendingOptions, provider: ProviderOptions) -> Self {
         let engine = EngineOptions { sending, ..options.engine.clone() };
-        let app = TestApp::start_with(TestOptions { engine, provider, ..options }).await;
+        let app = OwnApp::start_with(TestOptions { engine, provider, ..options }).await;
         Self { app, provider: Provider::start().await }
     }
 
@@ -76,12 +76,8 @@ impl Office {
         change(&mut settings);
         let company = self.app.company.id;
         let new = NewChannel { name: account, kind, number: None, queue_id: None, settings };
-        let row = channels::insert(&self.app.database.db, &keys(), company, new).await.expect("channel");
-        let engine = &self.app.service.app.engine;
-        eventually("the channel is known", || async {
-            engine.directory().company(company).is_some_and(|company| company.channels.contains_key(&row.id))
-        })
-        .await;
+        let row = channels::insert(&self.app.db, &keys(), company, new).await.expect("channel");
+        self.app.refreshed().await;
         row
     }
 
@@ -121,7 +117,7 @@ impl Office {
             "select count(*) from messages where company_id = $1 and (status <> 'sent' or provider_message_id is null)",
         )
         .bind(self.app.company.id)
-        .fetch_one(&self.app.database.db)
+        .fetch_one(&self.app.db)
         .await
         .expect("count");
         assert_eq!(others, 0);

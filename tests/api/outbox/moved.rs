@@ -22,7 +22,7 @@ async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
     let office = Office::open_as(options.clone(), fast(), ProviderOptions::default()).await;
     let channel = office.phone("1901").await;
     let (second, _folder) = beside(&office.app, &options).await;
-    let (company, db) = (office.app.company.id, &office.app.database.db);
+    let (company, db) = (office.app.company.id, &office.app.db);
     let services = [&office.app.service, &second];
     let owner = owner_of(company, services);
     let membership = owner.app.engine.store().membership().expect("a member").clone();
@@ -65,7 +65,7 @@ async fn a_company_that_moves_has_each_message_sent_once() {
     let office = Office::open_as(options.clone(), fast(), ProviderOptions::default()).await;
     let channel = office.phone("1902").await;
     let (second, _folder) = beside(&office.app, &options).await;
-    let (company, db) = (office.app.company.id, &office.app.database.db);
+    let (company, db) = (office.app.company.id, &office.app.db);
     let owner = owner_of(company, [&office.app.service, &second]);
     let life = owner.app.engine.store().membership().expect("a member").life;
     let slot = owner.app.engine.directory().slot(company).expect("a slot");

@@ -51,7 +51,7 @@ async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
     )
     .bind(office.app.company.id)
     .bind(channel)
-    .fetch_one(&office.app.database.db)
+    .fetch_one(&office.app.db)
     .await
     .expect("count");
     assert_eq!(named, (RECIPIENTS * MESSAGES) as i64, "each message has the provider's id");

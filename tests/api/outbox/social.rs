@@ -24,7 +24,7 @@ impl Office {
             .header("content-type", "application/json")
             .body(body);
         assert_eq!(request.send().await.expect("the hook answers").status(), 200);
-        let found = contacts::by_address(&self.app.database.db, self.app.company.id, channel.id, "psid-7").await;
+        let found = contacts::by_address(&self.app.db, self.app.company.id, channel.id, "psid-7").await;
         found.expect("looked up").expect("a contact").id
     }
 

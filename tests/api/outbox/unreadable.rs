@@ -13,15 +13,10 @@ async fn set_status(app: &TestApp, channel: ChannelId, status: &'static str) {
     sqlx::query("update channels set status = $2, updated_at = now() where id = $1")
         .bind(channel)
         .bind(status)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("status");
-    let directory = app.service.app.engine.directory();
-    eventually("the status is seen", || async {
-        let company = directory.company(app.company.id).expect("the company");
-        company.channels[&channel].status.as_str() == status
-    })
-    .await;
+    app.refreshed().await;
 }
 
 #[actix_web::test]
@@ -46,7 +41,7 @@ async fn a_message_that_cannot_be_read_fails_and_those_behind_it_go_out() {
 
     // The lists wait until the tables hold them all.
     assert_eq!(office.app.api.get("/messages").await.data(200).as_array().map(Vec::len), Some(5));
-    let db = office.app.database.db.clone();
+    let db = office.app.db.clone();
     let id = async |job: &str| office.job(job).await["messageId"].as_i64().expect("an id");
     for (statement, id) in [
         (

@@ -4,11 +4,11 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::steps::assert_timestamp;
-use crate::support::{PASSWORD, Person, TestApp};
+use crate::support::{OwnApp, PASSWORD, Person};
 
 #[actix_web::test]
 async fn an_account_is_shown_and_changed_by_its_owner() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let shown = ana.get("/account").await;
     let account = shown.data(200);
@@ -38,7 +38,7 @@ async fn an_account_is_shown_and_changed_by_its_owner() {
 
 #[actix_web::test]
 async fn another_password_ends_the_other_sessions() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let mut phone = Person::nobody(&app);
     phone.sign_in("ana@example.com", json!({})).await.data(200);
@@ -63,7 +63,7 @@ async fn another_password_ends_the_other_sessions() {
 
 #[actix_web::test]
 async fn sessions_are_listed_and_ended_by_their_owner_alone() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
     let mut phone = Person::nobody(&app);

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::steps::{assert_timestamp, id};
-use crate::support::{PASSWORD, Person, Reply, TestApp, eventually, service::TestOptions};
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, eventually, service::TestOptions};
 
 /// A user of the test's company with its profile Administrator.
 async fn administrator(app: &TestApp) -> Person {
@@ -24,7 +24,7 @@ async fn give(app: &TestApp, profile: &str) -> i64 {
 
 #[actix_web::test]
 async fn who_does_not_administer_is_refused_everywhere() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     give(&app, "Supervisor").await;
     let supervisor = Person::user(&app, app.company.ana, "ana@example.com").await;
     let mut refused = 0;
@@ -52,7 +52,7 @@ async fn who_does_not_administer_is_refused_everywhere() {
 
 #[actix_web::test]
 async fn companies_are_made_and_changed_by_administrators_of_the_installation() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let body =
         json!({"name": " Café Ltd ", "ratePerMinute": 30, "timeZone": "America/Sao_Paulo", "stopWords": ["Párar"]});
@@ -123,7 +123,7 @@ async fn companies_are_made_and_changed_by_administrators_of_the_installation() 
 
 #[actix_web::test]
 async fn channels_are_set_up_and_their_secrets_are_never_shown() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
     let ana = administrator(&app).await;
     let body = json!({"type": "whatsapp", "name": "Phone 2", "number": "+55 11 98765-4321", "phoneNumberId": "106",
@@ -131,7 +131,7 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
     let made = ana.post("/channels", body).await;
     let channel = made.data(201).clone();
     let key = channel["publicKey"].as_str().expect("a key").to_owned();
-    let base = format!("http://{}", app.service.address);
+    let base = format!("http://{}", app.address);
     assert_eq!(
         channel,
         json!({"id": channel["id"], "name": "Phone 2", "type": "whatsapp", "status": "disconnected", "lastError": null,
@@ -153,14 +153,14 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
     assert_eq!(changed.data(200)["secrets"]["verifyToken"], true);
     assert!(!changed.body.to_string().contains("hidden"));
     let stored: i64 = sqlx::query_scalar("select count(*) from channels where strpos(settings::text, 'hidden') > 0")
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("a count");
     assert_eq!(stored, 0);
     // An error stays until the token is renewed.
     sqlx::query("update channels set status = 'error', last_error = 'expired' where id = $1")
         .bind(id(&channel))
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("a change");
     assert_eq!(ana.put(&path, json!({"appSecret": "hidden-four"})).await.data(200)["status"], "error");
@@ -226,7 +226,7 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
 
 #[actix_web::test]
 async fn profiles_are_written_and_one_goes_on_to_administer() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let made = ana
         .post("/profiles", json!({"name": "Night", "permissions": {"tickets": ["GET"]}, "seesAllCards": true}))
@@ -278,7 +278,7 @@ async fn profiles_are_written_and_one_goes_on_to_administer() {
 
 #[actix_web::test]
 async fn who_may_change_users_becomes_nobody_more() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (ana, ben) = (app.company.ana, app.company.ben);
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
@@ -326,14 +326,14 @@ async fn who_may_change_users_becomes_nobody_more() {
 
 #[actix_web::test]
 async fn people_are_invited_and_let_in_again() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let carl = app.api.post("/users", json!({"name": "Carl", "email": "carl@example.com"})).await;
     let carl = id(carl.data(201));
     let made = ana.post(&format!("/users/{carl}/invitation"), json!({})).await;
     let (url, token) =
         (made.data(200)["url"].as_str().expect("an address"), made.data(200)["token"].as_str().expect("a token"));
-    assert_eq!(url, format!("http://{}/panel/welcome#{token}", app.service.address));
+    assert_eq!(url, format!("http://{}/panel/welcome#{token}", app.address));
     assert_timestamp(&made.data(200)["expiresAt"]);
     let nobody = Person::nobody(&app);
     assert_eq!(nobody.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
@@ -360,7 +360,7 @@ async fn people_are_invited_and_let_in_again() {
 
 #[actix_web::test]
 async fn what_administrators_do_is_in_the_log() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let made = ana.post("/tokens", json!({"name": "Shop", "permissions": {"tags": ["GET"]}})).await;
     let token = id(&made.data(201)["token"]);
@@ -418,19 +418,19 @@ async fn what_administrators_do_is_in_the_log() {
     );
     assert_eq!(entry["actor"]["id"], json!(admin_id));
     // Without the log nothing is done.
-    sqlx::query("alter table audit_log rename to hidden").execute(&app.database.db).await.expect("a change");
+    sqlx::query("alter table audit_log rename to hidden").execute(&app.db).await.expect("a change");
     let before = ana.get("/tokens").await;
     let refused = ana.post("/tokens", json!({"name": "y", "permissions": {"tags": ["GET"]}})).await;
     assert!(refused.status.is_server_error(), "{}", refused.body);
     assert_eq!(ana.get("/tokens").await.data(200), before.data(200));
-    sqlx::query("alter table hidden rename to audit_log").execute(&app.database.db).await.expect("a change");
+    sqlx::query("alter table hidden rename to audit_log").execute(&app.db).await.expect("a change");
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn what_is_kept_of_the_log_is_bounded_by_time() {
-    let app = TestApp::start_with(TestOptions::default()).await;
-    let db = &app.database.db;
+    let app = OwnApp::start_with(TestOptions::default()).await;
+    let db = &app.db;
     let now = chrono::Utc::now();
     for days in [0, 399, 431] {
         sqlx::query(

@@ -10,7 +10,7 @@ use serde_json::json;
 use sqlx::types::Json;
 
 use crate::support::service::TestOptions;
-use crate::support::{PASSWORD, Person, Reply, TestApp};
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp};
 
 /// Every operation of people, with an address of it.
 fn operations() -> Vec<(Operation, Method, String)> {
@@ -31,7 +31,7 @@ fn asks(operation: &Operation) -> bool {
 
 #[actix_web::test]
 async fn no_operation_is_served_without_a_session_or_to_a_token_and_no_session_reaches_the_api() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let nobody = Person::nobody(&app);
     let operations = operations();
@@ -62,12 +62,12 @@ async fn no_operation_is_served_without_a_session_or_to_a_token_and_no_session_r
 
 #[actix_web::test]
 async fn another_websites_page_changes_nothing() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     let counts =
         "select (select count(*) from contacts) + (select count(*) from tags) + (select count(*) from person_sessions)";
-    let count = async || sqlx::query_scalar::<_, i64>(counts).fetch_one(&app.database.db).await.expect("a count");
+    let count = async || sqlx::query_scalar::<_, i64>(counts).fetch_one(&app.db).await.expect("a count");
     let before = count().await;
     let elsewhere: [&[(&str, &str)]; 6] = [
         &[],
@@ -97,7 +97,7 @@ async fn another_websites_page_changes_nothing() {
     Reply::of(read).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     assert_eq!(count().await, before);
     // A browser that says no more than the origin.
-    let address = app.service.address;
+    let address = app.address;
     let own = admin.asked_from_elsewhere(Method::POST, "/tags").header("origin", format!("http://{address}"));
     Reply::of(own.json(&json!({"name": "x"}))).await.data(201);
     // And nobody is allowed to read across.
@@ -116,7 +116,7 @@ struct Permitted<'a> {
 impl<'a> Permitted<'a> {
     async fn new(app: &'a TestApp, name: &str) -> Self {
         let new = NewProfile { name, sees_all_cards: true, ..NewProfile::default() };
-        let profile = profiles::insert(&app.database.db, app.company.id, new).await.expect("a profile").id;
+        let profile = profiles::insert(&app.db, app.company.id, new).await.expect("a profile").id;
         let email = format!("{name}@example.com");
         let user = json!({"name": name, "email": email, "password": PASSWORD, "profileId": profile});
         app.api.post("/users", user).await.data(201);
@@ -130,7 +130,7 @@ impl<'a> Permitted<'a> {
         sqlx::query("update profiles set permissions = $2 where id = $1")
             .bind(self.profile)
             .bind(Json(permissions))
-            .execute(&self.app.database.db)
+            .execute(&self.app.db)
             .await
             .expect("a change");
     }
@@ -138,7 +138,7 @@ impl<'a> Permitted<'a> {
 
 #[actix_web::test]
 async fn a_profile_permits_module_by_method_and_nothing_else() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let operations = operations();
     let of_modules = || operations.iter().filter(|(operation, ..)| operation.access == Access::Company);
     let nothing = Permitted::new(&app, "nothing").await;
@@ -177,7 +177,7 @@ async fn a_profile_permits_module_by_method_and_nothing_else() {
 #[actix_web::test]
 async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_matter() {
     let options = crate::support::service::TestOptions { rate_per_minute: 3, ..Default::default() };
-    let app = TestApp::start_with(options).await;
+    let app = OwnApp::start_with(options).await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let first = ana.get("/account").await;
     assert_eq!(
@@ -204,7 +204,7 @@ async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_ma
 #[actix_web::test]
 async fn a_session_that_has_ended_keeps_nobody_from_signing_in() {
     let options = TestOptions { wrong_tokens_per_minute: 3, ..TestOptions::default() };
-    let app = TestApp::start_with(options).await;
+    let app = OwnApp::start_with(options).await;
     let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let stale = ana.cookie.clone();
     assert_eq!(ana.delete("/session").await.status, 204);
@@ -225,7 +225,7 @@ async fn a_session_that_has_ended_keeps_nobody_from_signing_in() {
 
 #[actix_web::test]
 async fn nothing_that_people_are_answered_is_kept_on_its_way() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let nobody = Person::nobody(&app);
     for (who, method, path, status) in [

@@ -5,12 +5,12 @@ use hotline_persistence::tables::people::links::{self, LinkKind};
 use serde_json::json;
 
 use crate::steps::assert_timestamp;
-use crate::support::{PASSWORD, Person, TestApp};
+use crate::support::{OwnApp, PASSWORD, Person};
 
 #[actix_web::test]
 async fn a_link_is_good_once_and_for_its_time() {
-    let app = TestApp::start().await;
-    let db = &app.database.db;
+    let app = OwnApp::start().await;
+    let db = &app.db;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let person = PersonId::User(app.company.id, app.company.ana);
     let nobody = Person::nobody(&app);

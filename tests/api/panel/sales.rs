@@ -5,11 +5,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::steps::id;
-use crate::support::{Person, Reply, TestApp};
+use crate::support::{OwnApp, Person, Reply, TestApp};
 
 #[actix_web::test]
 async fn who_does_not_see_all_cards_sees_their_own() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = &app.company;
     let board = async |name: &str, queue: i64| {
         let body = json!({"name": name, "crmBoardQueues": [{"queueId": queue}]});
@@ -78,7 +78,7 @@ async fn give(app: &TestApp, name: &str) {
 
 #[actix_web::test]
 async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_administers_sees_all() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = &app.company;
     let board = async |name: &str, queues: Value| {
         let made = app.api.post("/crm/boards", json!({"name": name, "crmBoardQueues": queues})).await;
@@ -150,7 +150,7 @@ async fn funnel(person: &Person) -> Vec<i64> {
 
 #[actix_web::test]
 async fn who_sees_their_own_cards_alone_is_told_nothing_of_others_by_figures_and_events() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = &app.company;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let seller = json!({"name": "Seller", "permissions": {"crm": ["GET"], "reports": ["GET"], "events": ["GET"]}});

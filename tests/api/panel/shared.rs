@@ -4,11 +4,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::steps::{id, listed};
-use crate::support::{Person, Reply, TestApp};
+use crate::support::{OwnApp, Person, Reply};
 
 #[actix_web::test]
 async fn what_a_person_does_carries_their_name() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = &app.company;
     let ana = Person::user(&app, company.ana, "ana@example.com").await;
     let named = json!({"id": company.ana, "name": "Ana"});
@@ -48,7 +48,7 @@ async fn what_a_person_does_carries_their_name() {
 
 #[actix_web::test]
 async fn keys_and_validation_are_those_of_the_api() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let keyed =
         || ana.request(Method::POST, "/contacts").header("idempotency-key", "k-1").json(&json!({"name": "Once"}));
@@ -65,7 +65,7 @@ async fn keys_and_validation_are_those_of_the_api() {
 
 #[actix_web::test]
 async fn an_administrator_of_the_installation_works_in_the_company_they_name() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     admin.get("/contacts").await.error(400, "ERR_API_BAD_REQUEST");
@@ -82,7 +82,7 @@ async fn an_administrator_of_the_installation_works_in_the_company_they_name() {
 
 #[actix_web::test]
 async fn a_stream_ends_with_the_session_it_was_opened_by() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     let request = admin.request(Method::GET, "/events/stream").header("accept", "text/event-stream");

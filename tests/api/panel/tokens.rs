@@ -5,11 +5,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::steps::assert_timestamp;
-use crate::support::{Person, Reply, TestApp, eventually};
+use crate::support::{OwnApp, Person, Reply, eventually};
 
 #[actix_web::test]
 async fn the_rules_of_tokens_hold() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     // 11. Permissions by module and method; 8. an expiry that may be left out; 9. addresses that may be left out.
@@ -44,7 +44,7 @@ async fn the_rules_of_tokens_hold() {
              + (select count(*) from idempotency_keys where strpos(body, 'sk_live_') > 0)",
     )
     .bind(&key[16..])
-    .fetch_one(&app.database.db)
+    .fetch_one(&app.db)
     .await
     .expect("a count");
     assert_eq!(stored, 0);
@@ -88,10 +88,7 @@ async fn the_rules_of_tokens_hold() {
     assert_eq!(admin.put(&path, past).await.invalid_fields(), ["expiresAt"]);
     let soon = json!({"expiresAt": Utc::now() + TimeDelta::hours(1)});
     assert_timestamp(&admin.put(&path, soon).await.data(200)["expiresAt"]);
-    sqlx::query("update tokens set expires_at = now() where name = 'Shop'")
-        .execute(&app.database.db)
-        .await
-        .expect("a change");
+    sqlx::query("update tokens set expires_at = now() where name = 'Shop'").execute(&app.db).await.expect("a change");
     eventually("it has expired", || async { api.get("/contacts").await.status == 401 }).await;
     assert_eq!(admin.get(&path).await.data(200)["status"], "expired");
     assert_eq!(admin.get("/tokens?status=expired").await.data(200).as_array().map(Vec::len), Some(1));
@@ -133,7 +130,7 @@ async fn the_rules_of_tokens_hold() {
 
 #[actix_web::test]
 async fn tokens_are_their_own_companys_administrators() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let here = admin.in_company(app.company.id);
@@ -155,7 +152,7 @@ async fn tokens_are_their_own_companys_administrators() {
     ana.get("/tokens").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     let limit = "insert into tokens (company_id, name, prefix, hash, permissions)
          select $1, 'x', 'sk_live_', sha256(n::text::bytea), '{}' from generate_series(1, 1000) n";
-    sqlx::query(limit).bind(other.id).execute(&app.database.db).await.expect("tokens");
+    sqlx::query(limit).bind(other.id).execute(&app.db).await.expect("tokens");
     let many = there.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}})).await;
     assert_eq!(many.error(409, "ERR_API_CONFLICT")["reason"], "limit");
     app.stop().await;

@@ -5,7 +5,7 @@ use hotline_persistence::tables::people::links::{self, LinkKind};
 use serde_json::json;
 
 use crate::steps::id;
-use crate::support::{PASSWORD, Person, Reply, TestApp, eventually};
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, eventually};
 
 /// A profile of the test's company by its name.
 async fn profile(app: &TestApp, name: &str) -> i64 {
@@ -21,14 +21,14 @@ struct GivenLink<'a> {
 
 impl<'a> GivenLink<'a> {
     async fn to(app: &'a TestApp, person: PersonId) -> Self {
-        let (token, _) = links::make(&app.database.db, person, LinkKind::Invitation).await.expect("a link");
+        let (token, _) = links::make(&app.db, person, LinkKind::Invitation).await.expect("a link");
         let link = Self { app, token };
         assert!(link.is_good().await);
         link
     }
 
     async fn is_good(&self) -> bool {
-        links::find(&self.app.database.db, &self.token).await.expect("an answer").is_some()
+        links::find(&self.app.db, &self.token).await.expect("an answer").is_some()
     }
 }
 
@@ -36,12 +36,12 @@ impl<'a> GivenLink<'a> {
 async fn waiting(app: &TestApp) -> i64 {
     let waiting =
         "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    sqlx::query_scalar(waiting).fetch_one(&app.database.db).await.expect("a count")
+    sqlx::query_scalar(waiting).fetch_one(&app.db).await.expect("a count")
 }
 
 #[actix_web::test]
 async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhere_and_their_link_is_void() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     let (ana, path) = (app.company.ana, format!("/users/{}", app.company.ana));
@@ -82,7 +82,7 @@ async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhe
 
 #[actix_web::test]
 async fn a_link_is_void_once_its_person_has_chosen_a_password_in_their_account() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let link = GivenLink::to(&app, PersonId::User(app.company.id, app.company.ana)).await;
     let change = json!({"currentPassword": PASSWORD, "password": "another battery"});
@@ -97,7 +97,7 @@ async fn a_link_is_void_once_its_person_has_chosen_a_password_in_their_account()
 
 #[actix_web::test]
 async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let administrator = profile(&app, "Administrator").await;
     let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
     app.api.put(&own, json!({"profileId": administrator})).await.data(200);
@@ -127,7 +127,7 @@ async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
 
 #[actix_web::test]
 async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (administrator, agent) = (profile(&app, "Administrator").await, profile(&app, "Agent").await);
     let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
     app.api.put(&own, json!({"profileId": administrator})).await.data(200);
@@ -163,7 +163,7 @@ async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own
 
 #[actix_web::test]
 async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (administrator, agent) = (profile(&app, "Administrator").await, profile(&app, "Agent").await);
     let (anas, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
     for path in [&anas, &bens] {
@@ -172,7 +172,7 @@ async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
     // Both have passed the door before either comes to the tables.
-    let mut held = app.database.db.begin().await.expect("a transaction");
+    let mut held = app.db.begin().await.expect("a transaction");
     sqlx::query("select from profiles for update").execute(&mut *held).await.expect("a lock");
     let release = async {
         eventually("both wait", || async { waiting(&app).await == 2 }).await;
@@ -187,7 +187,7 @@ async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
         "select count(*) from users u join profiles p on p.id = u.profile_id where u.company_id = $1 and p.administers",
     )
     .bind(app.company.id)
-    .fetch_one(&app.database.db)
+    .fetch_one(&app.db)
     .await
     .expect("a count");
     assert_eq!(left, 1);
@@ -196,12 +196,12 @@ async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
 
 #[actix_web::test]
 async fn a_password_that_is_changed_while_somebody_signs_in_with_it_lets_them_in_no_more() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
     for change in ["password_hash = null", "email = 'anna@example.com'", "active = false"] {
         let undo = sqlx::query_scalar::<_, Option<String>>("select password_hash from users where id = $1");
-        let hash = undo.bind(app.company.ana).fetch_one(&app.database.db).await.expect("a hash");
-        let mut held = app.database.db.begin().await.expect("a transaction");
+        let hash = undo.bind(app.company.ana).fetch_one(&app.db).await.expect("a hash");
+        let mut held = app.db.begin().await.expect("a transaction");
         let statement = format!("update users set {change} where id = $1");
         let statement = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(app.company.ana);
         statement.execute(&mut *held).await.expect("a change");
@@ -214,7 +214,7 @@ async fn a_password_that_is_changed_while_somebody_signs_in_with_it_lets_them_in
         reply.error(401, "ERR_API_SIGN_IN");
         let back = "update users set password_hash = $2, email = 'ana@example.com', active = true where id = $1";
         let back = sqlx::query(back).bind(app.company.ana).bind(hash);
-        back.execute(&app.database.db).await.expect("a change");
+        back.execute(&app.db).await.expect("a change");
         assert_eq!(Person::nobody(&app).sign_in("ana@example.com", json!({})).await.data(200)["state"], "open");
     }
     app.stop().await;

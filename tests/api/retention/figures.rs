@@ -4,13 +4,14 @@ use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::reports::{self, Difference};
 use hotline_persistence::tables::retentions;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use super::{DAYS, FIRST_ID, keep_for, old, quick, rows};
 use crate::steps::{close, sent};
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 async fn rebuild(app: &TestApp) -> Difference {
-    let mut db = app.database.db.acquire().await.expect("connection");
+    let mut db = app.db.acquire().await.expect("connection");
     reports::rebuild(&mut db, app.company.id).await.expect("rebuilt")
 }
 
@@ -32,8 +33,8 @@ async fn reported(app: &TestApp) -> Vec<Value> {
 
 #[actix_web::test]
 async fn figures_stay_as_they_were_counted_also_after_a_rebuild() {
-    let app = TestApp::start_with(quick()).await;
-    let (db, here) = (&app.database.db, (app.company.id, app.company.phone));
+    let app = OwnApp::start_with(quick()).await;
+    let (db, here) = (&app.db, (app.company.id, app.company.phone));
     for number in 0..12 {
         let contact = app.contact(&format!("55119000000{number:02}")).await.0;
         old(db, here, contact, FIRST_ID + number, 24 + 5 * number).await;
@@ -73,8 +74,8 @@ async fn figures_stay_as_they_were_counted_also_after_a_rebuild() {
 #[actix_web::test]
 async fn one_company_with_a_lot_to_remove_keeps_no_other_waiting() {
     const MANY: i64 = 3_000;
-    let app = TestApp::start_with(quick()).await;
-    let db = &app.database.db;
+    let app = OwnApp::start_with(quick()).await;
+    let db = &app.db;
     let (other, _) = app.another_company().await;
     let contact = app.contact("5511900000001").await.0;
     old(db, (app.company.id, app.company.phone), contact, FIRST_ID, 40).await;
@@ -87,19 +88,39 @@ async fn one_company_with_a_lot_to_remove_keeps_no_other_waiting() {
     let few: i64 = sqlx::query_scalar(few).bind(other.id).fetch_one(db).await.expect(few);
     old(db, (other.id, other.phone), few, 2 * FIRST_ID, 40).await;
 
+    // How many of the first company's are there when the other's goes.
+    for statement in [
+        "create table left_then (count bigint)".to_owned(),
+        format!(
+            "create function note_left() returns trigger language plpgsql as $$ begin
+                 insert into left_then select count(*) from tickets where company_id = {}; return null;
+             end $$",
+            app.company.id
+        ),
+        format!(
+            "create trigger note_left after delete on tickets for each row when (old.id = {})
+                 execute function note_left()",
+            2 * FIRST_ID
+        ),
+    ] {
+        sqlx::query(AssertSqlSafe(statement)).execute(db).await.expect("a trigger");
+    }
     retentions::set(db, app.company.id, Some(DAYS)).await.expect("said");
     retentions::set(db, other.id, Some(DAYS)).await.expect("said");
     eventually("the other's is gone", || async { rows(&app, 2 * FIRST_ID).await.0 == 0 }).await;
+    let left_then: i64 = sqlx::query_scalar("select count from left_then").fetch_one(db).await.expect("a count");
+    assert!(left_then > 0, "the first one was waited for");
     let left = async || -> i64 {
         let left = sqlx::query_scalar("select count(*) from tickets where company_id = $1");
         left.bind(app.company.id).fetch_one(db).await.expect("a count")
     };
-    assert!(left().await > 0, "the first one was waited for");
     // What is to be kept from now on is kept, at once.
     retentions::set(db, app.company.id, None).await.expect("said");
     let kept = left().await;
-    let waited = Utc::now();
-    eventually("some rounds have passed", || async { Utc::now() > waited + TimeDelta::milliseconds(200) }).await;
+    // Twice, so that one of them began after that.
+    for _ in 0..2 {
+        keep_for(&app, other.id, DAYS).await;
+    }
     assert_eq!(left().await, kept);
     retentions::set(db, app.company.id, Some(DAYS)).await.expect("said");
     eventually("all of it is gone", || async { left().await == 0 }).await;

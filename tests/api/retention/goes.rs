@@ -9,10 +9,10 @@ use crate::media::{PNG, Scene, url};
 use crate::plain::created;
 use crate::steps::{close, id, listed, restarted, sent};
 use crate::support::service::TestOptions;
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 /// Moves a conversation back by so many days, under a service that has stopped and starts again.
-async fn moved_back(app: TestApp, tickets: &[i64], days: i64) -> TestApp {
+async fn moved_back(app: OwnApp, tickets: &[i64], days: i64) -> OwnApp {
     let app = restarted(app).await;
     for statement in [
         "update tickets set created_at = created_at - $2, opened_at = opened_at - $2, closed_at = closed_at - $2,
@@ -21,7 +21,7 @@ async fn moved_back(app: TestApp, tickets: &[i64], days: i64) -> TestApp {
         "update messages set created_at = created_at - $2, sent_at = sent_at - $2 where ticket_id = any ($1)",
     ] {
         let days = chrono::TimeDelta::days(days);
-        sqlx::query(statement).bind(tickets).bind(days).execute(&app.database.db).await.expect(statement);
+        sqlx::query(statement).bind(tickets).bind(days).execute(&app.db).await.expect(statement);
     }
     app
 }
@@ -52,7 +52,7 @@ async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() 
     let (other, other_api) = app.another_company().await;
     let elsewhere = json!({"channelId": other.phone, "number": "5511900000009", "type": "text", "body": "x"});
     let elsewhere = sent(&other_api, elsewhere).await["contactId"].as_i64().expect("contact");
-    old(&app.database.db, (other.id, other.webchat), elsewhere, FIRST_ID, 400).await;
+    old(&app.db, (other.id, other.webchat), elsewhere, FIRST_ID, 400).await;
     assert_eq!(app.stored_files().len(), 1);
 
     keep_for(&app, app.company.id, DAYS).await;
@@ -88,7 +88,7 @@ async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() 
     close_any(&app, later_ticket).await;
     let next = json!({"channelId": app.company.webchat, "contactId": contact, "type": "text", "body": "next"});
     assert_ne!(sent(&app.api, next).await["ticketId"], json!(ticket));
-    let said = retentions::all(&app.database.db).await.expect("a list");
+    let said = retentions::all(&app.db).await.expect("a list");
     assert_eq!((said.len(), said[0].removed, said[0].due), (1, 1, 0));
     app.stop().await;
 }
@@ -100,8 +100,8 @@ async fn close_any(app: &TestApp, ticket: i64) {
 
 #[actix_web::test]
 async fn what_waits_for_its_provider_or_has_a_visitor_in_it_stays_until_it_has_not() {
-    let app = TestApp::start_with(TestOptions { metrics: true, ..quick() }).await;
-    let (db, here) = (&app.database.db, (app.company.id, app.company.phone));
+    let app = OwnApp::start_with(TestOptions { metrics: true, ..quick() }).await;
+    let (db, here) = (&app.db, (app.company.id, app.company.phone));
     let contact = app.contact("5511900000001").await.0;
     for ticket in 0..4 {
         old(db, here, contact, FIRST_ID + ticket, 40 - ticket).await;
@@ -145,7 +145,7 @@ async fn what_waits_for_its_provider_or_has_a_visitor_in_it_stays_until_it_has_n
 #[actix_web::test]
 async fn old_events_go_with_old_conversations() {
     let events = EventOptions { kept_for_days: 366, ..EventOptions::default() };
-    let app = TestApp::start_with(TestOptions { events, ..quick() }).await;
+    let app = OwnApp::start_with(TestOptions { events, ..quick() }).await;
     let (_, other_api) = app.another_company().await;
     let told = async |api: &crate::support::Api| -> Vec<i64> {
         let reply = api.get("/events?after=0&limit=100").await;
@@ -157,7 +157,7 @@ async fn old_events_go_with_old_conversations() {
     eventually("all of it is told", || async { told(&app.api).await.len() >= 3 }).await;
     let early = told(&app.api).await;
     let passed = "update events set created_at = created_at - interval '40 days'";
-    sqlx::query(passed).execute(&app.database.db).await.expect(passed);
+    sqlx::query(passed).execute(&app.db).await.expect(passed);
     let others = told(&other_api).await;
     app.ticket("5511900000002").await;
     eventually("what came later is told", || async { told(&app.api).await.len() > early.len() }).await;
@@ -174,8 +174,8 @@ async fn old_events_go_with_old_conversations() {
 
 #[actix_web::test]
 async fn what_a_campaign_and_a_schedule_came_to_is_still_known() {
-    let app = TestApp::start_with(quick()).await;
-    let (db, here) = (&app.database.db, (app.company.id, app.company.phone));
+    let app = OwnApp::start_with(quick()).await;
+    let (db, here) = (&app.db, (app.company.id, app.company.phone));
     let contact = app.contact("5511900000001").await.0;
     old(db, here, contact, FIRST_ID, 40).await;
     for statement in [

@@ -49,7 +49,7 @@ pub async fn old(db: &PgPool, (company, channel): (CompanyId, ChannelId), contac
 
 /// Says how long a company keeps its conversations, and waits until all that is due was looked at.
 pub async fn keep_for(app: &TestApp, company: CompanyId, days: i32) {
-    retentions::set(&app.database.db, company, Some(days)).await.expect("said");
+    retentions::set(&app.db, company, Some(days)).await.expect("said");
     looked_through(app, company).await;
 }
 
@@ -58,7 +58,7 @@ pub async fn looked_through(app: &TestApp, company: CompanyId) {
     eventually("the company was looked through", || async {
         let is_over =
             sqlx::query_scalar("select coalesce(ran_at >= updated_at, false) from retentions where company_id = $1");
-        is_over.bind(company).fetch_one(&app.database.db).await.expect("an answer")
+        is_over.bind(company).fetch_one(&app.db).await.expect("an answer")
     })
     .await;
 }
@@ -70,7 +70,7 @@ pub async fn rows(app: &TestApp, ticket: i64) -> (i64, i64, i64) {
              (select count(*) from ticket_events where ticket_id = $1)",
     )
     .bind(ticket)
-    .fetch_one(&app.database.db)
+    .fetch_one(&app.db)
     .await
     .expect("a count")
 }

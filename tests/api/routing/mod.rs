@@ -14,6 +14,7 @@ use hotline_actors::EngineOptions;
 use hotline_actors::channels::SendingOptions;
 use hotline_persistence::QueueId;
 use hotline_persistence::tables::channels::ChannelType;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::hooks::{Hooked, Setup};
@@ -21,10 +22,11 @@ use crate::plain::created;
 use crate::steps::{id, ticket};
 use crate::support::provider::hooks;
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, Provider, TestApp, eventually, seed};
+use crate::support::service::refresh;
+use crate::support::{Api, Company, OwnApp, Provider, TestApp, seed};
 
 /// A service that hands messages over as fast as it goes.
-async fn start() -> TestApp {
+async fn start() -> OwnApp {
     let sending = SendingOptions {
         per_second: 0,
         recipient_interval: Duration::ZERO,
@@ -34,7 +36,7 @@ async fn start() -> TestApp {
     };
     let options = TestOptions::default();
     let engine = EngineOptions { sending, ..options.engine.clone() };
-    TestApp::start_with(TestOptions { engine, ..options }).await
+    OwnApp::start_with(TestOptions { engine, ..options }).await
 }
 
 /// A queue with agents.
@@ -85,12 +87,8 @@ async fn agent(api: &Api, name: &str) -> i64 {
 
 /// A channel whose tickets go to a queue, once the service knows it.
 async fn channel(app: &TestApp, company: &Company, name: &str, kind: ChannelType, queue: i64) -> i64 {
-    let id = seed::channel(&app.database.db, company.id, name, kind, Some(QueueId::new(queue))).await;
-    let directory = app.service.app.engine.directory();
-    eventually("the new channel is seen", || async {
-        directory.company(company.id).is_some_and(|seen| seen.channels.contains_key(&id))
-    })
-    .await;
+    let id = seed::channel(&app.db, company.id, name, kind, Some(QueueId::new(queue))).await;
+    refresh(&app.api, company).await;
     id.0
 }
 
@@ -108,7 +106,8 @@ fn number(index: usize) -> String {
 /// The company writes to a number; answers the ticket.
 async fn written_to(api: &Api, channel: i64, number: &str) -> i64 {
     let body = json!({"channelId": channel, "number": number, "type": "text", "body": "Hello"});
-    let reply = api.post("/messages", body).await;
+    let (key, body) = (hotline_persistence::key::new_key("write_"), body.to_string());
+    let reply = api.taken(|| api.keyed(Method::POST, "/messages", &key, body.as_str())).await;
     let job = reply.data(202)["jobId"].as_str().expect("a job");
     let job = api.get(&format!("/messages/jobs/{job}")).await;
     job.data(200)["ticketId"].as_i64().expect("a ticket")

@@ -10,7 +10,7 @@ use crate::check_list::check_list;
 use crate::organization::check_absent;
 use crate::plain::{check_created_once, check_foreign, check_refused, check_searches, created, deleted};
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 /// What is shown of stages: label, position, and whether won cards go there.
 async fn shown_stages(app: &TestApp, board: i64) -> Vec<(String, i32, bool)> {
@@ -20,7 +20,7 @@ async fn shown_stages(app: &TestApp, board: i64) -> Vec<(String, i32, bool)> {
 
 #[actix_web::test]
 async fn a_board_is_created_listed_changed_and_deleted() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let support = json!({"id": company.support, "name": "Support"});
     let sales = json!({"id": company.sales, "name": "Sales"});
@@ -76,7 +76,7 @@ async fn a_board_is_created_listed_changed_and_deleted() {
 
 #[actix_web::test]
 async fn a_board_begins_with_the_stages_it_is_given_or_with_three() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let three = [("To do", 1, false), ("In progress", 2, false), ("Done", 3, true)];
     for none in
         [json!({"name": "a"}), json!({"name": "b", "crmBoardLists": null}), json!({"name": "c", "crmBoardLists": []})]
@@ -97,7 +97,7 @@ async fn a_board_begins_with_the_stages_it_is_given_or_with_three() {
 
 #[actix_web::test]
 async fn what_a_board_cannot_be_is_refused_field_by_field_and_nothing_of_it_is_made() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (theirs, _) = app.another_company().await;
     let every = &["name", "description", "monthlyGoal", "yearlyGoal"][..];
     let lists = |lists: Value| json!({"name": "a", "crmBoardLists": lists});
@@ -153,7 +153,7 @@ async fn what_a_board_cannot_be_is_refused_field_by_field_and_nothing_of_it_is_m
 
 #[actix_web::test]
 async fn an_archived_board_is_listed_when_it_is_asked_for() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (one, two) = (board(&app.api, "One").await, board(&app.api, "Two").await);
     let path = format!("{BOARDS}/{one}");
     let archive = async |archived: bool| app.api.put(&path, json!({"archived": archived})).await.data(200).clone();
@@ -180,7 +180,7 @@ async fn an_archived_board_is_listed_when_it_is_asked_for() {
 
 #[actix_web::test]
 async fn boards_are_listed_and_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let mut boards = HashMap::new();
     for name in ["Indústria", "100%", "a_b", "axb"] {
         boards.insert(name, board(&app.api, name).await);
@@ -195,7 +195,7 @@ async fn boards_are_listed_and_found() {
 
 #[actix_web::test]
 async fn a_board_is_made_once_and_nobody_elses() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     check_created_once(&app, BOARDS, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
     let one = board(&app.api, "Ours").await;
     check_foreign(&app, BOARDS, one, &json!({"name": "Stolen"})).await;
@@ -204,7 +204,7 @@ async fn a_board_is_made_once_and_nobody_elses() {
 
 #[actix_web::test]
 async fn a_board_with_cards_stays_and_one_without_goes_with_its_stages() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let (full, empty) = (board(&app.api, "Full").await, board(&app.api, "Empty").await);
     let stage = stages(&app, full).await[1].id;
     for _ in 0..2 {
@@ -216,17 +216,16 @@ async fn a_board_with_cards_stays_and_one_without_goes_with_its_stages() {
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
     assert_eq!(stages(&app, full).await.len(), 3, "its stages are there still");
     deleted(&app.api, &format!("{BOARDS}/{empty}")).await;
-    let left: i64 =
-        sqlx::query_scalar("select count(*) from board_lists").fetch_one(&app.database.db).await.expect("a count");
+    let left: i64 = sqlx::query_scalar("select count(*) from board_lists").fetch_one(&app.db).await.expect("a count");
     assert_eq!(left, 3);
-    sqlx::query("delete from cards").execute(&app.database.db).await.expect("deleted");
+    sqlx::query("delete from cards").execute(&app.db).await.expect("deleted");
     deleted(&app.api, &path).await;
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn who_made_a_board_is_shown_until_they_leave_and_a_queue_that_goes_is_off_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let queue = created(&app.api, "/queues", json!({"name": "Fairs"})).await;
     let queues = json!([{"queueId": queue}, {"queueId": company.sales}]);
@@ -235,7 +234,7 @@ async fn who_made_a_board_is_shown_until_they_leave_and_a_queue_that_goes_is_off
         .bind(company.ben)
         .bind(company.id)
         .bind(made)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("as a person makes it");
     let shown = async || app.api.all(BOARDS).await[0].clone();

@@ -27,11 +27,11 @@ async fn stages(app: &TestApp, board: i64) -> Vec<Stage> {
     let board = BoardId::new(board);
     let found: Option<i64> = sqlx::query_scalar("select company_id from boards where id = $1")
         .bind(board)
-        .fetch_optional(&app.database.db)
+        .fetch_optional(&app.db)
         .await
         .expect("a board");
     let company = found.expect("the board is there").into();
-    table::all_of(&app.database.db, company, board).await.expect("stages")
+    table::all_of(&app.db, company, board).await.expect("stages")
 }
 
 /// Puts a card into a stage, behind the others.
@@ -44,7 +44,7 @@ async fn card_in(app: &TestApp, board: i64, stage: BoardListId) {
     .bind(app.company.id)
     .bind(board)
     .bind(stage)
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("a card");
 }

@@ -85,7 +85,7 @@ async fn with_price(api: &Api, price: &str) -> Reply {
 
 #[actix_web::test]
 async fn a_price_keeps_every_digit() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for (given, shown) in [
         ("12345678901234.5671", "12345678901234.5671"),
         ("99999999999999.9999", "99999999999999.9999"),
@@ -110,7 +110,7 @@ async fn a_price_keeps_every_digit() {
 
 #[actix_web::test]
 async fn a_product_shows_its_category_as_it_is_and_outlives_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let foreign = created(&other, CATEGORIES, json!({"name": "Theirs"})).await;
     let goods = created(&app.api, CATEGORIES, json!({"name": "Goods"})).await;
@@ -147,7 +147,7 @@ async fn a_product_shows_its_category_as_it_is_and_outlives_it() {
 
 #[actix_web::test]
 async fn products_are_found_by_category_and_by_whether_they_are_sold() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let goods = created(&app.api, CATEGORIES, json!({"name": "Goods"})).await;
     let empty = created(&app.api, CATEGORIES, json!({"name": "Empty"})).await;
     let mut products = HashMap::new();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{BOARDS, board, stages};
 use crate::plain::{created, deleted};
 use crate::steps::{id, ids};
-use crate::support::{Api, TestApp};
+use crate::support::{Api, OwnApp, TestApp};
 
 async fn card(api: &Api, board: i64, stage: i64, name: &str) -> i64 {
     created(api, "/crm/cards", json!({"boardId": board, "crmBoardListId": stage, "name": name})).await
@@ -26,7 +26,7 @@ fn held(board: &Value) -> Vec<(String, i64, Vec<i64>)> {
 
 #[actix_web::test]
 async fn a_board_shows_its_stages_and_the_cards_of_each() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let solar = board(api, "Solar").await;
     let beside = board(api, "Beside").await;
@@ -82,7 +82,7 @@ async fn a_board_shows_its_stages_and_the_cards_of_each() {
 
 #[actix_web::test]
 async fn of_a_long_stage_the_first_page_is_shown_and_all_are_counted() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let solar = board(&app.api, "Solar").await;
     let long = stages(&app, solar).await[1].id;
     // The last ones made are at the top.
@@ -93,7 +93,7 @@ async fn of_a_long_stage_the_first_page_is_shown_and_all_are_counted() {
     .bind(app.company.id)
     .bind(solar)
     .bind(long)
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("cards");
     let held = held(&shown(&app.api, solar).await);
@@ -107,8 +107,8 @@ async fn of_a_long_stage_the_first_page_is_shown_and_all_are_counted() {
 
 #[actix_web::test]
 async fn the_largest_board_shows_a_thousand_cards_and_ten_thousand_of_their_contacts() {
-    let app = TestApp::start().await;
-    let db = &app.database.db;
+    let app = OwnApp::start().await;
+    let db = &app.db;
     let lists: Vec<Value> = (0..50).map(|number| json!({"label": format!("Stage {number}")})).collect();
     let large = created(&app.api, BOARDS, json!({"name": "Large", "crmBoardLists": lists})).await;
     let run = async |statement: &'static str| {
@@ -149,7 +149,7 @@ fn contacts_of(card: &Value) -> usize {
 
 #[actix_web::test]
 async fn a_board_without_stages_is_shown_and_another_companys_is_not() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let bare = board(&app.api, "Bare").await;
     for stage in stages(&app, bare).await {
         deleted(&app.api, &format!("{BOARDS}/{bare}/lists/{}", stage.id)).await;

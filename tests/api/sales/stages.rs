@@ -8,7 +8,7 @@ use super::{BOARDS, board, card_in, stages};
 use crate::organization::check_absent;
 use crate::plain::{created, deleted};
 use crate::steps::{NOBODY, assert_timestamp, id, ids};
-use crate::support::{Api, Reply, TestApp};
+use crate::support::{Api, OwnApp, Reply, TestApp};
 
 fn lists(board: i64) -> String {
     format!("{BOARDS}/{board}/lists")
@@ -26,7 +26,7 @@ async fn open_board(api: &Api, labels: &[&str]) -> i64 {
 
 #[actix_web::test]
 async fn a_stage_is_added_changed_and_deleted() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let path = lists(board);
     let reply = app.api.post(&path, json!({"label": " Offered ", "id": 1, "crmBoardId": 2})).await;
@@ -72,7 +72,7 @@ async fn a_stage_is_added_changed_and_deleted() {
 
 #[actix_web::test]
 async fn what_a_stage_cannot_be_is_refused_field_by_field() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let before = stage_ids(&app, board).await;
     let every = &["label", "doneList", "position"][..];
@@ -102,7 +102,7 @@ async fn what_a_stage_cannot_be_is_refused_field_by_field() {
 
 #[actix_web::test]
 async fn a_stage_is_of_its_board_alone() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let (ours, beside) = (board(&app.api, "Ours").await, board(&app.api, "Beside").await);
     let (mine, its) = (stage_ids(&app, ours).await[0], stage_ids(&app, beside).await[0]);
@@ -127,7 +127,7 @@ async fn a_stage_is_of_its_board_alone() {
 
 #[actix_web::test]
 async fn a_board_has_one_stage_for_won_cards_at_most() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let [to_do, _, done] = stage_ids(&app, board).await[..] else { panic!("three stages") };
     let path = lists(board);
@@ -152,7 +152,7 @@ async fn a_board_has_one_stage_for_won_cards_at_most() {
 
 #[actix_web::test]
 async fn of_fifty_at_once_one_becomes_the_stage_for_won_cards() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = open_board(&app.api, &["New"]).await;
     let path = lists(board);
     let won = json!({"label": "Won", "doneList": true});
@@ -183,7 +183,7 @@ async fn check_one_done(app: &TestApp, board: i64, replies: &[Reply], status: u1
 
 #[actix_web::test]
 async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let path = lists(board);
     let add = async |number: usize| app.api.post(&path, json!({"label": number.to_string()})).await;
@@ -212,7 +212,7 @@ async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
 
 #[actix_web::test]
 async fn a_stage_with_cards_stays() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let board = board(&app.api, "Solar").await;
     let [_, full, _] = &stages(&app, board).await[..] else { panic!("three stages") };
     for _ in 0..3 {
@@ -223,14 +223,14 @@ async fn a_stage_with_cards_stays() {
     let details = json!({"state": "the stage has cards", "reason": "in_use", "by": [{"type": "card", "count": 3}]});
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
     app.api.put(&path, json!({"label": "Full"})).await.data(200);
-    sqlx::query("delete from cards").execute(&app.database.db).await.expect("deleted");
+    sqlx::query("delete from cards").execute(&app.db).await.expect("deleted");
     deleted(&app.api, &path).await;
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn an_order_names_every_stage_of_the_board_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = open_board(&app.api, &["a", "b", "c"]).await;
     let beside = open_board(&app.api, &["d"]).await;
     let [a, b, c] = stage_ids(&app, board).await[..] else { panic!("three stages") };
@@ -270,7 +270,7 @@ async fn an_order_names_every_stage_of_the_board_once() {
 
 #[actix_web::test]
 async fn orders_and_new_stages_at_once_leave_one_of_the_orders() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = open_board(&app.api, &["a", "b", "c", "d"]).await;
     let path = format!("{}/order", lists(board));
     let first = stage_ids(&app, board).await;

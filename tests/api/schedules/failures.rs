@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{becomes, in_ms, schedule, shown, to};
+use super::{TEN_MINUTES_MS, becomes, comes, in_ms, schedule, shown, time, to};
 use crate::steps::{NOBODY, channel, listed, sql};
-use crate::support::{TestApp, eventually};
+use crate::support::OwnApp;
 use hotline_persistence::tables::channels::ChannelType;
 
 #[actix_web::test]
 async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await.0;
     let good = to(&app, contact, "hello", &in_ms(60_000));
     let kept = schedule(&app, good.clone()).await;
@@ -63,13 +63,13 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
 
 #[actix_web::test]
 async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let fax = channel(&app, "Fax", ChannelType::Whatsapp).await;
     let queue = app.api.post("/queues", json!({"name": "Gone"})).await.data(201)["id"].clone();
     let leaver = app.contact("5511900000001").await.0;
     let contact = app.contact("5511900000002").await.0;
     let no_number = app.api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].clone();
-    let at = in_ms(2500);
+    let at = in_ms(TEN_MINUTES_MS);
     let with = |change: Value| {
         let mut body = to(&app, contact, "hello", &at);
         for (field, value) in change.as_object().expect("fields") {
@@ -108,12 +108,8 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
     assert_eq!(app.api.delete(&format!("/contacts/{leaver}")).await.status, 204);
     assert_eq!(app.api.delete(&format!("/queues/{queue}")).await.status, 204);
     sql(&app, "delete from channels where id = $1", fax).await;
-    let company = app.company.id;
-    eventually("the channel is gone", || async {
-        let known = app.service.app.engine.directory().company(company).expect("the company");
-        !known.channels.contains_key(&hotline_persistence::ChannelId::new(fax))
-    })
-    .await;
+    app.refreshed().await;
+    comes(time(&json!(at)));
     for (made, (body, code, message)) in made.iter().zip(&cases) {
         let failed = becomes(&app, *made, "failed").await;
         assert_eq!(failed["error"], json!({"code": code, "message": message}), "{body}");

@@ -6,6 +6,7 @@ mod races;
 mod time;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use hotline_actors::clock;
 use serde_json::{Value, json};
 
 use crate::steps::id;
@@ -13,7 +14,16 @@ use crate::support::{TestApp, eventually};
 
 /// A time so far from now, as the API writes it.
 fn in_ms(milliseconds: i64) -> String {
-    written(Utc::now() + TimeDelta::milliseconds(milliseconds))
+    written(clock::now() + TimeDelta::milliseconds(milliseconds))
+}
+
+/// Sooner than a session ends by itself.
+const TEN_MINUTES_MS: i64 = 600_000;
+
+/// From here on it is this time, in a service of the test's own process.
+fn comes(time: DateTime<Utc>) {
+    clock::stop();
+    clock::advance((time - clock::now()).to_std().expect("a time to come"));
 }
 
 fn written(time: DateTime<Utc>) -> String {
@@ -52,7 +62,7 @@ async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
     )
     .bind(app.company.id)
     .bind(count)
-    .fetch_all(&app.database.db)
+    .fetch_all(&app.db)
     .await
     .expect("contacts")
 }

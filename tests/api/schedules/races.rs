@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{contacts, in_ms, shown, time, to};
 use crate::steps::id;
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// How often a caller meets a message that leaves.
 const RACES: i64 = 1000;
@@ -55,17 +55,21 @@ impl Aim {
     }
 }
 
-/// A message that is about to leave, or has just left; none when its time had come before it was read.
-async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Option<i64> {
-    let at = in_ms(aim.ahead.load(Ordering::Relaxed));
-    let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &at)).await;
-    if reply.status == 422 {
-        return None;
+/// A message that is about to leave, or has just left.
+async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> i64 {
+    loop {
+        let at = in_ms(aim.ahead.load(Ordering::Relaxed));
+        let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &at)).await;
+        // Its time had come before it was read.
+        if reply.status == 422 {
+            aim.ahead.fetch_add(AHEAD_MS, Ordering::Relaxed);
+            continue;
+        }
+        let made = reply.data(201);
+        let due_in = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds();
+        tokio::time::sleep(aim.wait(due_in, number)).await;
+        return id(made);
     }
-    let made = reply.data(201);
-    let due_in = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds();
-    tokio::time::sleep(aim.wait(due_in, number)).await;
-    Some(id(made))
 }
 
 /// Cancels a message, or puts it off for long.
@@ -78,25 +82,29 @@ async fn ask(app: &TestApp, schedule: i64, is_cancel: bool) -> Reply {
     }
 }
 
-async fn race(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Option<Race> {
-    let schedule = about_to_leave(app, aim, contact, number).await?;
+async fn race(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Race {
+    let schedule = about_to_leave(app, aim, contact, number).await;
     let is_cancel = number % 2 == 0;
     let reply = ask(app, schedule, is_cancel).await;
     aim.learn(reply.status == 409);
-    Some(Race { schedule, is_cancel, reply })
+    Race { schedule, is_cancel, reply }
 }
 
 #[actix_web::test]
 async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let contacts = contacts(&app, RACES).await;
     let (app, aim) = (&app, &Aim::default());
-    let races: Vec<Race> = stream::iter(contacts.into_iter().zip(0..))
-        .map(|(contact, number)| race(app, aim, contact, number))
-        .buffer_unordered(AT_ONCE)
-        .filter_map(|race| async { race })
-        .collect()
-        .await;
+    let (mut races, mut next) = (Vec::new(), contacts.into_iter().cycle().zip(0..));
+    loop {
+        let some = next.by_ref().take(RACES as usize).map(|(contact, number)| race(app, aim, contact, number));
+        races.extend(stream::iter(some).buffer_unordered(AT_ONCE).collect::<Vec<Race>>().await);
+        let too_late = races.iter().filter(|race| race.reply.status == 409).count();
+        // On a slow machine all may end on one side before the moment is found.
+        if too_late > 20 && races.len() - too_late > 20 {
+            break;
+        }
+    }
     let settled = async || {
         let far = "2089-01-01T00:00:00Z";
         app.api.get(&format!("/schedules?status=pending&sendTo={far}")).await.body["data"] == json!([])
@@ -123,7 +131,7 @@ async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
     }
     println!("{obeyed} were obeyed, {too_late} came too late");
     assert_eq!(sent.len(), too_late, "a message left that was called off, or left twice");
-    assert!(races.len() as i64 > RACES / 2 && obeyed > 20 && too_late > 20, "there was no race");
+    assert!(obeyed > 20 && too_late > 20, "there was no race");
 }
 
 /// How often two callers meet a message that leaves.
@@ -135,52 +143,59 @@ struct Meeting {
     asked: [(bool, u16); 2],
 }
 
-async fn meet(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Option<Meeting> {
-    let schedule = about_to_leave(app, aim, contact, number).await?;
+impl Meeting {
+    fn count(&self, wanted: (bool, u16)) -> usize {
+        self.asked.iter().filter(|asked| **asked == wanted).count()
+    }
+
+    /// What the message is afterwards.
+    fn outcome(&self) -> &'static str {
+        match (self.count((true, 204)), self.count((false, 200))) {
+            (1.., _) => "canceled",
+            (_, 1..) => "pending",
+            _ => "sent",
+        }
+    }
+}
+
+async fn meet(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> Meeting {
+    let schedule = about_to_leave(app, aim, contact, number).await;
     // Two cancels, a cancel and an update, or two updates.
     let cancels = [number % 3 < 2, number % 3 < 1];
     let (first, second) = futures_util::join!(ask(app, schedule, cancels[0]), ask(app, schedule, cancels[1]));
     aim.learn(first.status == 409 && second.status == 409);
-    Some(Meeting { schedule, asked: [(cancels[0], first.status.as_u16()), (cancels[1], second.status.as_u16())] })
+    Meeting { schedule, asked: [(cancels[0], first.status.as_u16()), (cancels[1], second.status.as_u16())] }
 }
 
 #[actix_web::test]
 async fn of_two_who_cancel_or_change_at_once_none_is_told_what_is_not_so() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let contacts = contacts(&app, MEETINGS).await;
     let (app, aim) = (&app, &Aim::default());
-    let meetings: Vec<Meeting> = stream::iter(contacts.into_iter().zip(0..))
-        .map(|(contact, number)| meet(app, aim, contact, number))
-        .buffer_unordered(AT_ONCE / 2)
-        .filter_map(|meeting| async { meeting })
-        .collect()
-        .await;
+    let (mut meetings, mut next) = (Vec::new(), contacts.into_iter().cycle().zip(0..));
+    let counted = |meetings: &[Meeting]| {
+        ["canceled", "pending", "sent"].map(|end| meetings.iter().filter(|meeting| meeting.outcome() == end).count())
+    };
+    let is_race = |[canceled, changed, sent]: [usize; 3]| canceled > 20 && changed > 20 && sent > 5;
+    while !is_race(counted(&meetings)) {
+        let some = next.by_ref().take(MEETINGS as usize).map(|(contact, number)| meet(app, aim, contact, number));
+        meetings.extend(stream::iter(some).buffer_unordered(AT_ONCE / 2).collect::<Vec<Meeting>>().await);
+    }
     let settled = async || {
         let far = "2089-01-01T00:00:00Z";
         app.api.get(&format!("/schedules?status=pending&sendTo={far}")).await.body["data"] == json!([])
     };
     eventually("what was not called off has left", settled).await;
-    let (mut sent, mut canceled, mut changed) = (0, 0, 0);
-    for Meeting { schedule, asked } in &meetings {
-        let cancels = asked.iter().filter(|asked| **asked == (true, 204)).count();
-        let updates = asked.iter().filter(|asked| **asked == (false, 200)).count();
-        let refused = asked.iter().filter(|(_, status)| *status == 409).count();
+    for meeting in &meetings {
+        let Meeting { schedule, asked } = meeting;
+        let (cancels, updates) = (meeting.count((true, 204)), meeting.count((false, 200)));
+        let refused = meeting.count((true, 409)) + meeting.count((false, 409));
         assert_eq!(cancels + updates + refused, 2, "{asked:?}");
         assert!(cancels <= 1, "canceled twice: {asked:?}");
-        let expected = match (cancels, updates) {
-            (1, _) => "canceled",
-            (_, 1..) => "pending",
-            _ => "sent",
-        };
         let now = shown(app, *schedule).await;
-        assert_eq!(now["status"], expected, "{asked:?}: {now}");
-        *match expected {
-            "canceled" => &mut canceled,
-            "pending" => &mut changed,
-            _ => &mut sent,
-        } += 1;
+        assert_eq!(now["status"], meeting.outcome(), "{asked:?}: {now}");
     }
+    let [canceled, changed, sent] = counted(&meetings);
     println!("{canceled} were canceled, {changed} were changed, {sent} left");
     assert_eq!(app.api.all("/messages").await.len(), sent, "a message left that was called off, or left twice");
-    assert!(canceled > 20 && changed > 20 && sent > 5, "there was no race");
 }

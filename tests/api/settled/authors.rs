@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::plain::deleted;
 use crate::steps::{NOBODY, id, ids, ticket};
 use crate::support::form::Form;
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -18,12 +18,12 @@ async fn opened(app: &TestApp, number: &str, more: Value) -> i64 {
 
 #[actix_web::test]
 async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
     let ana = json!({"id": app.company.ana, "name": "Ana"});
     let token: (i64, String) = sqlx::query_as("select id, name from tokens where company_id = $1")
         .bind(app.company.id)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("the token");
     let integration = json!({"id": token.0, "name": token.1});
@@ -80,7 +80,7 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
 
 #[actix_web::test]
 async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = app.company.clone();
     let (support, sales, ben) = (company.support, company.sales, company.ben);
     let mine = async |number: &str, queue: Value| opened(&app, number, json!({"queueId": queue, "userId": ben})).await;
@@ -119,7 +119,7 @@ async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
 
 #[actix_web::test]
 async fn a_transfer_to_where_the_ticket_is_is_no_event() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let place = json!({"queueId": app.company.support, "userId": app.company.ana});
     let open = opened(&app, "5511900000001", place.clone()).await;
     let before = ticket(&app.api, open).await;
@@ -131,7 +131,7 @@ async fn a_transfer_to_where_the_ticket_is_is_no_event() {
 
 #[actix_web::test]
 async fn a_channel_whose_queue_is_not_active_opens_tickets_without_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let queue = format!("/queues/{}", app.company.support);
     app.api.put(&queue, json!({"active": false, "distribution": "round_robin", "greeting": "Hi"})).await.data(200);
     let (session, _) = app.session("visitor").await;
@@ -149,13 +149,13 @@ async fn a_channel_whose_queue_is_not_active_opens_tickets_without_one() {
 
 #[actix_web::test]
 async fn the_metrics_of_many_users_are_paged_as_every_list() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     sqlx::query(
         "insert into users (company_id, name, email) select $1, 'U' || n, 'u' || n || '@example.com'
          from generate_series(1, 203) n",
     )
     .bind(app.company.id)
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("users");
     let first = app.api.get("/users/metrics").await;
@@ -170,7 +170,7 @@ async fn the_metrics_of_many_users_are_paged_as_every_list() {
 
 #[actix_web::test]
 async fn who_has_no_profile_is_an_agent() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let user = app.api.post("/users", json!({"name": "Dora", "email": "dora@example.com", "profileId": null})).await;
     assert_eq!(user.data(201)["profile"]["name"], "Agent");
     let path = format!("/users/{}", id(user.data(201)));
@@ -184,7 +184,7 @@ async fn who_has_no_profile_is_an_agent() {
 
 #[actix_web::test]
 async fn a_file_is_addressed_where_it_was_asked_for() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await;
     let form = Form::default().text("type", "media").text("ticketId", open);
     app.api.send_form(form.file("backup.dat", "application/octet-stream", &[0, 0x9c, 0xff, 1])).await.data(202);
@@ -202,7 +202,7 @@ async fn a_file_is_addressed_where_it_was_asked_for() {
     let media = asked(None).await;
     assert_eq!((&media["fileName"], &media["mimeType"]), (&json!("backup.dat"), &json!("application/octet-stream")));
     let url = media["url"].as_str().expect("an address").to_owned();
-    assert!(url.starts_with(&format!("http://{}/media/", app.service.address)), "{url}");
+    assert!(url.starts_with(&format!("http://{}/media/", app.address)), "{url}");
     let named = asked(Some("support.example:8443")).await;
     assert!(named["url"].as_str().expect("an address").starts_with("http://support.example:8443/media/"), "{named}");
     // It can be asked for as it stands.

@@ -8,7 +8,7 @@ use crate::support::form::Form;
 
 #[actix_web::test]
 async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     // A value that is another's: by a creation and by a change.
     for (path, first, second, field) in [
@@ -73,7 +73,7 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
 
 #[actix_web::test]
 async fn who_cannot_be_reached_is_told_why() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let nobody = id(app.api.post("/contacts", json!({"name": "No number"})).await.data(201));
     let numbered = app.contact("5511900000001").await;
     let send = async |channel: i64, contact: i64| {
@@ -91,7 +91,7 @@ async fn who_cannot_be_reached_is_told_why() {
 
 #[actix_web::test]
 async fn a_file_that_is_refused_is_named() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await;
     let form = Form::default().text("type", "media").text("ticketId", open);
     let good: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";

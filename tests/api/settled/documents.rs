@@ -5,7 +5,7 @@ use hotline_persistence::tables::tokens::{self, NewToken};
 use serde_json::{Value, json};
 
 use crate::steps::{restarted, ticket};
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 /// What PostgreSQL writes out in 309 digits, which are read as infinity.
 const POISON: &str = "jsonb_build_object('a', 1.7976931348623157e308)";
@@ -28,8 +28,8 @@ async fn every_list(app: &TestApp) {
 
 #[actix_web::test]
 async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() {
-    let app = TestApp::start().await;
-    let db = app.database.db.clone();
+    let app = OwnApp::start().await;
+    let db = app.db.clone();
     let company = app.company.id;
     // Something in every such column.
     let new = NewToken { name: "second", permissions: hotline::cli::everything(), ..Default::default() };
@@ -98,7 +98,7 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         assert!(poisoned.rows_affected() > 0, "nothing is in {table}.{column}: add it above");
         every_list(&app).await;
     }
-    let look = async |app: &TestApp| {
+    let look = async |app: &OwnApp| {
         every_list(app).await;
         for path in [
             format!("/tickets/{talk}"),

@@ -26,13 +26,13 @@ fn lasting(headers: &HeaderMap) -> Vec<(String, String)> {
 
 #[actix_web::test]
 async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (session, contact) = app.session("visitor").await;
     let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
     let (talk, message) = (said.data(201)["ticketId"].to_string(), said.data(201)["id"].to_string());
     let public_key: String = sqlx::query_scalar("select public_key from channels where id = $1")
         .bind(app.company.webchat)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("the key");
     let filled = |path: &str| {
@@ -58,7 +58,7 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     let client = hotline::tls::client().redirect(reqwest::redirect::Policy::none()).build().expect("client");
     let mut found = 0;
     for path in paths {
-        let url = format!("http://{}{}", app.service.address, filled(&path));
+        let url = format!("http://{}{}", app.address, filled(&path));
         let ask = async |method: Method, packed: bool| {
             let mut request = client.request(method.clone(), &url).bearer_auth(&app.company.key);
             if packed {
@@ -76,8 +76,12 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
             (status, headers, body)
         };
         for packed in [false, true] {
-            let (status, headers, body) = ask(Method::GET, packed).await;
+            let (mut status, mut headers, mut body) = ask(Method::GET, packed).await;
             let (head_status, head_headers, head_body) = ask(Method::HEAD, packed).await;
+            if lasting(&head_headers) != lasting(&headers) {
+                // Between the two a second may have passed that is shown: after the second of them it has not.
+                (status, headers, body) = ask(Method::GET, packed).await;
+            }
             assert_eq!(head_status, status, "{path}");
             assert!(head_body.is_empty(), "{path}: {} bytes", head_body.len());
             assert_eq!(lasting(&head_headers), lasting(&headers), "{path}");
@@ -106,7 +110,7 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
 
 #[actix_web::test]
 async fn an_unknown_route_says_that_there_is_none() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for path in ["/nothing", "/tickets/1/nothing", "/tickets/"] {
         let reply = app.api.get(path).await;
         reply.error(404, "ERR_API_NOT_FOUND");

@@ -30,7 +30,7 @@ async fn post(api: &Api, path: &str, coding: &str, bytes: Vec<u8>) -> Reply {
 
 #[actix_web::test]
 async fn a_large_answer_is_packed_for_who_takes_it_and_says_the_same() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for index in 0..120 {
         let body = json!({"name": format!("Contact {index}"), "headline": "x".repeat(index * 20)});
         app.api.post("/contacts", body).await.data(201);
@@ -64,7 +64,7 @@ async fn a_large_answer_is_packed_for_who_takes_it_and_says_the_same() {
 #[actix_web::test]
 async fn a_packed_body_is_taken_with_the_limits_of_what_it_unpacks_to() {
     const MEBIBYTE: usize = 1 << 20;
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     let notes = format!("/tickets/{ticket}/notes");
     let plain = br#"{"body": "packed"}"#;

@@ -7,7 +7,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn a_blank_optional_text_is_null_and_clears() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let full = json!({"name": "Maria", "email": "m@example.com", "code": "C", "utmSource": "s", "sourceUrl": "u"});
     let contact = id(app.api.post("/contacts", full).await.data(201));
     let path = format!("/contacts/{contact}");
@@ -29,7 +29,7 @@ async fn a_blank_optional_text_is_null_and_clears() {
 
 #[actix_web::test]
 async fn marketing_fields_are_free_texts_and_a_visitors_are_cut() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let names = [
         "sourceUrl",
         "sourceId",
@@ -68,7 +68,7 @@ async fn marketing_fields_are_free_texts_and_a_visitors_are_cut() {
 
 #[actix_web::test]
 async fn a_search_finds_what_holds_every_word_and_numbers_however_written() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let make = async |body: Value| id(app.api.post("/contacts", body).await.data(201));
     let maria = make(json!({"name": "Maria da Silva", "number": "5511987654321", "email": "m@example.com"})).await;
     let mario = make(json!({"name": "Mário Lima", "code": "A-17"})).await;
@@ -102,7 +102,7 @@ async fn a_search_finds_what_holds_every_word_and_numbers_however_written() {
 
 #[actix_web::test]
 async fn custom_fields_come_by_position_and_are_not_called_as_what_every_message_has() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let field = |name: &str, application: &str| json!({"name": name, "application": application, "type": "text"});
     let make = async |name: &str, application: &str| {
         id(app.api.post("/custom-fields", field(name, application)).await.data(201))
@@ -128,7 +128,7 @@ async fn custom_fields_come_by_position_and_are_not_called_as_what_every_message
 
 #[actix_web::test]
 async fn an_interactive_object_of_numbers_nobody_can_read_back_is_named() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await;
     for bad in [json!({"a": f64::MAX}), json!({"a": [{"b": f64::MIN}]}), json!({"a\0": 1}), json!({"a": ["\0"]})] {
         let body = json!({"ticketId": open, "type": "interactive", "interactive": bad});

@@ -74,7 +74,7 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
     let document = hotline::routes::document();
     let mut lists = 0;
     for asker in &askers {
-        let db = &world.app.database.db;
+        let db = &world.app.db;
         let one = async |statement: &'static str| -> i64 {
             sqlx::query_scalar(statement).bind(asker.company.id).fetch_one(db).await.expect("an id")
         };
@@ -138,7 +138,7 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
 #[actix_web::test]
 async fn a_list_that_the_panel_alone_has_reads_what_its_company_has_and_nothing_of_others() {
     let (mut world, askers) = World::make().await;
-    let db = world.app.database.db.clone();
+    let db = world.app.db.clone();
     for statement in [
         "insert into audit_log (company_id, actor_kind, actor_id, actor_name, action)
              select company_id, 'user', 1, 'Some', case when k % 3 = 0 then 'createToken' else 'updateUser' end

@@ -12,7 +12,6 @@ mod seed;
 mod tables;
 mod writes;
 
-use hotline::service::Service;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
@@ -22,7 +21,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use self::plans::{Plans, rows_read, rows_read_by};
 use self::seed::{WEBHOOK, run, seed};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, Reply, TestApp, TestDatabase, eventually};
+use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, eventually};
 
 /// Contacts, tickets and half the messages of the company that has nearly everything.
 const HUGE: i64 = 12_000;
@@ -42,7 +41,7 @@ const TINY_READS_MAX: u64 = 650;
 const GROWN_READS_MAX: u64 = 9_000;
 
 struct World {
-    app: TestApp,
+    app: OwnApp,
     plans: Plans,
     /// What calls of which company read, where that was too much.
     too_much: Vec<String>,
@@ -68,9 +67,8 @@ impl World {
         let plans = Plans::default();
         let subscriber = tracing_subscriber::registry().with(plans.clone());
         tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
-        let database = TestDatabase::create().await;
-        let db = &database.db;
-        hotline_persistence::pool::migrate(db).await.expect("migrate");
+        let mut database = TestDatabase::migrated().await;
+        let db = &database.db.clone();
         // The statistics stay as they are taken below.
         // What is partitioned holds no rows of its own.
         let tables: Vec<String> = sqlx::query_scalar(
@@ -94,8 +92,7 @@ impl World {
         let grown = Company::create(db, "Grown").await;
         seed(db, &grown, GROWN).await;
 
-        let folder = TempDir::new().expect("folder");
-        let options = database.options.clone().options([
+        database.options = database.options.options([
             ("session_preload_libraries", "auto_explain"),
             ("auto_explain.log_min_duration", "0"),
             ("auto_explain.log_analyze", "on"),
@@ -106,12 +103,11 @@ impl World {
         ]);
         // One of many asks by the clock as well.
         let alone = TestOptions { member: false, ..TestOptions::default() };
-        let service = Service::start(alone.settings(&folder, options)).await.expect("the service starts");
-        let first = Api::new(service.address, &grown.key);
+        let app = OwnApp::serve(&alone, database, TempDir::new().expect("folder"), grown.clone()).await;
         let company = tiny.pop().expect("a tiny one");
         let mut askers = Vec::new();
         for (company, rows, reads_max) in [(grown, GROWN, GROWN_READS_MAX), (company, TINY, TINY_READS_MAX)] {
-            let api = first.with_key(&company.key);
+            let api = app.api.with_key(&company.key);
             eventually("the directory is loaded", || async { api.get("/channels").await.status == 200 }).await;
             let one = async |table: &str| {
                 let statement = format!("select max(id) from {table} where company_id = $1");
@@ -128,8 +124,6 @@ impl World {
             run(db, &webhooks).await;
             askers.push(Asker { api, company, contact, ticket, tag, list, rows, reads_max });
         }
-        let company = askers[0].company.clone();
-        let app = TestApp { service, database, folder, company, api: first };
         (Self { app, plans, too_much: Vec::new(), judged: 0, seen: 0 }, askers)
     }
 

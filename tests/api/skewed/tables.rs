@@ -10,17 +10,17 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn every_table_of_companies_is_planned_alike() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let known = "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
         where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'company_id'
             and a.attstattarget <> 0 order by 1";
-    let known: Vec<String> = sqlx::query_scalar(known).fetch_all(&app.database.db).await.expect("tables");
+    let known: Vec<String> = sqlx::query_scalar(known).fetch_all(&app.db).await.expect("tables");
     assert_eq!(known, Vec::<String>::new(), "have statistics on company_id: `set statistics 0`, see migration 21");
     let searched =
         "select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam
         where m.amname = 'gin' and c.relnamespace = 'public'::regnamespace
             and pg_get_indexdef(i.indexrelid, 1, true) <> 'company_id' order by 1";
-    let searched: Vec<String> = sqlx::query_scalar(searched).fetch_all(&app.database.db).await.expect("indexes");
+    let searched: Vec<String> = sqlx::query_scalar(searched).fetch_all(&app.db).await.expect("indexes");
     assert_eq!(searched, Vec::<String>::new(), "hold what is searched for without its company");
     app.stop().await;
 }
@@ -52,7 +52,7 @@ async fn a_board_takes_as_many_statements_with_three_stages_as_with_thirty() {
              insert into card_contacts (company_id, card_id, contact_id) select company_id, id, {} from made",
             asker.company.id, asker.contact
         );
-        run(&world.app.database.db, &filled).await;
+        run(&world.app.db, &filled).await;
         world.plans.take();
         let reply = asker.api.get(&format!("/crm/boards/{board}")).await;
         let lists = reply.data(200)["lists"].as_array().expect("stages");

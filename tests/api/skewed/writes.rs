@@ -197,7 +197,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
 #[actix_web::test]
 async fn what_was_kept_long_enough_is_found_and_removed_without_a_look_at_others() {
     let (mut world, askers) = World::make().await;
-    let db = world.app.database.db.clone();
+    let db = world.app.db.clone();
     for asker in &askers {
         let company = asker.company.id;
         run(

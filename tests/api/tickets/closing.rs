@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::event;
 use crate::steps::{assert_timestamp, close, history, sent, sql, ticket};
-use crate::support::{TestApp, eventually};
+use crate::support::TestApp;
 
 #[actix_web::test]
 async fn a_closing_records_what_came_of_the_ticket() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
     let body = json!({"wrapupTypeId": company.sold, "wrapupNote": "  two boxes "});
@@ -28,7 +28,7 @@ async fn a_closing_records_what_came_of_the_ticket() {
 
 #[actix_web::test]
 async fn a_closing_takes_an_active_wrapup_of_the_tickets_queue_where_one_is_required() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
     let close = async |body: Value| app.api.post(&format!("/tickets/{open}/close"), body).await;
@@ -38,11 +38,7 @@ async fn a_closing_takes_an_active_wrapup_of_the_tickets_queue_where_one_is_requ
     assert_eq!(ticket(&app.api, open).await["status"], "open");
 
     sql(&app, "update wrapup_types set active = false where id = $1", company.solved.0).await;
-    let directory = app.service.app.engine.directory();
-    eventually("the type is inactive", || async {
-        directory.company(company.id).is_some_and(|seen| !seen.wrapup_types[&company.solved].active)
-    })
-    .await;
+    app.refreshed().await;
     assert_eq!(close(json!({"wrapupTypeId": company.solved})).await.invalid_fields(), ["wrapupTypeId"]);
     // Without a queue any active type is good, and an inactive one is not.
     let free = app.ticket("5511900000002").await.0;
@@ -54,7 +50,7 @@ async fn a_closing_takes_an_active_wrapup_of_the_tickets_queue_where_one_is_requ
 
 #[actix_web::test]
 async fn a_reopening_clears_what_the_closing_recorded() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let number = "5511900000001";
     let first = app.ticket(number).await.0;
@@ -85,7 +81,7 @@ async fn a_reopening_clears_what_the_closing_recorded() {
 
 #[actix_web::test]
 async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
     let set = async |body: Value| app.api.put(&format!("/tickets/{open}/wrapup"), body).await;
@@ -121,7 +117,7 @@ async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
 
 #[actix_web::test]
 async fn a_closed_ticket_says_so_to_what_only_an_open_one_takes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let closed = app.ticket("5511900000001").await.0;
     close(&app.api, closed).await;
     let before = (ticket(&app.api, closed).await, history(&app.api, closed).await);
@@ -141,7 +137,7 @@ async fn a_closed_ticket_says_so_to_what_only_an_open_one_takes() {
 
 #[actix_web::test]
 async fn a_closing_needs_no_body() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let request = app.api.request(reqwest::Method::POST, &format!("/tickets/{open}/close"));
     assert_eq!(crate::support::Reply::of(request).await.data(200)["status"], "closed");

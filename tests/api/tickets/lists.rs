@@ -9,7 +9,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn every_filter_finds_its_tickets_and_no_others() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let (other, other_api) = app.another_company().await;
     let other_contact = json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"});
@@ -61,7 +61,7 @@ async fn every_filter_finds_its_tickets_and_no_others() {
 
 #[actix_web::test]
 async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let (other, other_api) = app.another_company().await;
     let foreign =
@@ -131,7 +131,7 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
 
 #[actix_web::test]
 async fn messages_and_events_of_a_ticket_are_listed_as_every_list_is() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Messenger).await;
     let contact = app.contact("5511900000001").await;
     let body = json!({"channelId": social, "contactId": contact});

@@ -8,7 +8,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn a_note_is_a_message_nobody_is_sent() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     let before = ticket(&app.api, open).await;
     let reply = app.api.post(&format!("/tickets/{open}/notes"), json!({"body": " call back "})).await;
@@ -37,7 +37,7 @@ async fn a_note_is_a_message_nobody_is_sent() {
 
 #[actix_web::test]
 async fn reading_a_ticket_counts_its_unread_messages_down_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (session, _) = app.session("visitor").await;
     let path = format!("/webchat/sessions/{session}/messages");
     let first = app.api.post(&path, json!({"body": "one"})).await.data(201).clone();

@@ -8,7 +8,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn an_opened_ticket_shows_all_its_fields_everywhere() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let contact = app.contact("5511900000001").await;
     let body =
@@ -60,7 +60,7 @@ async fn an_opened_ticket_shows_all_its_fields_everywhere() {
 
 #[actix_web::test]
 async fn a_ticket_without_a_queue_named_goes_to_the_channels_queue() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
     let on = async |channel: Value| {
         let reply = app.api.post("/tickets", json!({"channelId": channel, "contactId": contact})).await;
@@ -73,7 +73,7 @@ async fn a_ticket_without_a_queue_named_goes_to_the_channels_queue() {
 
 #[actix_web::test]
 async fn a_second_opening_is_told_the_open_ticket() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await;
     let contact = ticket(&app.api, open.0).await["contact"]["id"].clone();
     let again = json!({"channelId": app.company.phone, "contactId": contact});
@@ -87,7 +87,7 @@ async fn a_second_opening_is_told_the_open_ticket() {
 
 #[actix_web::test]
 async fn an_opening_takes_only_a_user_of_the_queue() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let contact = app.contact("5511900000001").await;
     let open = async |queue: Value, user: Value| {
@@ -107,7 +107,7 @@ async fn an_opening_takes_only_a_user_of_the_queue() {
 
 #[actix_web::test]
 async fn a_transfer_moves_the_ticket_and_says_from_where_to_where() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let open = app.ticket("5511900000001").await.0;
     let transfer = async |body: Value| app.api.post(&format!("/tickets/{open}/transfer"), body).await;

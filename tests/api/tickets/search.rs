@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::steps::{listed, sent};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let mut tickets = Vec::new();
     for (index, name) in
         ["José Ação", "JOSE maria", "100% Paper", "under_score", r"back\slash", "full％width"].iter().enumerate()
@@ -42,7 +42,7 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     // Of the searched fields of a contact only these two, also where the name has several lines.
     let lines =
         "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77' where name = 'under_score'";
-    sqlx::query(lines).execute(&app.database.db).await.expect("a contact");
+    sqlx::query(lines).execute(&app.db).await.expect("a contact");
     for (text, expected) in
         [("two", vec![3]), ("00103", vec![3]), ("one two 00103", vec![3]), ("zed", vec![]), ("c-77", vec![])]
     {
@@ -53,7 +53,7 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
 
 #[actix_web::test]
 async fn a_percent_sign_of_any_width_is_no_wildcard_in_a_search() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for (number, name) in [("5511900000001", "100% Paper"), ("5511900000002", "Anna")] {
         let body =
             json!({"channelId": app.company.phone, "number": number, "contactName": name, "type": "text", "body": "x"});
@@ -72,8 +72,8 @@ const TICKETS: i64 = 37_500;
 
 #[actix_web::test]
 async fn whether_many_or_few_are_called_so_every_page_is_the_next_of_the_list() {
-    let app = TestApp::start().await;
-    let db = &app.database.db;
+    let app = OwnApp::start().await;
+    let db = &app.db;
     for statement in [
         "insert into contacts (company_id, name, number)
          select $1, 'Everybody' || case when n <= 400 then ' Early' else '' end

@@ -11,7 +11,7 @@ use crate::organization::opened;
 use crate::plain::{created, deleted};
 use crate::steps::{close, id, restarted, ticket};
 use crate::support::service::TestOptions;
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 async fn event_types(app: &TestApp, ticket: i64) -> Vec<String> {
     let events = app.api.all(&format!("/tickets/{ticket}/events")).await;
@@ -23,14 +23,14 @@ async fn open_of(app: &TestApp, user: i64) -> i64 {
     app.api.all("/tickets").await;
     sqlx::query_scalar("select count(*) from tickets where user_id = $1 and status = 'open'")
         .bind(user)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("a count")
 }
 
 #[actix_web::test]
 async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let ana = json!({"userId": company.ana, "queueId": company.support});
     let theirs = opened(&app, "5511900000001", ana.clone()).await;
@@ -77,7 +77,7 @@ async fn cold_tickets_lose_a_user_who_leaves_as_well() {
         sweep_every: Duration::from_millis(20),
         ..TestOptions::default().engine
     };
-    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let app = OwnApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
     let ana = json!({"userId": app.company.ana});
     let mut tickets = Vec::new();
     for number in 0..150 {
@@ -94,7 +94,7 @@ async fn cold_tickets_lose_a_user_who_leaves_as_well() {
 
 #[actix_web::test]
 async fn nothing_is_assigned_to_a_user_while_they_leave() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let mut tickets = Vec::new();
     for number in 0..12 {
@@ -142,7 +142,7 @@ async fn nothing_is_assigned_to_a_user_while_they_leave() {
 
 #[actix_web::test]
 async fn a_leave_that_was_interrupted_leaves_a_user_who_can_leave_again() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = app.company.clone();
     let open = opened(&app, "5511900000001", json!({"userId": company.ana})).await;
     let path = format!("/users/{}", company.ana);

@@ -12,7 +12,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn users_are_listed_and_found() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let company = &app.company;
     let profiles = listed(&app.api, "/profiles").await;
     let mut ids = HashMap::from([("Ana", company.ana.0), ("Ben", company.ben.0)]);

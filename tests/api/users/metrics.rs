@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::organization::opened;
 use crate::plain::created;
 use crate::steps::{close, sql};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 const PATH: &str = "/users/metrics";
 
@@ -17,7 +17,7 @@ async fn counts(app: &TestApp, query: &str) -> Vec<(i64, i64)> {
 
 #[actix_web::test]
 async fn tickets_are_counted_by_user_queue_and_time() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let company = &app.company;
     let (_, other) = app.another_company().await;
     let (ana, ben) = (company.ana.0, company.ben.0);
@@ -93,7 +93,7 @@ async fn tickets_are_counted_by_user_queue_and_time() {
 
 #[actix_web::test]
 async fn metrics_have_pages_as_every_list() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     created(&app.api, "/users", json!({"name": "Eva", "email": "eva@example.com"})).await;
     let mut seen = Vec::new();
     for page in 1..=3 {

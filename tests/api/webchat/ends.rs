@@ -1,20 +1,18 @@
 //! How a session ends, and what it has to do with others.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
-use hotline_actors::EngineOptions;
+use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
 use super::{contact_of, open, say, seen, session_of};
 use crate::steps::{assert_timestamp, channel, id, restarted, sent, ticket};
 use crate::support::service::TestOptions;
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 
 #[actix_web::test]
 async fn a_session_ends_once_and_takes_nothing_more() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let opened = open(&app, json!({})).await;
     let session = session_of(&opened);
     let said = say(&app.api, &session, json!({"body": "hello"})).await;
@@ -40,17 +38,15 @@ async fn a_session_ends_once_and_takes_nothing_more() {
 
 #[actix_web::test]
 async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
-    let engine = EngineOptions {
-        session_idle_after: Duration::from_millis(400),
-        sweep_every: Duration::from_millis(50),
-        ..TestOptions::default().engine
-    };
-    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let options = TestOptions::default();
+    let idle_after = options.engine.session_idle_after;
+    let app = OwnApp::start_with(options).await;
     let silent = session_of(&open(&app, json!({})).await);
     let opened = open(&app, json!({})).await;
     let session = session_of(&opened);
     let said = say(&app.api, &session, json!({"body": "hello"})).await;
     let shown = async |session: &str| app.api.get(&format!("/webchat/sessions/{session}")).await.data(200).clone();
+    clock::advance(idle_after);
     for session in [&silent, &session] {
         eventually("the session has ended", || async { shown(session).await["status"] == "ended" }).await;
     }
@@ -69,7 +65,7 @@ async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
 
 #[actix_web::test]
 async fn sessions_in_two_webchats_are_two_conversations() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let another = channel(&app, "Another website", ChannelType::Webchat).await;
     let here = open(&app, json!({"externalId": "v-1"})).await;
     let body = json!({"channelId": another, "visitor": {"externalId": "v-1"}});

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::{ask, contact_of, open, say, seen, session_of};
 use crate::steps::{NOBODY, assert_timestamp, id, restarted, ticket};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let opened = open(&app, json!({"name": "Vera"})).await;
     let session = session_of(&opened);
     let first = say(&app.api, &session, json!({"body": "  hello "})).await;
@@ -37,7 +37,7 @@ async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
 
 #[actix_web::test]
 async fn a_word_after_the_ticket_was_closed_opens_another_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "hello"})).await["ticketId"].clone();
     let body = json!({"wrapupTypeId": app.company.solved});
@@ -51,7 +51,7 @@ async fn a_word_after_the_ticket_was_closed_opens_another_one() {
 
 #[actix_web::test]
 async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let said = say(&app.api, &session, json!({"body": "hello"})).await;
     let longest = "i".repeat(256);
@@ -80,7 +80,7 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
 
 #[actix_web::test]
 async fn a_choice_that_the_question_does_not_offer_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let said = say(&app.api, &session, json!({"body": "hello"})).await;
     let another = session_of(&open(&app, json!({})).await);
@@ -106,7 +106,7 @@ async fn a_choice_that_the_question_does_not_offer_is_refused() {
 
 #[actix_web::test]
 async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let session = session_of(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "hello", "clientId": "c-1"})).await;
     let again = say(&app.api, &session, json!({"body": "hello", "clientId": "c-1"})).await;
@@ -133,7 +133,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
 
 #[actix_web::test]
 async fn a_client_id_is_remembered_however_much_was_said_since() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "first", "clientId": "first"})).await;
     for round in 0..10 {

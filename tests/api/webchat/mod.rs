@@ -47,7 +47,7 @@ async fn ask(app: &TestApp, said: &Value, question: i64, action: Value) -> i64 {
     .bind(said["contactId"].as_i64())
     .bind(said["channelId"].as_i64())
     .bind(json!({"body": {"text": "Which?"}, "action": action}))
-    .execute(&app.database.db)
+    .execute(&app.db)
     .await
     .expect("a question");
     question

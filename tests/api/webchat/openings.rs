@@ -9,7 +9,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn an_opened_session_shows_its_contact_and_its_token_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let body = json!({
         "channelId": app.company.webchat,
         "visitor": {"name": " Vera ", "email": "vera@example.com", "number": "+55 11 98765-4321", "externalId": "v-1"},
@@ -50,7 +50,7 @@ async fn an_opened_session_shows_its_contact_and_its_token_once() {
 
 #[actix_web::test]
 async fn a_returning_visitor_is_found_by_external_id_then_number_then_email() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let all = json!({"name": "Vera", "externalId": "v-1", "number": "5511900000001", "email": "vera@example.com"});
     let vera = contact_of(&open(&app, all).await);
     for visitor in [
@@ -87,7 +87,7 @@ async fn a_returning_visitor_is_found_by_external_id_then_number_then_email() {
 
 #[actix_web::test]
 async fn a_contact_found_by_number_is_known_by_the_external_id_from_then_on() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
     let first = open(&app, json!({"number": "5511900000001", "externalId": "v-1"})).await;
     assert_eq!(contact_of(&first), contact);
@@ -97,7 +97,7 @@ async fn a_contact_found_by_number_is_known_by_the_external_id_from_then_on() {
 
 #[actix_web::test]
 async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_the_company() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, other_api) = app.another_company().await;
     let contact = app.contact("5511900000001").await;
     let foreign =
@@ -133,7 +133,7 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
 
 #[actix_web::test]
 async fn concurrent_openings_of_one_visitor_make_one_contact() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     for visitor in [
         json!({"externalId": "v-1"}),
         json!({"number": "5511900000001"}),
@@ -154,7 +154,7 @@ async fn concurrent_openings_of_one_visitor_make_one_contact() {
 
 #[actix_web::test]
 async fn openings_that_share_identities_crosswise_do_not_block_each_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     // A website that uses numbers as its own ids may cross them.
     let (one, two) = ("5511900000001", "5511900000002");
     let visitors = [json!({"externalId": one, "number": two}), json!({"externalId": two, "number": one})];

@@ -9,7 +9,7 @@ use crate::support::{TestApp, eventually};
 
 #[actix_web::test]
 async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let said = say(&app.api, &session, json!({"body": "hello"})).await;
     let open_ticket = said["ticketId"].clone();
@@ -30,7 +30,7 @@ async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
 
 #[actix_web::test]
 async fn what_a_visitor_sees_is_narrowed_by_time_as_every_list_is() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     for body in ["one", "two", "three"] {
         say(&app.api, &session, json!({"body": body})).await;
@@ -41,7 +41,7 @@ async fn what_a_visitor_sees_is_narrowed_by_time_as_every_list_is() {
 
 #[actix_web::test]
 async fn nothing_from_before_the_session_is_shown_in_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let visitor = json!({"externalId": "v-1"});
     let before = session_of(&open(&app, visitor.clone()).await);
     let said = say(&app.api, &before, json!({"body": "my secret"})).await;
@@ -66,7 +66,7 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
 
 #[actix_web::test]
 async fn a_message_is_delivered_once_the_visitor_has_listed_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
     let ticket = say(&app.api, &session, json!({"body": "hello"})).await["ticketId"].clone();
     let first = id(&sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "one"})).await);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{come_to, deliveries, hook, note, quick, told};
 use crate::steps::assert_timestamp;
-use crate::support::{Conduct, Receiver, TestApp, eventually};
+use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
 /// The events a company has, as it reads them.
 async fn log(app: &TestApp) -> Vec<Value> {
@@ -17,7 +17,7 @@ async fn log(app: &TestApp) -> Vec<Value> {
 
 #[actix_web::test]
 async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let before = app.ticket("5511900000001").await;
     let is_opened = async || log(&app).await.iter().any(|event| event["type"] == "ticket.opened");
     eventually("the first ticket is told of", is_opened).await;
@@ -67,7 +67,7 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
 
 #[actix_web::test]
 async fn a_webhook_hears_of_the_types_it_asks_for_and_of_its_company_only() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (other, other_api) = app.another_company().await;
     let (opened, notes) = (told(&app, &["ticket.opened"]).await, told(&app, &["note.added", "ticket.closed"]).await);
     let theirs = Receiver::start().await;
@@ -90,7 +90,7 @@ async fn a_webhook_hears_of_the_types_it_asks_for_and_of_its_company_only() {
 
 #[actix_web::test]
 async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail() {
-    let app = TestApp::start_with(quick(&[20, 30, 40, 50, 60, 70, 80, 90, 100])).await;
+    let app = OwnApp::start_with(quick(&[20, 30, 40, 50, 60, 70, 80, 90, 100])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     // Every third request fails, whichever that is.
     let mut count = 0;
@@ -133,7 +133,9 @@ async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail()
 
 #[actix_web::test]
 async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_next_one() {
-    let app = TestApp::start_with(quick(&[50; 9])).await;
+    // However long the test takes, none has failed for good.
+    let options = quick(&[50; 10_000]);
+    let app = OwnApp::start_with(options.clone()).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.behave(Conduct::Close);
     let ticket = app.ticket("5511900000001").await;
@@ -141,15 +143,13 @@ async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_nex
         note(&app.api, ticket.0, &text.to_string()).await;
     }
     receiver.has(2).await;
-    let TestApp { service, database, folder, company, .. } = app;
-    service.stop().await.expect("the service stops");
-    let failed = receiver.count();
-    receiver.behave(Conduct::status(200));
-    let options = super::quick(&[50; 9]);
-    let service = hotline::service::Service::start(options.settings(&folder, database.options.clone())).await;
-    let service = service.expect("the service starts");
-    let api = crate::support::Api::new(service.address, &company.key);
-    let app = TestApp { service, database, folder, company, api };
+    let mut failed = 0;
+    let app = app
+        .restarted(&options, async |_| {
+            failed = receiver.count();
+            receiver.behave(Conduct::status(200));
+        })
+        .await;
     come_to(&app.api, webhook, "delivered", 20).await;
     let bodies: Vec<Value> =
         receiver.received()[failed..].iter().map(|request| request.event()["data"]["body"].clone()).collect();
@@ -159,7 +159,7 @@ async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_nex
 
 #[actix_web::test]
 async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "before").await;
@@ -182,7 +182,7 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
 
 #[actix_web::test]
 async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
@@ -192,7 +192,7 @@ async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
     eventually("nothing is left", || async {
         let left: i64 =
             sqlx::query_scalar("select (select count(*) from webhook_deliveries) + (select count(*) from removals)")
-                .fetch_one(&app.database.db)
+                .fetch_one(&app.db)
                 .await
                 .expect("count");
         left == 0

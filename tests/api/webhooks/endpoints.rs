@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use hotline::webhooks::{Plan, WebhookOptions};
+use hotline_actors::clock;
 use serde_json::{Value, json};
 
-use super::{come_to, deliveries, note, open, quick, shown, told};
+use super::{LONG, come_to, deliveries, note, open, quick, shown, told, waiting_for};
 use crate::support::service::TestOptions;
-use crate::support::{Conduct, Receiver, TestApp, eventually};
+use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
 /// The attempts of the one delivery a webhook has.
 async fn attempts(app: &TestApp, webhook: i64, count: usize) -> Vec<Value> {
@@ -21,22 +22,35 @@ async fn attempts(app: &TestApp, webhook: i64, count: usize) -> Vec<Value> {
 }
 
 #[actix_web::test]
-async fn whatever_is_no_2xx_in_time_is_tried_again_and_what_happened_is_shown() {
-    let app = TestApp::start_with(quick(&[30, 3_600_000])).await;
+async fn whatever_is_no_2xx_is_tried_again_and_what_happened_is_shown() {
     let elsewhere = Receiver::start().await;
-    let mut number = 0;
-    for (conduct, status, error) in [
+    let conducts = [
         (Conduct::status(500), json!(500), "the endpoint answered 500"),
         (Conduct::status(404), json!(404), "the endpoint answered 404"),
         (Conduct::Redirect(elsewhere.url()), json!(307), "the endpoint answered 307; no redirect is followed"),
-        (Conduct::Hang, Value::Null, "the address is not reached: no answer in time"),
-        (Conduct::Late(Duration::from_secs(2)), Value::Null, "the address is not reached: no answer in time"),
         (Conduct::Close, Value::Null, "the address is not reached: "),
         (Conduct::Drip(503), json!(503), "the endpoint answered 503"),
-    ] {
+    ];
+    are_tried_again(quick(PAUSES_MS), conducts).await;
+    assert_eq!(elsewhere.count(), 0, "a redirect was followed");
+}
+
+#[actix_web::test]
+async fn what_is_not_answered_in_time_is_tried_again_and_what_happened_is_shown() {
+    let conducts = [Conduct::Hang, Conduct::Late(LONG)];
+    let conducts = conducts.map(|conduct| (conduct, Value::Null, "the address is not reached: no answer in time"));
+    are_tried_again(waiting_for(Duration::from_millis(700), quick(PAUSES_MS)), conducts).await;
+}
+
+/// The next attempt follows soon, and the one after that never.
+const PAUSES_MS: &[u64] = &[30, 3_600_000];
+
+/// Has a delivery tried twice at an endpoint of each kind, and looks at what is shown of it.
+async fn are_tried_again(options: TestOptions, conducts: impl IntoIterator<Item = (Conduct, Value, &'static str)>) {
+    let app = OwnApp::start_with(options).await;
+    for (number, (conduct, status, error)) in (1..).zip(conducts) {
         let (webhook, receiver) = told(&app, &["ticket.opened"]).await;
         receiver.behave(conduct.clone());
-        number += 1;
         open(&app.api, &app.company, number).await;
         let attempts = attempts(&app, webhook, 2).await;
         for attempt in &attempts {
@@ -49,13 +63,12 @@ async fn whatever_is_no_2xx_in_time_is_tried_again_and_what_happened_is_shown() 
         assert_eq!(receiver.received()[0].header("webhook-id"), receiver.received()[1].header("webhook-id"));
         app.api.delete(&format!("/webhooks/{webhook}")).await;
     }
-    assert_eq!(elsewhere.count(), 0, "a redirect was followed");
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_2xx_counts_whatever_its_body_does() {
-    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let mut number = 0;
     for conduct in [
         Conduct::status(200),
@@ -80,7 +93,7 @@ async fn a_2xx_counts_whatever_its_body_does() {
 
 #[actix_web::test]
 async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
-    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(410));
     let ticket = app.ticket("5511900000001").await;
@@ -102,21 +115,43 @@ async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     app.stop().await;
 }
 
-/// For so long an endpoint may fail.
-const FAILING_MAX: Duration = Duration::from_millis(1_500);
+/// For so long an endpoint may fail: by a clock that the test moves, so that it takes no time. No test takes the last minute of
+/// it.
+const FAILING_MAX: Duration = Duration::from_secs(3600);
+const LAST_MINUTE: Duration = Duration::from_secs(60);
 
 fn soon_given_up() -> TestOptions {
     let defaults = TestOptions::default();
     let failing_max = TimeDelta::from_std(FAILING_MAX).expect("a time");
-    let plan = Plan { pauses: vec![Duration::from_millis(100); 100], failing_max, ..Plan::default() };
+    let plan = Plan { pauses: vec![Duration::from_millis(50); 10_000], failing_max, ..Plan::default() };
     let webhooks = WebhookOptions { plan, ..defaults.webhooks.clone() };
     TestOptions { webhooks, ..defaults }
+}
+
+/// Waits until an endpoint counts as failing since this time or later, lets it fail for nearly as long as it may, and then for
+/// that long: from then on it is switched off, and not before.
+async fn is_switched_off_after_its_time(app: &OwnApp, webhook: i64, since: DateTime<Utc>, receiver: &Receiver) {
+    eventually("it fails", || async {
+        let failing = sqlx::query_scalar("select failing_since from webhooks where id = $1").bind(webhook);
+        let failing: Option<DateTime<Utc>> = failing.fetch_one(&app.db).await.expect("the webhook");
+        failing.is_some_and(|failing| failing >= since)
+    })
+    .await;
+    clock::advance(FAILING_MAX - LAST_MINUTE);
+    // What came of the first of them is known when the second begins.
+    receiver.has(receiver.count() + 3).await;
+    assert_eq!(shown(&app.api, webhook).await["active"], true, "it is switched off too early");
+    eventually("it is switched off", || async {
+        clock::advance(LAST_MINUTE);
+        shown(&app.api, webhook).await["active"] == false
+    })
+    .await;
 }
 
 #[actix_web::test]
 async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
     // An hour: nobody waits for that.
-    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
@@ -135,42 +170,39 @@ async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
     assert_eq!(receiver.count(), 1, "the same address is no other one");
     app.stop().await;
 
-    let app = TestApp::start_with(soon_given_up()).await;
+    let app = OwnApp::start_with(soon_given_up()).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
-    // About a second.
-    receiver.has(9).await;
+    receiver.has(2).await;
+    clock::advance(FAILING_MAX - LAST_MINUTE);
     let other = Receiver::start().await;
     other.behave(Conduct::status(500));
-    let changed = Instant::now();
+    let changed = clock::now();
     app.api.put(&format!("/webhooks/{webhook}"), json!({"url": other.url()})).await.data(200);
-    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
-    assert!(changed.elapsed() >= FAILING_MAX, "too early: {:?}", changed.elapsed());
+    is_switched_off_after_its_time(&app, webhook, changed, &other).await;
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn what_hangs_at_one_address_is_sent_to_the_next_one() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start_with(waiting_for(LONG, TestOptions::default())).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.behave(Conduct::Hang);
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
     receiver.has(1).await;
     let other = Receiver::start().await;
-    let changed = Instant::now();
     app.api.put(&format!("/webhooks/{webhook}"), json!({"url": other.url()})).await.data(200);
     other.has(1).await;
-    assert!(changed.elapsed() < Duration::from_secs(10), "the first was waited for: {:?}", changed.elapsed());
     come_to(&app.api, webhook, "delivered", 1).await;
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
-    let app = TestApp::start_with(soon_given_up()).await;
+    let app = OwnApp::start_with(soon_given_up()).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.choose(|request| {
         let is_test = request.header("webhook-id").starts_with("test_");
@@ -178,34 +210,31 @@ async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
     });
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
-    // About a second.
-    receiver.has(9).await;
-    let tested = Instant::now();
+    receiver.has(2).await;
+    clock::advance(FAILING_MAX - LAST_MINUTE);
+    let tested = clock::now();
     let test = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
     assert_eq!(test.data(200)["delivered"], true);
-    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
-    assert!(tested.elapsed() >= FAILING_MAX, "too early: {:?}", tested.elapsed());
+    is_switched_off_after_its_time(&app, webhook, tested, &receiver).await;
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_reason() {
-    let app = TestApp::start_with(soon_given_up()).await;
+    let app = OwnApp::start_with(soon_given_up()).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
-    let begun = Instant::now();
     note(&app.api, ticket.0, "a").await;
     // One that is taken now and then is not switched off.
-    receiver.has(5).await;
+    receiver.has(2).await;
+    clock::advance(FAILING_MAX - LAST_MINUTE);
     receiver.behave(Conduct::status(200));
     come_to(&app.api, webhook, "delivered", 1).await;
     receiver.behave(Conduct::status(500));
-    let failing = Instant::now();
+    let failing = clock::now();
     note(&app.api, ticket.0, "b").await;
-    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
-    assert!(failing.elapsed() >= FAILING_MAX, "too early: {:?}", failing.elapsed());
-    assert!(begun.elapsed() > failing.elapsed());
+    is_switched_off_after_its_time(&app, webhook, failing, &receiver).await;
     let reason = shown(&app.api, webhook).await["disabledReason"].clone();
     assert!(reason.as_str().is_some_and(|reason| reason.starts_with("every delivery has failed since 20")), "{reason}");
     assert_eq!(deliveries(&app.api, webhook, "pending").await.len(), 1, "what waits stays");
@@ -214,7 +243,7 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
 
 #[actix_web::test]
 async fn after_its_last_attempt_a_delivery_has_failed_and_the_next_of_its_ticket_is_sent() {
-    let app = TestApp::start_with(quick(&[20, 20])).await;
+    let app = OwnApp::start_with(quick(&[20, 20])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.choose(|request| {
         let is_bad = request.event()["data"]["body"] == "bad";
@@ -234,17 +263,20 @@ async fn after_its_last_attempt_a_delivery_has_failed_and_the_next_of_its_ticket
     app.stop().await;
 }
 
-/// While endpoints of a company hang, what happens is delivered to others in the time it takes without them.
-#[actix_web::test]
-async fn endpoints_that_hang_hold_up_nobody_else() {
-    let app = TestApp::start_with(quick(&[50; 9])).await;
+/// How long so many deliveries to others take at most, without endpoints of a company that hang and beside so many.
+async fn slowest_without_and_beside_some_that_hang(
+    options: TestOptions,
+    endpoints: usize,
+    deliveries: u64,
+) -> (Duration, Duration) {
+    let app = OwnApp::start_with(options).await;
     let (other, other_api) = app.another_company().await;
     let (_, beside) = told(&app, &["ticket.opened"]).await;
     let neighbour = Receiver::start().await;
     super::hook(&other_api, &neighbour.url(), &["ticket.opened"]).await;
     let slowest = async |from: u64| {
         let mut slowest = Duration::ZERO;
-        for k in 0..20 {
+        for k in 0..deliveries {
             let both = [(&app.api, &app.company, &beside), (&other_api, &other, &neighbour)];
             for (api, company, receiver) in both {
                 let (before, begun) = (receiver.count(), Instant::now());
@@ -257,7 +289,7 @@ async fn endpoints_that_hang_hold_up_nobody_else() {
     };
     let alone = slowest(100).await;
     let mut hanging = Vec::new();
-    for _ in 0..15 {
+    for _ in 0..endpoints {
         let (_, receiver) = told(&app, &[]).await;
         receiver.behave(Conduct::Hang);
         hanging.push(receiver);
@@ -267,9 +299,22 @@ async fn endpoints_that_hang_hold_up_nobody_else() {
         receiver.has(1).await;
     }
     let beside_them = slowest(200).await;
+    app.stop().await;
+    (alone, beside_them)
+}
+
+/// They hang for longer than the test takes, and all that they are sent has a place of their company's.
+#[actix_web::test]
+async fn endpoints_that_hang_hold_up_nobody_else() {
+    slowest_without_and_beside_some_that_hang(waiting_for(LONG, quick(&[50; 9])), 3, 10).await;
+}
+
+#[actix_web::test]
+async fn endpoints_that_hang_slow_nobody_else_measured() {
+    let options = waiting_for(Duration::from_millis(700), quick(&[50; 9]));
+    let (alone, beside_them) = slowest_without_and_beside_some_that_hang(options, 15, 20).await;
     assert!(
         beside_them < alone * 3 + Duration::from_millis(250),
         "{beside_them:?} beside endpoints that hang, {alone:?} without them"
     );
-    app.stop().await;
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{come_to, deliveries, hook, note, quick, told};
 use crate::steps::id;
-use crate::support::{Conduct, Received, Receiver, TestApp, eventually};
+use crate::support::{Conduct, OwnApp, Received, Receiver, eventually};
 
 /// What a note says.
 fn said(request: &Received) -> String {
@@ -17,8 +17,8 @@ fn said(request: &Received) -> String {
 #[actix_web::test]
 async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_sent() {
     const HOUR_MS: u64 = 3_600_000;
-    let app = TestApp::start_with(quick(&[HOUR_MS])).await;
-    let db = &app.database.db;
+    let app = OwnApp::start_with(quick(&[HOUR_MS])).await;
+    let db = &app.db;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let (stuck, fine) = (app.ticket("5511900000001").await, app.ticket("5511900000002").await);
     receiver.choose(|request| Conduct::status(if said(request) == "a" { 500 } else { 200 }));
@@ -64,7 +64,7 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
 async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_no_other_notices() {
     const ROUNDS: usize = 5;
     const NOTES: usize = 8;
-    let app = TestApp::start_with(quick(&[50; 4])).await;
+    let app = OwnApp::start_with(quick(&[50; 4])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let (other, other_api) = app.another_company().await;
     let theirs = Receiver::start().await;

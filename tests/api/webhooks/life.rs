@@ -15,7 +15,7 @@ async fn made(api: &Api, body: Value) -> Value {
 
 #[actix_web::test]
 async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let body = json!({"url": format!(" {URL} "), "description": " Warehouse ", "types": ["ticket.opened", "note.added", "ticket.opened"], "active": false});
     let mut webhook = made(&app.api, body).await;
     let secret = webhook["secret"].take();
@@ -85,7 +85,7 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
 
 #[actix_web::test]
 async fn what_cannot_be_a_webhook_is_refused_with_every_field_that_is_wrong() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let webhook = id(&made(&app.api, json!({"url": URL})).await);
     let many: Vec<&str> = vec!["ticket.opened"; 100];
     let bad: Vec<(Value, &[&str])> = vec![
@@ -131,7 +131,7 @@ async fn what_cannot_be_a_webhook_is_refused_with_every_field_that_is_wrong() {
 
 #[actix_web::test]
 async fn a_company_has_twenty_webhooks_and_no_more_however_many_are_made_at_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let make = || app.api.post("/webhooks", json!({"url": URL}));
     let replies = futures_util::future::join_all((0..25).map(|_| make())).await;
     let (made, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 201);
@@ -147,7 +147,7 @@ async fn a_company_has_twenty_webhooks_and_no_more_however_many_are_made_at_once
 
 #[actix_web::test]
 async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_clear() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     check_created_once(&app, "/webhooks", &json!({"url": URL}), &json!({"url": "https://other.example.com"})).await;
     let keyed = || app.api.keyed(reqwest::Method::POST, "/webhooks", "shown", json!({"url": URL}).to_string());
     let first = crate::support::Reply::of(keyed()).await;
@@ -162,7 +162,7 @@ async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_
     assert_ne!(secrets[0], secrets[1]);
     let held: Vec<String> =
         sqlx::query_scalar("select w::text from webhooks w union all select k::text from idempotency_keys k")
-            .fetch_all(&app.database.db)
+            .fetch_all(&app.db)
             .await
             .expect("rows");
     assert!(held.len() >= 4);
@@ -175,7 +175,7 @@ async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_
 
 #[actix_web::test]
 async fn a_webhook_of_another_company_is_the_same_as_none() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let webhook = id(&made(&app.api, json!({"url": URL})).await);
     check_foreign(&app, "/webhooks", webhook, &json!({"active": false})).await;
     let (_, other) = app.another_company().await;

@@ -23,9 +23,17 @@ fn quick(pauses_ms: &[u64]) -> TestOptions {
     let defaults = TestOptions::default();
     let pauses = pauses_ms.iter().copied().map(Duration::from_millis).collect();
     let plan = Plan { pauses, ..Plan::default() };
-    let webhooks = WebhookOptions { plan, answer_time_max: Duration::from_millis(700), ..defaults.webhooks.clone() };
+    let webhooks = WebhookOptions { plan, ..defaults.webhooks.clone() };
     TestOptions { webhooks, ..defaults }
 }
+
+/// An answer is waited for so long.
+fn waiting_for(answer_time_max: Duration, options: TestOptions) -> TestOptions {
+    TestOptions { webhooks: WebhookOptions { answer_time_max, ..options.webhooks.clone() }, ..options }
+}
+
+/// Longer than any test.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// A webhook for these types of events.
 async fn hook(api: &Api, url: &str, types: &[&str]) -> i64 {

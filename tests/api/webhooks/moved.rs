@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{come_to, deliveries, hook};
 use crate::members::{beside, owner_of};
 use crate::support::service::TestOptions;
-use crate::support::{Conduct, Receiver, TestApp, eventually};
+use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
 /// Events: more than are under way at once, so that some are answered, some under way and some in memory.
 const EVENTS: usize = 80;
@@ -20,7 +20,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// Has the company's slot move to the other process.
 async fn moves(app: &TestApp, owner: &Service) {
-    let (store, db) = (owner.app.engine.store(), &app.database.db);
+    let (store, db) = (owner.app.engine.store(), &app.db);
     let life = store.membership().expect("a member").life;
     let slot = owner.app.engine.directory().slot(app.company.id).expect("a slot");
     let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
@@ -32,10 +32,11 @@ async fn moves(app: &TestApp, owner: &Service) {
     .await;
 }
 
-#[actix_web::test]
-async fn a_company_that_moves_is_told_each_event_once() {
+/// Has a company move while its events are delivered; answers how often an event had been sent when it had moved, and the ids
+/// of all that were sent.
+async fn sent_while_it_moves() -> (usize, Vec<i64>) {
     let options = TestOptions { member: true, ..TestOptions::default() };
-    let app = TestApp::start_with(options.clone()).await;
+    let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let owner = owner_of(app.company.id, [&app.service, &second]);
     let receiver = Receiver::start().await;
@@ -48,20 +49,38 @@ async fn a_company_that_moves_is_told_each_event_once() {
     // Some are answered, and those outcomes are about to be written; others are under way.
     receiver.has(20).await;
     moves(&app, owner).await;
-    assert!(receiver.count() < EVENTS, "it has moved while there was something to deliver");
+    let sent = receiver.count();
     come_to(&app.api, webhook, "delivered", EVENTS).await;
     assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
     let ids = receiver.ids();
-    let once: BTreeSet<i64> = ids.iter().copied().collect();
-    assert_eq!((once.len(), ids.len()), (EVENTS, EVENTS), "each once: {ids:?}");
+    let distinct: BTreeSet<i64> = ids.iter().copied().collect();
+    assert_eq!(distinct.len(), EVENTS);
     second.stop().await.expect("a clean stop");
     app.stop().await;
+    (sent, ids)
+}
+
+/// On a machine that stands still for longer than a courier rests, some of those that were under way are sent again.
+#[actix_web::test]
+async fn a_company_that_moves_is_told_each_event() {
+    let (sent, ids) = sent_while_it_moves().await;
+    for id in &ids {
+        let count = ids.iter().filter(|other| *other == id).count();
+        assert!(count == 1 || (count == 2 && ids[..sent].contains(id)), "{id} is sent {count} times: {ids:?}");
+    }
+}
+
+#[actix_web::test]
+async fn a_company_that_moves_is_told_each_event_once_measured() {
+    let (sent, ids) = sent_while_it_moves().await;
+    assert!(sent < EVENTS, "it has moved while there was something to deliver");
+    assert_eq!(ids.len(), EVENTS, "each once: {ids:?}");
 }
 
 #[actix_web::test]
 async fn an_endpoint_that_hangs_does_not_keep_a_company_from_moving() {
     let options = TestOptions { member: true, ..TestOptions::default() };
-    let app = TestApp::start_with(options.clone()).await;
+    let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let owner = owner_of(app.company.id, [&app.service, &second]);
     let receiver = Receiver::start().await;

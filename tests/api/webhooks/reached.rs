@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{come_to, hook, shown};
 use crate::steps::id;
 use crate::support::service::TestOptions;
-use crate::support::{Conduct, Receiver, TestApp};
+use crate::support::{Conduct, OwnApp, Receiver};
 
 /// Names that mean what a test says: one answer after the other, the last one for ever.
 struct Names(Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>);
@@ -48,7 +48,7 @@ fn with(networks: &[&str], names: Arc<Names>) -> TestOptions {
 #[actix_web::test]
 async fn an_address_that_says_where_it_leads_is_refused_when_it_is_given() {
     let receiver = Receiver::start().await;
-    let app = TestApp::start_with(with(&[], Names::of(&[]))).await;
+    let app = OwnApp::start_with(with(&[], Names::of(&[]))).await;
     let port = receiver.address.port();
     let webhook = hook(&app.api, "https://hooks.example.com/", &[]).await;
     for host in [
@@ -108,7 +108,7 @@ async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
         ("rebinding.example.com", &[&["127.0.0.1"], &["8.8.8.8"], &["127.0.0.1"]]),
     ]);
     let receiver = Receiver::start().await;
-    let app = TestApp::start_with(with(&[], names)).await;
+    let app = OwnApp::start_with(with(&[], names)).await;
     let port = receiver.address.port();
     let mut number = 0;
     for name in ["loopback", "private", "link", "metadata", "mapped", "unspecified", "rebinding"] {
@@ -120,11 +120,7 @@ async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
         assert_eq!(tested["error"], error, "{name}");
         if name == "rebinding" {
             // Whatever it means at this moment: nothing of this machine is reached.
-            sqlx::query("delete from webhooks where id = $1")
-                .bind(webhook)
-                .execute(&app.database.db)
-                .await
-                .expect("gone");
+            sqlx::query("delete from webhooks where id = $1").bind(webhook).execute(&app.db).await.expect("gone");
             continue;
         }
         number += 1;
@@ -141,7 +137,7 @@ async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
 async fn what_the_operator_opens_is_reached_and_without_tls_this_machine_only() {
     let names = Names::of(&[("inside.example.com", &[&["127.0.0.1"]])]);
     let receiver = Receiver::start().await;
-    let app = TestApp::start_with(with(&["127.0.0.1/32", "10.0.0.0/8"], names)).await;
+    let app = OwnApp::start_with(with(&["127.0.0.1/32", "10.0.0.0/8"], names)).await;
     let port = receiver.address.port();
     let webhook = hook(&app.api, &receiver.url(), &[]).await;
     assert_eq!(app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await.data(200)["status"], 200);
@@ -161,7 +157,7 @@ async fn what_the_operator_opens_is_reached_and_without_tls_this_machine_only() 
 async fn a_redirect_to_the_inside_is_not_followed() {
     let inside = Receiver::start().await;
     let outside = Receiver::start_at("127.0.0.2:0").await;
-    let app = TestApp::start_with(with(&["127.0.0.2/32"], Names::of(&[]))).await;
+    let app = OwnApp::start_with(with(&["127.0.0.2/32"], Names::of(&[]))).await;
     let webhook = hook(&app.api, &outside.url(), &[]).await;
     for location in [inside.url(), "http://169.254.169.254/latest/meta-data/".to_owned(), "/hook2".to_owned()] {
         outside.behave(Conduct::Redirect(location.clone()));

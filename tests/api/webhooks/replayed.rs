@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{come_to, deliveries, note, quick, told};
 use crate::steps::listed;
-use crate::support::{Conduct, TestApp, eventually};
+use crate::support::{Conduct, OwnApp, TestApp, eventually};
 
 fn said(receiver: &crate::support::Receiver) -> Vec<String> {
     let body =
@@ -14,7 +14,7 @@ fn said(receiver: &crate::support::Receiver) -> Vec<String> {
 
 #[actix_web::test]
 async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again() {
-    let app = TestApp::start_with(quick(&[])).await;
+    let app = OwnApp::start_with(quick(&[])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let path = format!("/webhooks/{webhook}/replay");
     let ticket = app.ticket("5511900000001").await;
@@ -65,7 +65,7 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
 #[actix_web::test]
 async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
     // An hour: nobody waits for that.
-    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
@@ -92,7 +92,7 @@ async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
 
 #[actix_web::test]
 async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_tried() {
-    let app = TestApp::start_with(quick(&[])).await;
+    let app = OwnApp::start_with(quick(&[])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
@@ -108,7 +108,7 @@ async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_
         "update zones set created_from = '2020-01-01T10:00:00Z', created_until = '2020-01-01T11:00:00Z',
              updated_until = '2020-01-01T11:00:00Z' where company_id = $1 and noun = 'delivery'",
     ] {
-        let done = sqlx::query(statement).bind(app.company.id).execute(&app.database.db).await.expect("an update");
+        let done = sqlx::query(statement).bind(app.company.id).execute(&app.db).await.expect("an update");
         assert!(done.rows_affected() > 0, "{statement}");
     }
     let of = async |query: &str| listed(&app.api, &format!("/webhooks/{webhook}/deliveries?{query}")).await;
@@ -132,7 +132,7 @@ async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_
 
 #[actix_web::test]
 async fn a_replay_with_a_key_happens_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
@@ -155,7 +155,7 @@ async fn a_replay_with_a_key_happens_once() {
 
 #[actix_web::test]
 async fn attempts_of_a_delivery_are_kept_up_to_twenty() {
-    let app = TestApp::start_with(quick(&[5; 30])).await;
+    let app = OwnApp::start_with(quick(&[5; 30])).await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;

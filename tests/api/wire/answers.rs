@@ -11,7 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use super::{GOOD, connect, exchange, next, plain, responses, routes, to_end};
-use crate::support::{PATIENCE, TestApp, eventually};
+use crate::support::{PATIENCE, TestApp, eventually, patience};
 
 /// A connection from another address of this machine.
 async fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
@@ -60,12 +60,12 @@ async fn an_address_has_no_more_connections_than_its_share_and_others_are_served
 
 #[actix_web::test]
 async fn a_head_request_is_answered_and_its_connection_lives_on() {
-    let app = TestApp::start().await;
-    let mut stream = connect(app.service.address).await;
+    let app = TestApp::shared().await;
+    let mut stream = connect(app.address).await;
     stream.write_all(b"HEAD /health/live HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("send");
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        head.push(timeout(PATIENCE, stream.read_u8()).await.expect("an answer").expect("no end"));
+        head.push(timeout(patience(PATIENCE), stream.read_u8()).await.expect("an answer").expect("no end"));
     }
     stream.write_all(GOOD).await.expect("send");
     assert_eq!(next(&mut stream).await.status(), 200);
@@ -143,6 +143,7 @@ async fn a_stop_waits_for_requests_and_for_nobody_else() {
     assert!(!stopping.is_finished(), "one request is being served");
     busy.write_all(b"busy").await.expect("send");
     assert_eq!(responses(&to_end(busy).await)[0].body, b"busy");
-    timeout(PATIENCE, stopping).await.expect("stopped in time").expect("stopped");
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    timeout(patience(PATIENCE), stopping).await.expect("stopped in time").expect("stopped");
+    // Requests are waited for thirty seconds.
+    assert!(started.elapsed() < patience(Duration::from_secs(25)), "{:?}", started.elapsed());
 }

@@ -9,7 +9,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn what_is_no_http_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let post =
         |headers: &str| format!("POST /api/v1/tickets HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n{{}}").into_bytes();
     let get = |headers: &str| format!("GET /health/live HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n").into_bytes();
@@ -37,7 +37,7 @@ async fn what_is_no_http_is_refused() {
         ("too many headers", get(many.trim_end()), 431),
     ] {
         eprintln!("{what}");
-        match refusal(app.service.address, &request).await {
+        match refusal(app.address, &request).await {
             Some(refused) => refused.refused(status),
             None => assert!(request.len() > 64 << 10, "{what}: not answered"),
         }
@@ -47,9 +47,9 @@ async fn what_is_no_http_is_refused() {
 
 #[actix_web::test]
 async fn good_requests_before_a_bad_one_are_answered() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let pipelined = [GOOD, GOOD, GOOD, BAD].concat();
-    let mut all = exchange(app.service.address, &pipelined).await;
+    let mut all = exchange(app.address, &pipelined).await;
     assert_eq!(all.len(), 4, "{all:?}");
     all.pop().expect("four").refused(400);
     for good in all {
@@ -59,7 +59,7 @@ async fn good_requests_before_a_bad_one_are_answered() {
 
     // One after the other, and in HTTP/1.0, whose connection the framework says it keeps.
     for good in [GOOD, b"GET /health/live HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"] {
-        let mut stream = connect(app.service.address).await;
+        let mut stream = connect(app.address).await;
         stream.write_all(good).await.expect("send");
         assert_eq!(next(&mut stream).await.status(), 200);
         stream.write_all(BAD).await.expect("send");
@@ -87,7 +87,7 @@ async fn good_requests_before_a_bad_one_are_answered_however_large_the_answers()
 
 #[actix_web::test]
 async fn a_broken_chunk_has_one_answer() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let key = &app.company.key;
     let post = |key: &str| {
         format!(
@@ -95,10 +95,10 @@ async fn a_broken_chunk_has_one_answer() {
              Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n"
         )
     };
-    let broken = only(app.service.address, post(key)).await;
+    let broken = only(app.address, post(key)).await;
     assert_eq!(broken.status(), 400, "{broken:?}");
     assert_eq!(serde_json::from_slice::<Value>(&broken.body).expect("JSON")["error"]["code"], "ERR_API_BAD_REQUEST");
-    let unknown = only(app.service.address, post("sk_live_x")).await;
+    let unknown = only(app.address, post("sk_live_x")).await;
     assert_eq!(unknown.status(), 401, "{unknown:?}");
     app.stop().await;
 }

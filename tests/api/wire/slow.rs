@@ -11,8 +11,8 @@ use hotline::web::wire::{Limits, Listened, Listening, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::{GOOD, connect, connect_before, next, plain, to_end};
-use crate::support::{PATIENCE, eventually};
+use super::{GOOD, asked, connect, connect_before, next, plain, to_end};
+use crate::support::{PATIENCE, eventually, patience};
 
 /// Between the bytes of a head that trickles: many come before the head's time is over.
 const TRICKLE: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ async fn a_head_that_trickles_is_closed() {
     });
     let mut bytes = Vec::new();
     // There may be a reset: a byte may cross the end.
-    let _ = timeout(PATIENCE, reader.read_to_end(&mut bytes)).await.expect("an end");
+    let _ = timeout(patience(PATIENCE), reader.read_to_end(&mut bytes)).await.expect("an end");
     assert_eq!(bytes, b"");
     trickle.abort();
     plain.server.stop(true).await;
@@ -73,12 +73,11 @@ async fn who_asks_nothing_is_not_kept_and_told_nothing() {
 
     // The second holds a piece of the next request, which came with the first.
     for request in [GOOD.to_vec(), [GOOD, b"GET / HT"].concat()] {
-        let mut idle = connect(plain.address).await;
-        idle.write_all(&request).await.expect("send");
-        assert_eq!(next(&mut idle).await.status(), 200);
+        let (mut idle, response) = asked(plain.address, &request).await;
+        assert_eq!(response.status(), 200);
         let mut rest = Vec::new();
         // There may be a reset: it has heard what it has not read.
-        let _ = timeout(PATIENCE, idle.read_to_end(&mut rest)).await.expect("the service closes");
+        let _ = timeout(patience(PATIENCE), idle.read_to_end(&mut rest)).await.expect("the service closes");
         assert_eq!(rest, b"");
     }
     plain.server.stop(true).await;
@@ -86,8 +85,8 @@ async fn who_asks_nothing_is_not_kept_and_told_nothing() {
 
 #[actix_web::test]
 async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
-    let plain = plain(Limits { head: SHORT, write: SHORT, ..Limits::default() });
-    let mut stream = connect(plain.address).await;
+    let plain = plain(Limits { head: SHORT, write: SHORT, goodbye: PATIENCE, ..Limits::default() });
+    let mut stream = connect_before(plain.address, false).await;
     stream.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nslow").await.expect("send");
     // The time is what is tested: long enough for a head to be given up.
     tokio::time::sleep(SHORT * 3).await;
@@ -112,12 +111,12 @@ async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
 #[actix_web::test]
 async fn a_body_that_goes_on_behind_its_answer_is_given_up() {
     let plain = plain(Limits { head: SHORT, goodbye: SHORT, ..Limits::default() });
-    let mut stream = connect(plain.address).await;
-    stream.write_all(b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").await.expect("send");
-    assert_eq!(next(&mut stream).await.status(), 401);
+    let deaf = b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let (mut stream, response) = asked(plain.address, deaf).await;
+    assert_eq!(response.status(), 401);
     let chunk = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
     let sending = async { while stream.write_all(&chunk).await.is_ok() {} };
-    timeout(PATIENCE, sending).await.expect("an end to what is taken");
+    timeout(patience(PATIENCE), sending).await.expect("an end to what is taken");
     plain.server.stop(true).await;
 }
 

@@ -38,6 +38,22 @@ fn no_files_import_each_other_in_a_circle() {
     }
 }
 
+/// What decides by the time of day reads the clock that tests move. Only who compares the machine's clock with the database's
+/// reads that.
+#[test]
+fn the_time_of_day_is_read_in_one_place() {
+    let named = |folder: &str| {
+        let sources = Sources::read(folder);
+        sources.who_name(&["Utc", "now"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(["src", "actors/src"].map(named), [[""; 0], [""; 0]]);
+    assert_eq!(named("persistence/src"), ["clock.rs", "cluster/lives.rs"]);
+    let sources = Sources::of(
+        [("lib.rs", "fn f() { Utc::now() }\n#[cfg(test)]\nmod tests { fn g() { Utc::now() } }")].into_iter(),
+    );
+    assert_eq!(sources.who_name(&["Utc", "now"]), ["lib.rs"]);
+}
+
 #[test]
 fn every_file_is_a_module() {
     for folder in CRATES {

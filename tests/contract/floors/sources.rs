@@ -20,6 +20,8 @@ pub struct Sources {
     known: Vec<BTreeMap<usize, String>>,
     /// Which modules each names in a `use` only to go on from there.
     named: Vec<BTreeMap<usize, String>>,
+    /// All that each names, of this crate or not.
+    paths: Vec<Vec<Vec<String>>>,
     /// Files that nobody has declared: no compiler sees them.
     undeclared: Vec<String>,
 }
@@ -62,8 +64,16 @@ impl Sources {
                 kept.entry(to).or_insert_with(|| path.join("::"));
             }
         }
+        let paths = parsed.iter().map(|(_, _, file)| file.paths.clone()).collect();
         let (files, modules) = parsed.into_iter().map(|(file, module, _)| (file, module)).unzip();
-        Self { files, modules, known, named, undeclared }
+        Self { files, modules, known, named, paths, undeclared }
+    }
+
+    /// The files that name this path as it is written here.
+    pub fn who_name(&self, path: &[&str]) -> Vec<&str> {
+        let names = |paths: &[Vec<String>]| paths.iter().any(|named| named == path);
+        let files = self.files.iter().zip(&self.paths).filter(|(_, paths)| names(paths));
+        files.map(|(file, _)| file.as_str()).collect()
     }
 
     /// Files that no other declares as its module.

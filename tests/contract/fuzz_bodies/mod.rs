@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::bodies::{Sent, fresh, sent};
 use crate::schema::{Schemas, types};
-use crate::support::{Reply, TestApp};
+use crate::support::{OwnApp, Reply};
 
 /// Bodies for each operation, unless the environment says otherwise: `make test` spends some seconds here.
 const CASES: u32 = 48;
@@ -63,7 +63,7 @@ fn example(schemas: Schemas<'_>, name: &str, schema: &Value, ids: &BTreeMap<Stri
 
 /// A service with something of everything a request may name.
 struct Scene {
-    app: TestApp,
+    app: OwnApp,
     document: Value,
     /// Ids that exist, by the name of the field.
     ids: BTreeMap<String, Value>,
@@ -73,7 +73,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Self {
-        let app = TestApp::start().await;
+        let app = OwnApp::start().await;
         let company = &app.company;
         let (contact, ticket) = (app.contact("5511900000001").await, app.ticket("5511900000002").await);
         let (session, _) = app.session("visitor").await;

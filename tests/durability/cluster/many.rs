@@ -26,8 +26,8 @@ async fn seed(scene: &Scene) {
     }
 }
 
-#[actix_web::test]
-async fn thousands_of_companies_are_taken_over_in_time() {
+/// How long the companies of a process that was killed have nobody who answers for them.
+async fn takeover() -> Duration {
     let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
     seed(&scene).await;
     let begun = Instant::now();
@@ -61,8 +61,19 @@ async fn thousands_of_companies_are_taken_over_in_time() {
     let log = first.log();
     let read = log.lines().rfind(|line| line.contains("slots are read")).expect("the slots were read");
     println!("taken over after {took:?}: {read}");
-    assert!(took < TAKEOVER_TIME_MAX, "{took:?}");
     scene.owns(&one, 1024..=1024).await;
     drop(first);
     scene.database.drop().await;
+    took
+}
+
+#[actix_web::test]
+async fn thousands_of_companies_are_taken_over() {
+    takeover().await;
+}
+
+#[actix_web::test]
+async fn thousands_of_companies_are_taken_over_in_time_measured() {
+    let took = takeover().await;
+    assert!(took < TAKEOVER_TIME_MAX, "{took:?}");
 }

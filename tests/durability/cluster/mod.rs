@@ -15,7 +15,7 @@ use sqlx::ConnectOptions;
 use tempfile::TempDir;
 
 use crate::process::{Process, command, data_folder, keys_of, serving};
-use crate::support::{Api, Company, Reply, TestDatabase, eventually};
+use crate::support::{Api, Company, Reply, TestDatabase, eventually, patience};
 
 /// As many that their slots are in both halves of all.
 const COMPANIES: usize = 8;
@@ -107,9 +107,12 @@ fn apis(addresses: &Addresses, company: &Company) -> Vec<Api> {
     addresses.lock().expect("addresses").iter().map(|address| Api::new(*address, &company.key)).collect()
 }
 
+/// How long somebody is asked for.
+const ASKED_FOR_MAX: Duration = Duration::from_secs(60);
+
 /// Asks until somebody answers for the company. What may have been begun is asked again under its key.
 async fn ask(addresses: &Addresses, company: &Company, request: impl Fn(&Api) -> reqwest::RequestBuilder) -> Reply {
-    let deadline = Instant::now() + crate::support::PATIENCE;
+    let deadline = Instant::now() + patience(ASKED_FOR_MAX);
     loop {
         for api in apis(addresses, company) {
             let asked = request(&api).timeout(Duration::from_millis(1500));
@@ -199,8 +202,16 @@ async fn answered(talks: &Scene, more: i64) {
     eventually("messages go on", || async { talks.count(count).await >= before + more }).await;
 }
 
-#[actix_web::test]
-async fn what_was_answered_survives_a_move_and_a_stop_under_load() {
+/// What callers noticed of a move and of a stop.
+struct Noticed {
+    /// The longest pauses.
+    pauses: [Duration; 2],
+    /// Processes that were ended by another one.
+    ended: i64,
+}
+
+/// Has processes join and stop under load, and checks that what was answered is there.
+async fn through_a_move_and_a_stop() -> Noticed {
     let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
     let addresses = Addresses::default();
     let set = |processes: &[&Process]| {
@@ -225,10 +236,9 @@ async fn what_was_answered_survives_a_move_and_a_stop_under_load() {
     })
     .await;
     println!("moved to the second: longest pause {pause:?}");
-    assert!(pause < Duration::from_secs(5), "a move took {pause:?}");
+    let moved = pause;
     let spread = "select count(distinct s.life) from companies c join slots s on s.slot = c.slot";
     assert_eq!(scene.count(spread).await, 2, "both have companies");
-    assert_eq!(scene.count("select count(*) from seals").await, 0, "nobody was ended");
 
     // The first one stops: it gives everything away, and nobody has to end it.
     let mut first = first;
@@ -240,9 +250,8 @@ async fn what_was_answered_survives_a_move_and_a_stop_under_load() {
     })
     .await;
     println!("stopped: longest pause {pause:?}");
-    assert!(pause < Duration::from_secs(5), "handing over took {pause:?}");
     assert!(first.wait().success(), "the stop was not clean: {}", first.log());
-    assert_eq!(scene.count("select count(*) from seals").await, 0, "nobody was ended");
+    let ended = scene.count("select count(*) from seals").await;
     set(&[&second]);
     for talk in &talks {
         talk.check(&addresses).await;
@@ -267,6 +276,19 @@ async fn what_was_answered_survives_a_move_and_a_stop_under_load() {
     assert!(alone.is_err_and(|log| log.contains("another Hotline")), "one alone begins beside others");
     drop(second);
     scene.database.drop().await;
+    Noticed { pauses: [moved, pause], ended }
+}
+
+#[actix_web::test]
+async fn what_was_answered_survives_a_move_and_a_stop_under_load() {
+    through_a_move_and_a_stop().await;
+}
+
+#[actix_web::test]
+async fn a_move_and_a_stop_under_load_take_little_and_nobody_is_ended_measured() {
+    let Noticed { pauses, ended } = through_a_move_and_a_stop().await;
+    assert!(pauses.iter().all(|pause| *pause < Duration::from_secs(5)), "{pauses:?}");
+    assert_eq!(ended, 0, "nobody was ended");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use hotline_persistence::password;
 use serde_json::Value;
 
 use super::{failure, json};
-use crate::process::{Process, command, data_folder, with_database};
+use crate::process::{Process, command, with_database};
+use crate::support::template::prepared_folder;
 
 /// Runs `hotline admin create` with this on its standard input.
 fn with_password(folder: &Path, email: &str, line: &str) -> Output {
@@ -29,7 +30,7 @@ async fn hash_of(folder: &Path, email: &str) -> String {
 
 #[actix_web::test]
 async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_running_one() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     // The stopped service.
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
@@ -123,7 +124,7 @@ async fn log_of(folder: &Path, company: i64) -> Vec<(String, Option<String>, Opt
 
 #[actix_web::test]
 async fn what_the_command_line_does_is_in_the_audit_log() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].as_i64().expect("an id");
     let id = company.to_string();

@@ -3,9 +3,10 @@
 use hotline_persistence::sealed::without_secrets;
 use serde_json::{Value, json as of};
 
-use super::{failure, json, within_a_second};
-use crate::process::{Process, data_folder, run, with_database};
+use super::{failure, is_seen, json};
+use crate::process::{Process, run, with_database};
 use crate::support::Api;
+use crate::support::template::prepared_folder;
 
 const CREDENTIALS: [&str; 6] =
     ["--access-token", "hidden-one", "--app-secret", "hidden-two", "--verify-token", "hidden-three"];
@@ -25,7 +26,7 @@ async fn stored(folder: &std::path::Path, id: &str) -> Value {
 
 #[actix_web::test]
 async fn channels_take_what_their_type_needs_and_show_no_secret() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let mut said = String::new();
@@ -67,7 +68,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let connected = json(path, &[&["channel", "update", &id][..], &CREDENTIALS].concat());
     said += &connected.to_string();
     assert_eq!(connected["status"], "connected");
-    within_a_second("the channel is connected", || async {
+    is_seen("the channel is connected", || async {
         api.get(&format!("/channels/{id}")).await.body["data"]["status"] == "connected"
     })
     .await;
@@ -126,7 +127,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
 
 #[actix_web::test]
 async fn an_identity_secret_is_shown_once_and_two_are_good() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let create = |kind: &str, options: &[&str]| {
@@ -162,7 +163,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     let last = json(path, &["channel", "rotate-identity-secret", &id, "--revoke-previous"]);
     assert_eq!(last["identitySecrets"], 1);
     let last = last["identitySecret"].as_str().expect("a secret").to_owned();
-    within_a_second("the new secret is good", || async { browser(&last).await == 201 }).await;
+    is_seen("the new secret is good", || async { browser(&last).await == 201 }).await;
     assert_eq!(browser(&made[2]).await, 401);
     let updated = json(path, &["channel", "update", &id, "--require-identity=false"]);
     assert_eq!(updated["settings"].get("requireIdentity"), None);

@@ -1,12 +1,13 @@
 //! `hotline company`.
 
-use super::{json, within_a_second};
-use crate::process::{Process, data_folder};
+use super::{is_seen, json};
+use crate::process::Process;
 use crate::support::Api;
+use crate::support::template::prepared_folder;
 
 #[actix_web::test]
 async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let company = json(folder.path(), &["company", "create", "Acme"]);
     let id = company["id"].to_string();
     let update = |options: &[&str]| json(folder.path(), &[&["company", "update", &id], options].concat());
@@ -30,16 +31,16 @@ async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
     assert!(answers(200)().await);
     let changed = update(&["--active=false"]);
     assert_eq!((&changed["active"], &changed["name"]), (&false.into(), &"Acme Ltd".into()));
-    within_a_second("the company is not served", answers(403)).await;
+    is_seen("the company is not served", answers(403)).await;
     api.get("/channels").await.error(403, "ERR_API_COMPANY_INACTIVE");
     update(&["--active=true", "--api-enabled=false"]);
-    within_a_second("the API is not in its plan", || async {
+    is_seen("the API is not in its plan", || async {
         api.get("/channels").await.body["error"]["code"] == "ERR_API_NOT_ENABLED"
     })
     .await;
     api.get("/channels").await.error(403, "ERR_API_NOT_ENABLED");
     update(&["--api-enabled=true"]);
-    within_a_second("the company is served again", answers(200)).await;
+    is_seen("the company is served again", answers(200)).await;
     let changed = update(&["--stop-words= Basta ,Cancelar Inscrição,,basta"]);
     assert_eq!(changed["stopWords"], serde_json::json!(["basta", "cancelar inscricao"]));
     let listed = json(folder.path(), &["company", "list"]);

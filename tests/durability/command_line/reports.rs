@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use super::{failure, json as printed};
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
 #[actix_web::test]
 async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let id = company.id.to_string();

@@ -3,13 +3,14 @@
 use serde_json::json;
 
 use super::{failure, json as printed};
-use crate::process::{Process, data_folder, run, with_database};
+use crate::process::{Process, run, with_database};
 use crate::retention::{OLD, conversations, gone};
+use crate::support::template::prepared_folder;
 use crate::support::{Company, eventually};
 
 #[actix_web::test]
 async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
     let company = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;

@@ -11,9 +11,10 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
-use super::{failure, json, url, within_a_second};
+use super::{failure, is_seen, json, url};
 use crate::process::{Process, command, data_folder, run, with_database};
 use crate::support::provider::hooks::{Phone, signature, text};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Provider, Reply, TestDatabase, eventually};
 
 /// Words that stand in no other place.
@@ -96,7 +97,7 @@ async fn use_channel(api: &Api, provider: &Provider, channel: &Value, from: &str
 
 #[actix_web::test]
 async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_service() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let provider = Provider::start().await;
     provider.only_token("whatsapp", CREDENTIALS[0]);
@@ -110,7 +111,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     let key = json(path, &["token", "create", "--company", &company, "--name", "crm", "--all"])["key"].clone();
     let key = key.as_str().expect("key");
     let api = Api::new(process.address, key);
-    within_a_second("the last channel is seen", || async { api.get("/channels").await.status == 200 }).await;
+    is_seen("the last channel is seen", || async { api.get("/channels").await.status == 200 }).await;
     use_channel(&api, &provider, &made[5], "5511987654321").await;
 
     let first = json(path, &["secrets", "list"])["keys"].as_array().expect("keys").clone();
@@ -131,7 +132,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     // The running service goes on without a break, and a new channel is sealed with the new key.
     use_channel(&api, &provider, &made[5], "5511987654322").await;
     let late = channels(path, &company, &provider.url);
-    within_a_second("the new channel is seen", || async {
+    is_seen("the new channel is seen", || async {
         api.get(&format!("/channels/{}", late[1]["id"])).await.status == 200
     })
     .await;
@@ -189,7 +190,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
 
 #[actix_web::test]
 async fn what_a_release_before_stored_in_clear_is_sealed_by_the_first_start() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let key = place_file(path, "key", "");
@@ -255,7 +256,7 @@ async fn a_command_elsewhere_makes_no_key_of_its_own() {
 
 #[actix_web::test]
 async fn a_credential_is_read_from_a_file_or_standard_input_and_never_told() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let empty = place_file(path, "empty", "");

@@ -1,12 +1,13 @@
 //! `hotline token`.
 
-use super::{failure, json, within_a_second};
-use crate::process::{Process, data_folder, run, with_database};
+use super::{failure, is_seen, json};
+use crate::process::{Process, run, with_database};
 use crate::support::Api;
+use crate::support::template::prepared_folder;
 
 #[actix_web::test]
 async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_one() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let create = |name: &str, options: &[&str]| {
@@ -34,13 +35,13 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     api.with_key(&first).get("/channels").await.error(401, "ERR_API_UNAUTHORIZED");
     let third = json(path, &["token", "rotate", &id])["key"].as_str().expect("key").to_owned();
-    within_a_second("the old key is dead", || async { api.get("/channels").await.status == 401 }).await;
+    is_seen("the old key is dead", || async { api.get("/channels").await.status == 401 }).await;
     let api = api.with_key(&third);
     api.get("/channels").await.data(200);
 
     let revoked = json(path, &["token", "revoke", &id]);
     assert_eq!((&revoked["id"], &revoked["status"]), (&made["id"], &"revoked".into()));
-    within_a_second("the token is revoked", || async { api.get("/channels").await.status == 401 }).await;
+    is_seen("the token is revoked", || async { api.get("/channels").await.status == 401 }).await;
     assert_eq!(json(path, &["token", "revoke", &id])["revokedAt"], revoked["revokedAt"], "revoked twice");
     let said = failure(path, &["token", "rotate", &id]);
     assert!(said.contains("revoked") && said.contains(&id), "{said}");

@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::{failure, json as printed};
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Conduct, Receiver, eventually};
 
 const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 #[actix_web::test]
 async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_service() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let path = folder.path();
     let mut process = Process::try_serve(path, &OPEN).unwrap_or_else(|log| panic!("no start: {log}"));
     let company = with_database(path, async |db| Company::create(db, "Acme").await).await;

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::json;
 use crate::process::{Process, data_folder, with_database};
+use crate::support::template::prepared_folder;
 
 /// Commands that are read by the command line and not run here, and why.
 const NOT_RUN: &[(&str, &str)] = &[
@@ -323,7 +324,7 @@ async fn every_example_of_the_help_works() {
 
 #[actix_web::test]
 async fn the_first_conversation_of_the_readme_goes_as_written() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let (mut process, printed) = Process::demo(folder.path());
     let after = |begin: &str| {
         let rest = printed.split(begin).nth(1).unwrap_or_else(|| panic!("{begin} is not printed: {printed}"));

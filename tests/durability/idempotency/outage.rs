@@ -5,8 +5,8 @@ use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::process::data_folder;
 use crate::support::service::TestOptions;
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
 async fn send(api: &Api, path: &str, key: &str, body: &Value) -> Reply {
@@ -21,11 +21,10 @@ fn assert_replayed(first: &Reply, again: &Reply) {
 
 #[actix_web::test]
 async fn while_postgres_is_stopped_a_live_change_under_a_new_key_happens_once_and_a_used_key_waits() {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let start = || Cluster::start(ClusterOptions::for_tests(folder.path()));
     let cluster = start().await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
-    hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
     let settings = TestOptions::default().settings(&folder, cluster.connect_options());
     let service = Service::start(settings.clone()).await.expect("the service starts");

@@ -27,7 +27,7 @@ const DOUBLED_MAX: usize = 64 + 256;
 const DRAIN_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(240);
 
 async fn drained(office: &Office, account: &str, count: usize) {
-    let deadline = std::time::Instant::now() + DRAIN_TIME_MAX;
+    let deadline = std::time::Instant::now() + crate::support::patience(DRAIN_TIME_MAX);
     while texts(&office.provider.accepted(account)).len() < count {
         assert!(std::time::Instant::now() < deadline, "{} of {count}", office.provider.accepted_count(account));
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;

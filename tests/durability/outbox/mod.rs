@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use serde_json::{Value, json};
 
-use crate::process::{Process, SERVE, command, data_folder, keys_of, with_database};
+use crate::process::{Process, SERVE, command, keys_of, with_database};
 use crate::support::seed::provided;
-use crate::support::{Api, Company, PATIENCE, Provider, eventually};
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, PATIENCE, Provider, eventually, patience};
 
 /// As fast as it goes.
 const FAST: &[&str] = &[
@@ -36,7 +37,7 @@ struct Office {
 
 impl Office {
     async fn open(account: &str) -> Self {
-        let folder = data_folder();
+        let folder = prepared_folder();
         let provider = Provider::start().await;
         let process = Process::try_serve(folder.path(), FAST).unwrap_or_else(|log| panic!("no start: {log}"));
         let (company, channel) = with_database(folder.path(), async |db| {
@@ -77,7 +78,7 @@ impl Office {
         let mut command = command(self.path(), &serve);
         let command = command.env("FAILPOINTS", format!("{point}=return")).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("hotline runs");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience(PATIENCE);
         let status = loop {
             if let Some(status) = child.try_wait().expect("status") {
                 break status;

@@ -22,7 +22,7 @@ use hotline_persistence::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Company, TestApp};
+use crate::support::{Company, OwnApp};
 
 /// Far above what the service gives out in a test.
 const FIRST_ID: i64 = 1_000_000_000;
@@ -403,10 +403,10 @@ pub async fn check(db: &PgPool, cases: &[Case], last: Seq) {
 
 #[actix_web::test]
 async fn whatever_is_refused_in_any_column_holds_up_nobody() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let owner = Owner { company: app.company.clone(), contact: app.contact("5511900000001").await };
     let (other, other_api) = app.another_company().await;
-    let db = &app.database.db;
+    let db = &app.db;
     check_columns(db, &owner).await;
     let beside = Owner { company: other, contact: ContactId::new(1) };
     let log = &app.service.app.engine.store().log;

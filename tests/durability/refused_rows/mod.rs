@@ -4,14 +4,14 @@ mod cases;
 mod reasons;
 mod replayed;
 
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, eventually};
 use serde_json::json;
 
 #[actix_web::test]
 async fn a_refused_row_is_kept_with_its_reason_and_blocks_nothing() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     sqlx::query("alter table messages add constraint no_poison check (body <> 'poison')")
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("constraint");
     let ticket = app.ticket("5511900000001").await;
@@ -25,7 +25,7 @@ async fn a_refused_row_is_kept_with_its_reason_and_blocks_nothing() {
     let rejected: Vec<(String, serde_json::Value, String)> =
         sqlx::query_as("select kind, change, reason from rejected_changes where company_id = $1")
             .bind(app.company.id)
-            .fetch_all(&app.database.db)
+            .fetch_all(&app.db)
             .await
             .expect("rejected");
     assert_eq!(rejected.len(), 1, "{rejected:?}");
@@ -38,6 +38,6 @@ async fn a_refused_row_is_kept_with_its_reason_and_blocks_nothing() {
         log.flushed() == log.appended()
     })
     .await;
-    sqlx::query("delete from rejected_changes").execute(&app.database.db).await.expect("delete");
+    sqlx::query("delete from rejected_changes").execute(&app.db).await.expect("delete");
     app.stop().await;
 }

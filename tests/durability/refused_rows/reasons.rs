@@ -3,7 +3,7 @@
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, eventually};
 
 /// At least one code of each class that is no outage (PostgreSQL 15, Appendix A), and those that are often met.
 const REASONS: &[&str] = &[
@@ -23,8 +23,8 @@ end $$";
 
 #[actix_web::test]
 async fn for_whatever_reason_a_row_is_refused_it_is_set_aside_alone() {
-    let app = TestApp::start().await;
-    let db = &app.database.db;
+    let app = OwnApp::start().await;
+    let db = &app.db;
     sqlx::query(TRIGGER).execute(db).await.expect("function");
     for table in ["messages", "contacts", "webchat_sessions", "idempotency_keys", "ticket_events", "tickets"] {
         let sql =
@@ -66,8 +66,8 @@ async fn for_whatever_reason_a_row_is_refused_it_is_set_aside_alone() {
 
 #[actix_web::test]
 async fn a_table_that_takes_no_row_at_all_is_waited_for_and_nothing_is_set_aside() {
-    let app = TestApp::start().await;
-    let db = &app.database.db;
+    let app = OwnApp::start().await;
+    let db = &app.db;
     let ticket = app.ticket("5511900000001").await;
     let store = app.service.app.engine.store();
     eventually("the ticket is written", || async { store.log.flushed() == store.log.appended() }).await;

@@ -8,7 +8,8 @@ use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ContactId, PgPool, change, journal};
 
 use super::cases::{Case, Owner, cases, check, neighbour};
-use crate::process::{Process, data_folder, serving, with_database};
+use crate::process::{Process, serving, with_database};
+use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, check_events};
 
 async fn written(db: &PgPool, table: &str) -> i64 {
@@ -47,9 +48,8 @@ async fn a_replay_that_dies_when_its_messages_are_written_goes_on_after_them() {
 }
 
 async fn replays(dies: bool) {
-    let folder = data_folder();
+    let folder = prepared_folder();
     let (owner, beside) = with_database(folder.path(), async |db| {
-        hotline_persistence::pool::migrate(db).await.expect("migrate");
         let company = Company::create(db, "Acme").await;
         let other = Company::create(db, "Other").await;
         let numbered = Numbered { number: "5511900000001", name: None, country: None };

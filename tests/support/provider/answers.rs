@@ -19,6 +19,8 @@ pub enum Answer {
     Hang,
     /// Says something after a while.
     Late(Duration, Box<Answer>),
+    /// Says something once it is let go.
+    Held(Box<Answer>),
     /// Refuses.
     Refuse { status: u16, code: Option<i64>, message: &'static str, retry_after_s: Option<u64> },
 }
@@ -49,6 +51,10 @@ impl Answer {
 
     pub fn after(self, time: Duration) -> Self {
         Self::Late(time, Box::new(self))
+    }
+
+    pub fn held(self) -> Self {
+        Self::Held(Box::new(self))
     }
 
     pub(super) fn respond(&self) -> HttpResponse {

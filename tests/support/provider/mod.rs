@@ -182,14 +182,14 @@ impl Provider {
     pub async fn called_times(&self, account: &str, count: usize) {
         let mut calls = self.state.calls.subscribe();
         let enough = calls.wait_for(|_| self.account(account, |account| account.calls.len() >= count));
-        let enough = tokio::time::timeout(super::PATIENCE, enough).await.is_ok();
+        let enough = tokio::time::timeout(super::patience(super::PATIENCE), enough).await.is_ok();
         assert!(enough, "{} of {count} attempts in time", self.calls(account).len());
     }
 
     /// Waits until an account has taken this many messages, and answers them.
     pub async fn accepts(&self, account: &str, count: usize) -> Vec<Call> {
         let mut calls = self.state.calls.subscribe();
-        let deadline = tokio::time::Instant::now() + super::PATIENCE;
+        let deadline = tokio::time::Instant::now() + super::patience(super::PATIENCE);
         loop {
             let accepted = self.accepted_count(account);
             if accepted >= count {
@@ -210,7 +210,7 @@ impl Provider {
                 account.calls.iter().filter(|call| call.accepted.is_some()).nth(number).map(|call| call.at)
             })
         };
-        let deadline = tokio::time::Instant::now() + super::PATIENCE;
+        let deadline = tokio::time::Instant::now() + super::patience(super::PATIENCE);
         loop {
             if let Some(at) = given() {
                 return at;
@@ -285,9 +285,18 @@ async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpReq
     };
     let _flight = Flight { state: &state, account: &id };
     state.calls.send_modify(|calls| *calls += 1);
-    while let Answer::Late(time, then) = answer {
-        tokio::time::sleep(time).await;
-        answer = *then;
+    loop {
+        answer = match answer {
+            Answer::Late(time, then) => {
+                tokio::time::sleep(time).await;
+                *then
+            }
+            Answer::Held(then) => {
+                state.hang().await;
+                *then
+            }
+            _ => break,
+        };
     }
     if answer == Answer::Hang {
         state.hang().await;

@@ -9,7 +9,7 @@ use crate::visitor::{Browser, Session, signed};
 
 #[actix_web::test]
 async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let vera = json!({"name": "Vera", "email": "vera@example.com", "number": "5511987654321", "externalId": "v-1"});
     let open = json!({"channelId": app.company.webchat, "visitor": vera});
@@ -67,7 +67,7 @@ async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
 
 #[actix_web::test]
 async fn a_claim_made_beforehand_captures_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let claim = json!({"name": "Vera", "externalId": "v-1", "number": "5511987654321", "email": "vera@example.com"});
     let attacker = browser.open_unknown(claim.clone()).await;
@@ -97,14 +97,14 @@ async fn a_claim_made_beforehand_captures_nothing() {
 
 #[actix_web::test]
 async fn a_claim_of_an_earlier_release_gives_way_to_a_signature() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let old: i64 = sqlx::query_scalar(
         "insert into contacts (company_id, name, external_id, email) values ($1, 'Old', 'v-1', 'old@example.com')
          returning id",
     )
     .bind(app.company.id)
-    .fetch_one(&app.database.db)
+    .fetch_one(&app.db)
     .await
     .expect("a contact of an earlier release");
     let first = browser.open("v-1").await;
@@ -112,7 +112,7 @@ async fn a_claim_of_an_earlier_release_gives_way_to_a_signature() {
     // One the company has vouched for since is found.
     sqlx::query("update contacts set external_id = 'v-2' where id = $1")
         .bind(old)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("named");
     let open = json!({"channelId": app.company.webchat, "visitor": {"externalId": "v-2"}});

@@ -1,8 +1,6 @@
 //! What is shown to who comes again, and who is out.
 
-use std::time::Duration;
-
-use hotline_actors::EngineOptions;
+use hotline_actors::clock;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
 use reqwest::Method;
 use serde_json::json;
@@ -10,12 +8,12 @@ use serde_json::json;
 use super::{bodies, now_s, said_in, shown};
 use crate::door::answer;
 use crate::support::service::TestOptions;
-use crate::support::{Reply, TestApp, eventually, keys};
+use crate::support::{OwnApp, Reply, TestApp, eventually, keys};
 use crate::visitor::{Browser, Session, sign_with, signed};
 
 #[actix_web::test]
 async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open_unknown(json!({"name": "Vera"})).await;
     browser.say(&session, "hello").await;
@@ -67,21 +65,20 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
 
 #[actix_web::test]
 async fn what_came_while_nobody_was_there_is_shown_in_the_next_also_when_that_was_never_looked_at() {
-    let engine = EngineOptions {
-        session_idle_after: Duration::from_millis(400),
-        sweep_every: Duration::from_millis(50),
-        ..TestOptions::default().engine
-    };
-    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let options = TestOptions::default();
+    let idle_after = options.engine.session_idle_after;
+    let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v-1").await;
     browser.say(&session, "hello").await;
     let ticket = shown(&app, &session).await["ticketId"].as_i64().expect("ticket");
     // The visitor has gone, and their session does not know it yet.
     answer(&app.api, ticket, "sent to nobody").await;
+    clock::advance(idle_after);
     eventually("it ends by itself", || async { shown(&app, &session).await["status"] == "ended" }).await;
     // The answer to this opening is lost.
     let lost = browser.open("v-1").await;
+    clock::advance(idle_after);
     eventually("it ends as well", || async { shown(&app, &lost).await["status"] == "ended" }).await;
     let next = browser.open("v-1").await;
     assert_eq!(bodies(&said_in(&browser, &next).await), ["sent to nobody"]);
@@ -90,7 +87,7 @@ async fn what_came_while_nobody_was_there_is_shown_in_the_next_also_when_that_wa
 
 #[actix_web::test]
 async fn whoever_is_in_a_contact_the_company_names_later_is_out_of_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let attacker = browser.open_unknown(json!({"email": "vera@example.com"})).await;
     browser.say(&attacker, "I am Vera").await;
@@ -117,12 +114,12 @@ async fn whoever_is_in_a_contact_the_company_names_later_is_out_of_it() {
 
 #[actix_web::test]
 async fn an_identity_is_good_in_each_webchat_for_itself() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let settings = ChannelSettings { allowed_origins: vec![browser.origin.clone()], ..ChannelSettings::default() };
     let new = NewChannel { name: "Another", kind: ChannelType::Webchat, number: None, queue_id: None, settings };
-    let there = channels::insert(&app.database.db, &keys(), app.company.id, new).await.expect("a webchat");
-    let there = Browser::on(&app, app.company.id, there.id).await;
+    let there = channels::insert(&app.db, &keys(), app.company.id, new).await.expect("a webchat");
+    let there = Browser::on(&app, &app.company, there.id).await;
     let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
         settings.identity_secrets = vec![Secret("ids_of that one".to_owned())];
         Ok(())
@@ -130,10 +127,10 @@ async fn an_identity_is_good_in_each_webchat_for_itself() {
     let key = there.key.clone();
     let id: i64 = sqlx::query_scalar("select id from channels where public_key = $1")
         .bind(&key)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("id");
-    channels::update(&app.database.db, &keys(), hotline_persistence::ChannelId::new(id), set).await.expect("a secret");
+    channels::update(&app.db, &keys(), hotline_persistence::ChannelId::new(id), set).await.expect("a secret");
     let own = sign_with("ids_of that one", &json!({"sub": "v-1", "exp": now_s() + 60}));
     eventually("its secret is seen", || async { there.try_open_as(&own).await.status == 201 }).await;
     there.try_open_as(&signed("v-1", json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");

@@ -10,7 +10,7 @@ use crate::visitor::{Browser, SECRET, Session, sign_with, signed};
 
 #[actix_web::test]
 async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let customer = json!({"name": "Somebody", "number": "5511987654321", "email": "vera@example.com"});
     let other = app.api.post("/contacts", customer).await.data(201)["id"].clone();
@@ -40,7 +40,7 @@ async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
 
 #[actix_web::test]
 async fn what_a_verified_visitor_says_anew_fills_what_is_empty() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let bare = Session::of(browser.try_open_as(&signed("v-1", json!({}))).await.data(201));
     assert_eq!(shown(&app, &bare).await["contact"]["name"], "Visitor");
@@ -85,7 +85,7 @@ async fn what_a_verified_visitor_says_anew_fills_what_is_empty() {
 
 #[actix_web::test]
 async fn an_identity_that_is_none_opens_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let (other, _) = app.another_company().await;
     let there = "ids_of another webchat, whose owner may be anybody";
@@ -93,7 +93,7 @@ async fn an_identity_that_is_none_opens_nothing() {
         settings.identity_secrets = vec![Secret(there.to_owned())];
         Ok(())
     };
-    channels::update(&app.database.db, &keys(), other.webchat, set).await.expect("a secret");
+    channels::update(&app.db, &keys(), other.webchat, set).await.expect("a secret");
     let claims = |more: Value| {
         let mut claims = json!({"sub": "v-1", "exp": now_s() + 3600});
         claims.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
@@ -150,7 +150,7 @@ async fn an_identity_that_is_none_opens_nothing() {
 
 #[actix_web::test]
 async fn two_secrets_are_good_while_one_takes_the_place_of_the_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let by = |secret: &str| sign_with(secret, &json!({"sub": "v-1", "exp": now_s() + 60}));
     let mut made = Vec::new();
@@ -168,7 +168,7 @@ async fn two_secrets_are_good_while_one_takes_the_place_of_the_other() {
 
 #[actix_web::test]
 async fn a_webchat_that_requires_an_identity_lets_in_nobody_without_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let before = browser.open_unknown(json!({})).await;
     change(&app, |settings| settings.require_identity = true).await;

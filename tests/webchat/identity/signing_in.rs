@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::{bodies, said_in, shown};
 use crate::door::answer;
 use crate::support::service::TestOptions;
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 use crate::visitor::{Browser, Session, signed};
 
 #[actix_web::test]
 async fn who_signs_in_where_nobody_is_goes_on_as_they_are() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open_unknown(json!({"name": "V", "email": "claimed@example.com"})).await;
     let mut socket = browser.socket(&session).await;
@@ -52,7 +52,7 @@ async fn who_signs_in_where_nobody_is_goes_on_as_they_are() {
 
 #[actix_web::test]
 async fn who_signs_in_as_somebody_who_is_there_goes_on_as_them() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let at_home = Session::of(browser.try_open_as(&signed("v-1", json!({"name": "Vera"}))).await.data(201));
     browser.say(&at_home, "from home").await;
@@ -101,7 +101,7 @@ async fn the_tokens_of_a_session_outlive_its_actor() {
         sweep_every: Duration::from_millis(20),
         ..TestOptions::default().engine
     };
-    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let app = OwnApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
     let browser = Browser::of(&app).await;
     let first = browser.open("v-1").await;
     let unknown = browser.open_unknown(json!({})).await;
@@ -116,7 +116,7 @@ async fn the_tokens_of_a_session_outlive_its_actor() {
 
 #[actix_web::test]
 async fn somebody_known_without_a_session_gets_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let earlier = browser.open("v-1").await;
     browser.say(&earlier, "hello").await;
@@ -135,7 +135,7 @@ async fn somebody_known_without_a_session_gets_one() {
 
 #[actix_web::test]
 async fn twins_that_sign_in_at_once_come_to_one_end() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     // One session, many at once: nobody is there yet.
     let session = browser.open_unknown(json!({})).await;
@@ -171,7 +171,7 @@ async fn twins_that_sign_in_at_once_come_to_one_end() {
 
 #[actix_web::test]
 async fn somebody_else_on_the_same_computer_takes_nothing_along() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let vera = browser.open("v-1").await;
     browser.say(&vera, "my secret").await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Board, card, digits, three_stages};
 use crate::plain::created;
 use crate::steps::{NOBODY, sql};
-use crate::support::{TestApp, eventually};
+use crate::support::{OwnApp, TestApp};
 
 /// A card as the test has made it.
 struct Made {
@@ -60,7 +60,7 @@ async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: 
         .bind(made.iter().map(|card| card.value).collect::<Vec<_>>())
         .bind(true)
         .bind(i64::try_from(seed).expect("few") * 1_000)
-        .execute(&app.database.db)
+        .execute(&app.db)
         .await
         .expect("cards");
     made
@@ -75,7 +75,7 @@ const ZONES: [Tz; 3] = [Tz::America__Sao_Paulo, Tz::Asia__Kathmandu, Tz::Europe_
 
 #[actix_web::test]
 async fn the_figures_of_a_board_are_those_of_its_cards() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let other = three_stages(&app).await;
     fill(&app, &other, Tz::UTC, Utc::now(), 99).await;
@@ -84,13 +84,8 @@ async fn the_figures_of_a_board_are_those_of_its_cards() {
     let mut made = Vec::new();
     for (round, zone) in ZONES.into_iter().enumerate() {
         let set = "update companies set time_zone = $2 where id = $1";
-        sqlx::query(set).bind(app.company.id).bind(zone.name()).execute(&app.database.db).await.expect("a zone");
-        let directory = app.service.app.engine.directory();
-        app.service.app.engine.refresh(app.company.id).await;
-        eventually("the zone is seen", || async {
-            directory.company(app.company.id).is_some_and(|seen| seen.company.time_zone == zone.name())
-        })
-        .await;
+        sqlx::query(set).bind(app.company.id).bind(zone.name()).execute(&app.db).await.expect("a zone");
+        app.refreshed().await;
         made.extend(fill(&app, &board, zone, Utc::now(), round as u64 + 1).await);
         let span = (Utc::now() - TimeDelta::days(40), Utc::now() + TimeDelta::days(1));
         for (query, span) in [(String::new(), None), (format!("?from={}&to={}", z(span.0), z(span.1)), Some(span))] {
@@ -163,20 +158,20 @@ fn z(time: DateTime<Utc>) -> String {
 
 #[actix_web::test]
 async fn months_and_years_are_told_at_any_time() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let board = three_stages(&app).await;
     let mut random = StdRng::seed_from_u64(3);
     for zone in ZONES {
-        sqlx::query("delete from cards").execute(&app.database.db).await.expect("none");
+        sqlx::query("delete from cards").execute(&app.db).await.expect("none");
         // Brazil and Portugal have put their clocks forward and back in these years, Nepal never.
         for year in [2018, 2019, 2026] {
             let first: DateTime<Utc> = format!("{year}-01-01T00:00:00Z").parse().expect("a time");
-            sqlx::query("delete from cards").execute(&app.database.db).await.expect("none");
+            sqlx::query("delete from cards").execute(&app.db).await.expect("none");
             let made = fill(&app, &board, zone, first + TimeDelta::days(200), year.try_into().expect("few")).await;
             for _ in 0..20 {
                 let now = first + TimeDelta::minutes(random.random_range(0..366 * 24 * 60));
                 let (month, in_year) = (Zone(zone).month_of(now), Zone(zone).year_of(now));
-                let (db, company) = (&app.database.db, app.company.id);
+                let (db, company) = (&app.db, app.company.id);
                 let counted = cards::indicators(db, company, BoardId::new(board.id), (None, None), month, in_year)
                     .await
                     .expect("figures");
@@ -195,7 +190,7 @@ async fn months_and_years_are_told_at_any_time() {
 
 #[actix_web::test]
 async fn a_board_without_cards_and_goals_has_figures_of_none() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let path = format!("/crm/boards/{}/indicators", board.id);
     let none = json!({"cards": 0, "value": 0});

@@ -9,7 +9,7 @@ use crate::support::TestApp;
 
 #[actix_web::test]
 async fn a_card_outlives_all_it_refers_to() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let status = created(api, "/crm/statuses", json!({"name": "Waiting"})).await;
     let business = created(api, "/crm/businesses", json!({"name": "Roofs"})).await;
@@ -57,7 +57,7 @@ async fn a_card_outlives_all_it_refers_to() {
 
 #[actix_web::test]
 async fn a_custom_field_with_values_of_cards_keeps_its_type() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let field = json!({"name": "Size", "application": "card", "type": "select", "options": ["L", "M"]});
     let field = created(&app.api, "/custom-fields", field).await;

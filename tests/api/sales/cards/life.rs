@@ -10,7 +10,7 @@ use crate::support::{Reply, TestApp};
 
 #[actix_web::test]
 async fn a_card_is_shown_with_everything_it_has() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let status = created(api, "/crm/statuses", json!({"name": "Waiting", "color": "#112233"})).await;
     let business = created(api, "/crm/businesses", json!({"name": "Roofs"})).await;
@@ -80,7 +80,7 @@ async fn a_card_is_shown_with_everything_it_has() {
 
 #[actix_web::test]
 async fn a_card_keeps_what_a_change_leaves_out() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let maria = created(api, "/contacts", json!({"name": "Maria"})).await;
     let john = created(api, "/contacts", json!({"name": "John"})).await;
@@ -166,7 +166,7 @@ async fn a_card_keeps_what_a_change_leaves_out() {
 
 #[actix_web::test]
 async fn what_a_card_cannot_be_is_named() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let (_, foreign) = app.another_company().await;
     let others = three_stages(&app).await.todo;
@@ -242,7 +242,7 @@ async fn what_a_card_cannot_be_is_named() {
 
 #[actix_web::test]
 async fn a_card_is_made_and_changed_once_and_by_its_company() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let body = |name: &str| json!({"boardId": board.id, "name": name, "products": [{"name": "x", "unitPrice": 0.1}]});
     check_created_once(&app, CARDS, &body("once"), &body("twice")).await;

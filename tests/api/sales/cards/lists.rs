@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hotline::service::Service;
 use serde_json::json;
 use tempfile::TempDir;
 use tracing_subscriber::Layer;
@@ -14,11 +13,11 @@ use crate::check_list::check_list;
 use crate::plain::created;
 use crate::steps::{NOBODY, listed};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, TestApp, TestDatabase};
+use crate::support::{Company, OwnApp, TestApp, TestDatabase};
 
 #[actix_web::test]
 async fn cards_are_found_by_each_thing_they_have() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let other = three_stages(&app).await.id;
     let status = created(api, "/crm/statuses", json!({"name": "Waiting"})).await;
@@ -104,7 +103,7 @@ async fn cards_are_found_by_each_thing_they_have() {
 
 #[actix_web::test]
 async fn a_list_of_cards_is_paged_ordered_and_narrowed() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut all = Vec::new();
     for name in ["a", "b", "c", "d"] {
@@ -142,20 +141,16 @@ async fn a_page_of_cards_takes_the_same_statements_however_many_there_are() {
     let statements = Statements::default();
     let subscriber = tracing_subscriber::registry().with(statements.clone());
     tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
-    let database = TestDatabase::create().await;
-    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let mut database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
-    let folder = TempDir::new().expect("folder");
-    let options = database.options.clone().options([
+    database.options = database.options.options([
         ("session_preload_libraries", "auto_explain"),
         ("auto_explain.log_min_duration", "0"),
         ("auto_explain.log_level", "notice"),
     ]);
     // Alone: one of many asks by the clock as well.
     let alone = TestOptions { member: false, ..TestOptions::default() };
-    let service = Service::start(alone.settings(&folder, options)).await.expect("the service starts");
-    let api = Api::new(service.address, &company.key);
-    let app = TestApp { service, database, folder, company, api };
+    let app = OwnApp::serve(&alone, database, TempDir::new().expect("folder"), company).await;
     let board = three_stages(&app).await;
     for number in 0..30 {
         let contact = created(&app.api, "/contacts", json!({"name": format!("{number}")})).await;

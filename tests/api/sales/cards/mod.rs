@@ -30,21 +30,21 @@ async fn three_stages(app: &TestApp) -> Board {
     let stages = "insert into board_lists (company_id, board_id, label, position, done_list)
         values ($1, $2, 'To do', 1, false), ($1, $2, 'In progress', 2, false), ($1, $2, 'Done', 3, true) returning id";
     let stages: Vec<i64> =
-        sqlx::query_scalar(stages).bind(app.company.id).bind(id).fetch_all(&app.database.db).await.expect("stages");
+        sqlx::query_scalar(stages).bind(app.company.id).bind(id).fetch_all(&app.db).await.expect("stages");
     let [todo, doing, done] = stages[..] else { panic!("three were made") };
     Board { id, todo, doing, done }
 }
 
 /// What a statement answers of the company.
 async fn one(app: &TestApp, statement: &'static str) -> i64 {
-    sqlx::query_scalar(statement).bind(app.company.id).fetch_one(&app.database.db).await.expect(statement)
+    sqlx::query_scalar(statement).bind(app.company.id).fetch_one(&app.db).await.expect(statement)
 }
 
 /// A product of the catalogue.
 async fn product(app: &TestApp, name: &str, sku: Option<&str>, price: &str) -> i64 {
     let make = "insert into products (company_id, name, sku, price) values ($1, $2, $3, $4::numeric) returning id";
     let make = sqlx::query_scalar(make).bind(app.company.id).bind(name).bind(sku).bind(price);
-    make.fetch_one(&app.database.db).await.expect("a product")
+    make.fetch_one(&app.db).await.expect("a product")
 }
 
 /// A card at the bottom of a stage.

@@ -20,7 +20,7 @@ async fn raw(app: &TestApp, method: Method, path: &str, body: &str) -> Reply {
 
 #[actix_web::test]
 async fn every_digit_that_is_sent_is_answered() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
     let path = format!("{CARDS}/{one}/products");
@@ -60,7 +60,7 @@ async fn every_digit_that_is_sent_is_answered() {
 
 #[actix_web::test]
 async fn what_is_no_amount_or_too_much_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
     let lines = format!("{CARDS}/{one}/products");
@@ -117,7 +117,7 @@ async fn what_is_no_amount_or_too_much_is_refused() {
 
 #[actix_web::test]
 async fn a_product_brings_what_is_not_given() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let panel = product(&app, "Panel", Some("P-1"), "199.9").await;
     let cable = product(&app, "Cable", None, "0.5").await;
@@ -195,7 +195,7 @@ fn total(price: Decimal, quantity: Decimal) -> Decimal {
 
 #[actix_web::test]
 async fn a_total_never_drifts_over_a_thousand_changes() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
     let lines = format!("{CARDS}/{one}/products");
@@ -232,7 +232,7 @@ async fn a_total_never_drifts_over_a_thousand_changes() {
     }
     let stored: Amount = sqlx::query_scalar("select products_total from cards where id = $1")
         .bind(one)
-        .fetch_one(&app.database.db)
+        .fetch_one(&app.db)
         .await
         .expect("a total");
     assert_eq!(stored.decimal(), model.iter().map(|(_, total)| *total).sum::<Decimal>());
@@ -241,7 +241,7 @@ async fn a_total_never_drifts_over_a_thousand_changes() {
 
 #[actix_web::test]
 async fn lines_that_are_added_at_once_are_all_in_the_total() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
     let lines = format!("{CARDS}/{one}/products");

@@ -7,19 +7,18 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use super::{Board, CARDS, card, cards_in, move_to, three_stages};
-use crate::support::TestApp;
+use crate::support::{OwnApp, TestApp};
 
 /// The version of each row of a board's cards: a row that is written has another one.
 async fn versions(app: &TestApp, board: &Board) -> HashMap<i64, String> {
     let rows = "select id, xmin::text || ctid::text from cards where board_id = $1";
-    let rows: Vec<(i64, String)> =
-        sqlx::query_as(rows).bind(board.id).fetch_all(&app.database.db).await.expect("versions");
+    let rows: Vec<(i64, String)> = sqlx::query_as(rows).bind(board.id).fetch_all(&app.db).await.expect("versions");
     rows.into_iter().collect()
 }
 
 #[actix_web::test]
 async fn a_card_is_moved_to_the_place_it_is_given() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut model: Vec<Vec<i64>> = vec![Vec::new(), Vec::new()];
     let lists = [board.todo, board.doing];
@@ -51,7 +50,7 @@ async fn a_card_is_moved_to_the_place_it_is_given() {
 
 #[actix_web::test]
 async fn a_spot_that_is_used_up_is_spread_anew() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut order = Vec::new();
     for number in 0..6 {
@@ -69,7 +68,7 @@ async fn a_spot_that_is_used_up_is_spread_anew() {
         spread += usize::from(before.iter().filter(|(card, version)| after[*card] != **version).count() > 1);
         let digits: i32 = sqlx::query_scalar("select max(scale(position)) from cards where list_id = $1")
             .bind(board.todo)
-            .fetch_one(&app.database.db)
+            .fetch_one(&app.db)
             .await
             .expect("digits");
         digits_max = digits_max.max(digits);
@@ -85,18 +84,12 @@ async fn a_spot_that_is_used_up_is_spread_anew() {
 
 #[actix_web::test]
 async fn more_cards_than_are_spread_at_once_keep_their_order() {
-    let app = TestApp::start().await;
+    let app = OwnApp::start().await;
     let board = three_stages(&app).await;
     // Three hundred cards without any room between the first two, as if they all had been put there.
     let crowd = "insert into cards (company_id, board_id, list_id, position, name, creation_source)
         select $1, $2, $3, case k when 0 then 0 else 1e-100 * k end, 'Card ' || k, 'api' from generate_series(0, 300) k";
-    sqlx::query(crowd)
-        .bind(app.company.id)
-        .bind(board.id)
-        .bind(board.todo)
-        .execute(&app.database.db)
-        .await
-        .expect("cards");
+    sqlx::query(crowd).bind(app.company.id).bind(board.id).bind(board.todo).execute(&app.db).await.expect("cards");
     let mut order = cards_in(&app, board.todo).await;
     assert_eq!(order.len(), 301);
     for rank in [1, 150, 299] {
@@ -110,7 +103,7 @@ async fn more_cards_than_are_spread_at_once_keep_their_order() {
 
 #[actix_web::test]
 async fn two_who_move_at_the_same_time_never_meet() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut all = Vec::new();
     for number in 0..12 {
@@ -125,7 +118,7 @@ async fn two_who_move_at_the_same_time_never_meet() {
         let mut there = cards_in(&app, board.doing).await;
         let places: i64 = sqlx::query_scalar("select count(distinct position) from cards where list_id = $1")
             .bind(board.doing)
-            .fetch_one(&app.database.db)
+            .fetch_one(&app.db)
             .await
             .expect("a count");
         assert_eq!(places, 12);

@@ -11,7 +11,7 @@ use crate::support::{Reply, TestApp};
 
 #[actix_web::test]
 async fn a_card_is_won_lost_and_open_again() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let (one, other) = (card(&app, &board, board.todo, "One").await, card(&app, &board, board.done, "Other").await);
     let path = format!("{CARDS}/{one}");
@@ -81,7 +81,7 @@ async fn a_card_is_won_lost_and_open_again() {
 
 #[actix_web::test]
 async fn a_card_is_won_on_boards_that_conclude_cards_only() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
     sql(&app, "delete from board_lists where id = $1", board.done).await;
@@ -95,7 +95,7 @@ async fn a_card_is_won_on_boards_that_conclude_cards_only() {
 
 #[actix_web::test]
 async fn the_stage_of_won_cards_stays_it_while_it_has_any() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let one = card(&app, &board, board.todo, "One").await;
     api.post(&format!("{CARDS}/{one}/win"), json!({})).await.data(200);
@@ -114,7 +114,7 @@ async fn the_stage_of_won_cards_stays_it_while_it_has_any() {
 
 #[actix_web::test]
 async fn of_fifty_at_once_one_wins() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     for (verb, undo) in [("win", true), ("lose", true), ("reopen", false)] {
         let one = card(&app, &board, board.todo, verb).await;
@@ -150,7 +150,7 @@ async fn of_fifty_at_once_one_wins() {
 
 #[actix_web::test]
 async fn a_place_that_is_none_is_refused() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let others = three_stages(&app).await.todo;
     let one = card(&app, &board, board.todo, "One").await;

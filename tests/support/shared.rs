@@ -1,0 +1,120 @@
+//! A service that many tests share, each with a company of its own: a process that the first test begins and that
+//! `stop_test_services` ends, as with the PostgreSQL below it.
+
+use std::fs::File;
+use std::io::BufRead;
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Instant, UNIX_EPOCH};
+
+use sqlx::postgres::PgConnectOptions;
+
+use super::database::TestDatabase;
+use super::process::{SERVE, binary, data_folder};
+use super::running::{self, Running};
+use super::{PATIENCE, patience};
+
+/// A test is never asked to wait: all of them come from one address. What they fetch and call is on this machine.
+const OPTIONS: &[&str] = &[
+    "--journal-segment-kib=1024",
+    "--rate-per-minute=0",
+    "--wrong-tokens-per-minute=0",
+    "--connections-per-address=0",
+    "--visitor-sessions-per-minute=0",
+    "--visitor-messages-per-minute=0",
+    "--visitor-requests-per-minute=0",
+    "--visitor-sockets-per-address=0",
+    "--visitor-session-mib-per-hour=0",
+    "--visitor-address-mib-per-hour=0",
+    "--visitor-company-mib-per-hour=0",
+    "--webhook-allow-network=127.0.0.0/8",
+    "--fetch-allow-network=127.0.0.0/8",
+];
+
+/// The shared service, and its database.
+pub struct SharedService {
+    pub address: SocketAddr,
+    pub database: PgConnectOptions,
+}
+
+impl SharedService {
+    /// Where it runs; begins it if nobody has.
+    pub async fn find() -> Self {
+        let folder = running::folder();
+        std::fs::create_dir_all(&folder).expect("the folder of the shared service");
+        // Until this file is closed, other tests wait.
+        let turn = File::create(folder.join("lock")).expect("a lock");
+        turn.lock().expect("a turn");
+        let build = build();
+        let running = match Running::read() {
+            Some(running) if running.build == build => {
+                // Started once more it would hide that a test has brought it down.
+                assert!(running.is_alive(), "the shared service has ended by itself:\n{}", running::log());
+                running
+            }
+            of_another_build => {
+                if let Some(other) = of_another_build {
+                    // Whatever became of it: its code is not what is tested now.
+                    let _ = other.stop();
+                }
+                start(&folder, build).await
+            }
+        };
+        println!("the shared service logs to {}", folder.join("service.log").display());
+        let database = TestDatabase::options_of(&running.database).await;
+        Self { address: running.address, database }
+    }
+}
+
+async fn start(folder: &Path, build: String) -> Running {
+    let name = "shared_service".to_owned();
+    let database = TestDatabase::anew(&name).await;
+    let data = folder.join("data");
+    if data.exists() {
+        std::fs::remove_dir_all(&data).expect("the data of an earlier one is removed");
+    }
+    let (ready, log) = (folder.join("ready"), folder.join("service.log"));
+    let url = url(&database);
+    let mut command = Command::new(binary());
+    command.args(SERVE).args(OPTIONS).args(["--database-url", &url]).arg("--data-dir").arg(&data);
+    command.arg("--key-file").arg(super::keys().path());
+    command.stdin(Stdio::null());
+    command.stdout(File::create(&ready).expect("a file")).stderr(File::create(&log).expect("a log"));
+    // Of a group of its own: a test that is ended for its time ends with its whole group.
+    let mut child = command.process_group(0).spawn().expect("hotline runs");
+    let address = address(&ready, &mut child).await;
+    let running = Running { pid: child.id().try_into().expect("a process id"), address, database: name, build };
+    running.write();
+    running
+}
+
+/// How another process connects to it: through the socket of this machine.
+fn url(database: &PgConnectOptions) -> String {
+    let socket = database.get_socket().expect("a socket").display().to_string();
+    let name = database.get_database().expect("a name");
+    format!("postgres:///{name}?host={socket}&user={}", database.get_username())
+}
+
+/// Waits for the line that says where it is served.
+async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
+    let asked = Instant::now();
+    loop {
+        let line = std::fs::read(ready).ok().and_then(|bytes| bytes.lines().next()?.ok());
+        if let Some(address) = line.as_deref().and_then(|line| line.strip_prefix("hotline is ready on http://")) {
+            return address.parse().expect("an address");
+        }
+        let ended = child.try_wait().expect("its status");
+        assert!(ended.is_none(), "the shared service does not start:\n{}", running::log());
+        assert!(asked.elapsed() < patience(PATIENCE), "the shared service is not ready:\n{}", running::log());
+        tokio::time::sleep(super::PAUSE).await;
+    }
+}
+
+/// Which build of the binary there is.
+fn build() -> String {
+    let found = std::fs::metadata(binary()).expect("the binary");
+    let built = found.modified().expect("when it was built").duration_since(UNIX_EPOCH).expect("a time");
+    format!("{} bytes at {} ms", found.len(), built.as_millis())
+}

@@ -1,0 +1,30 @@
+//! A data folder as a first start leaves it.
+
+use std::path::Path;
+
+use hotline_postgres::template;
+use tempfile::TempDir;
+
+use super::database::fingerprint;
+use super::process::data_folder;
+
+/// A data folder whose private PostgreSQL has the schema of this release, and nothing else: a copy of one that is made once for
+/// all tests.
+pub fn prepared_folder() -> TempDir {
+    let folder = data_folder();
+    // On a thread of its own: a test that asks may run a runtime or not.
+    std::thread::scope(|scope| scope.spawn(|| copy(folder.path())).join()).expect("a prepared PostgreSQL");
+    folder
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn copy(folder: &Path) {
+    let schema = format!("schema-{:016x}", fingerprint());
+    let copied = template::copy(&schema, folder, async |cluster| {
+        let db = hotline_persistence::pool::connect(cluster.connect_options());
+        hotline_persistence::pool::migrate(&db).await.expect("migrate");
+        db.close().await;
+        Ok(())
+    });
+    copied.await.expect("the prepared PostgreSQL is copied");
+}
