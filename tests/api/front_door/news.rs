@@ -32,7 +32,7 @@ async fn time_to_see<F: Future<Output = bool>>(app: &TestApp, statement: &str, s
 }
 
 /// A key that may do everything, once the service knows it.
-async fn another_key(app: &TestApp) -> String {
+async fn another_key(app: &OwnApp) -> String {
     let new = NewToken { name: "another", permissions: everything(), ..NewToken::default() };
     let (_, key) = token(app, new).await;
     seen(app, &key).await;

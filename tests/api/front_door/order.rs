@@ -50,7 +50,7 @@ async fn every_request_gets(api: &Api, status: u16, code: &str) {
 
 /// A token with nothing but defects: expired, without permissions, of a company that is not active, has no API in its
 /// plan, and has used its minute up.
-async fn hopeless(app: &TestApp) -> (Api, TokenId) {
+async fn hopeless(app: &OwnApp) -> (Api, TokenId) {
     sql(app, "update companies set rate_per_minute = 1").await;
     eventually("the rate is seen", || async {
         app.api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|told| told == "1")

@@ -26,7 +26,7 @@ fn from(allowed: &[&str]) -> NewToken<'static> {
 }
 
 /// Every way a token can fail, with the header that shows it; none has no header.
-async fn failures(app: &TestApp) -> Vec<(&'static str, Option<HeaderValue>)> {
+async fn failures(app: &OwnApp) -> Vec<(&'static str, Option<HeaderValue>)> {
     let db = &app.db;
     let (revoked, revoked_key) = token(app, good()).await;
     tokens::revoke(db, revoked.id).await.expect("revoked");

@@ -8,7 +8,7 @@ use hotline_persistence::TokenId;
 use hotline_persistence::key::hash;
 use hotline_persistence::tables::tokens::{self, NewToken};
 
-use super::table::{known, token};
+use super::table::{seen, token};
 use crate::support::{OwnApp, TestApp, eventually};
 
 /// Longer than a request takes that waits for nothing.
@@ -33,7 +33,7 @@ async fn a_use_is_written_and_a_refusal_is_not() {
     let elsewhere = vec!["10.0.0.1".to_owned()];
     let (far, far_key) = token(&app, NewToken { allowed_ips: elsewhere, ..new() }).await;
     let (idle, idle_key) = token(&app, new()).await;
-    known(&app, &idle_key).await;
+    seen(&app, &idle_key).await;
     // One that was used, and then no more.
     app.api.with_key(&revoked_key).get("/tickets").await.data(200);
     eventually("the use is written", || async { last_used(&app, revoked.id).await.is_some() }).await;

@@ -182,7 +182,7 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
 
 #[actix_web::test]
 async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
