@@ -44,8 +44,7 @@ demo-cluster: postgres
 	$(BINARY) --example demo_cluster
 	$(TARGET)/debug/examples/demo_cluster
 
-# Every test of correctness, in ten minutes on two cores once all is built. Options of nextest go into ARGS; with any, only what
-# they name is run, and no browser.
+# Every test of correctness. Options of nextest go into ARGS; with any, only what they name is run, and no browser.
 test:
 ifeq ($(strip $(ARGS)),)
 	@tests/parts.sh test build-tests test-rust test-browser test-document test-times
@@ -75,7 +74,7 @@ test-rust: postgres nextest
 	@status=0; \
 	cargo nextest run $(TESTED) $(ARGS) || status=$$?; \
 	if [ -z "$(ARGS)" ] && [ "$$(id -u)" -eq 0 ]; then \
-		cargo nextest run $(TESTED) --run-ignored only -E 'test(/_as_root$$$$/)' || status=$$?; \
+		cargo nextest run --profile as-root $(TESTED) --run-ignored only -E 'test(/_as_root$$$$/)' || status=$$?; \
 	fi; \
 	$(STOP) || status=1; \
 	if [ -z "$(ARGS)" ] && [ $$status -eq 0 ]; then cargo test --doc $(TESTED) || status=$$?; fi; \
@@ -95,7 +94,7 @@ test-document:
 
 # Where the time of the last run went.
 test-times:
-	@cargo run -q $(TESTED) --example test_times -- $(TARGET)/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
+	@$(TARGET)/debug/examples/test_times $(TARGET)/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
 
 # What measures time, one at a time with nothing beside it.
 measured: postgres nextest
@@ -104,7 +103,7 @@ measured: postgres nextest
 	$(STOP) || status=1; \
 	exit $$status
 
-# Twenty kills and more at random moments, and long outages, under load.
+# Twenty kills at random moments, and a longer outage, under load.
 kills: postgres nextest
 	KILLS_LONG=1 cargo nextest run --profile proofs $(TESTED) --test durability -E '$(KILLS)' $(ARGS)
 
@@ -151,7 +150,7 @@ faults: postgres nextest
 	exit $$status
 
 # Three processes on one PostgreSQL with a synchronous standby, while processes are killed and stopped under load; the table is
-# in target/cluster/summary.md. Nine minutes; ARGS=long goes on for CLUSTER_LONG minutes of each of eight faults.
+# in target/cluster/summary.md. Nine minutes; ARGS=long repeats each of eight faults for CLUSTER_LONG minutes.
 CLUSTER_LONG ?= 8
 cluster: postgres nextest
 	@rm -rf $(TARGET)/cluster
@@ -165,16 +164,16 @@ cluster: postgres nextest
 # Two thousand scheduled messages while the service is killed ten times, and while the database is away for twenty seconds;
 # prints how late they were. Two minutes.
 schedules: postgres nextest
-	SCHEDULES_LONG=1 cargo nextest run $(TESTED) --test durability --no-capture -E 'test(/^schedules::/)' $(ARGS)
+	SCHEDULES_LONG=1 cargo nextest run --profile proofs $(TESTED) --test durability --no-capture -E 'test(/^schedules::/)' $(ARGS)
 
 # Ten thousand events that wait for a webhook, while the service is killed nine times. Two minutes.
 webhooks: postgres nextest
-	WEBHOOKS_LONG=1 cargo nextest run $(TESTED) --test durability --no-capture -E 'test(/^webhooks::/)' $(ARGS)
+	WEBHOOKS_LONG=1 cargo nextest run --profile proofs $(TESTED) --test durability --no-capture -E 'test(/^webhooks::/)' $(ARGS)
 
 # A campaign of twenty thousand recipients while the service is killed ten times and the provider errs, another while the
 # database is away, and memory with a million. Ten minutes.
 campaigns: postgres nextest
-	CAMPAIGNS_LONG=1 cargo nextest run $(TESTED) --test durability --no-capture -E 'test(/^campaigns::/)' $(ARGS)
+	CAMPAIGNS_LONG=1 cargo nextest run --profile proofs $(TESTED) --test durability --no-capture -E 'test(/^campaigns::/)' $(ARGS)
 
 # What one company's heavy work does to another's requests, on the release and without anything beside it; prints the figures. Two
 # minutes.

@@ -5,7 +5,7 @@
 #![allow(clippy::expect_used)] // A check that meets the unexpected fails loudly.
 
 use hotline_postgres::{Cluster, shared_folder};
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 #[path = "../tests/support/running.rs"]
 #[allow(dead_code)] // The tests start what is stopped here.
@@ -34,5 +34,13 @@ async fn stopped(service: Running) -> Result<(), String> {
     let counted: Result<(i64, i64), _> = sqlx::query_as(counts).fetch_one(&mut database).await;
     let (companies, rejected) = counted.map_err(|error| error.to_string())?;
     println!("the service that tests share served {companies} companies; PostgreSQL refused {rejected} of their rows");
-    if rejected > 0 { Err(format!("PostgreSQL refused {rejected} rows of the shared service")) } else { Ok(()) }
+    if rejected > 0 {
+        return Err(format!("PostgreSQL refused {rejected} rows of the shared service"));
+    }
+    // What is well takes no memory until the next run; what is not stays to be looked at.
+    drop(database);
+    let mut beside = PgConnection::connect_with(&cluster.connect_options()).await.map_err(|error| error.to_string())?;
+    let drop = AssertSqlSafe(format!("drop database {name} with (force)"));
+    sqlx::query(drop).execute(&mut beside).await.map_err(|error| error.to_string())?;
+    std::fs::remove_dir_all(running::folder()).map_err(|error| error.to_string())
 }

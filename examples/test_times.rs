@@ -1,6 +1,6 @@
 //! Where the time of a run of the tests went: the slowest tests, and the sums by file, of the JUnit reports that are named.
 //!
-//! `cargo run -q --example test_times target/nextest/default/junit.xml target/nextest/browser.xml`; `make test` ends with it.
+//! `cargo run -q --example test_times -- target/nextest/default/junit.xml target/nextest/browser.xml`; `make test` ends with it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

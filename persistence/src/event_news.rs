@@ -119,7 +119,7 @@ mod tests {
         let (mut first, second) = (news.listen(ONE), news.listen(ONE));
         assert!(news.is_heard(ONE) && !news.is_heard(OTHER));
         news.tell(OTHER, LoggedEventId::new(3));
-        assert!(first.changed().now_or_never().is_none(), "what is told of another company is not heard");
+        assert!(first.changed().now_or_never().is_none(), "news of another company wake nobody here");
         news.tell(ONE, LoggedEventId::new(7));
         news.tell(ONE, LoggedEventId::new(5));
         first.changed().await;

@@ -277,7 +277,7 @@ async fn what_nobody_waits_for_any_more_counts_until_the_server_has_ended_it() {
         for begun in 1..=i64::try_from(share).expect("a count") {
             tokio::select! {
                 _ended = sqlx::query("select pg_sleep(60)").execute(store.db(id).heavy()) => {}
-                () = async { while asleep().await < begun { tokio::time::sleep(Duration::from_millis(5)).await } } => {}
+                () = eventually("it sleeps, as those before it do", || async { asleep().await >= begun }) => {}
             }
         }
         let refused = heavy().await;

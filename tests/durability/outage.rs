@@ -13,7 +13,7 @@ use crate::support::service::TestOptions;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, check_events, eventually};
 
-/// What is answered to each conversation while PostgreSQL is stopped: with KILLS_LONG a minute's worth, as `make kills` has it.
+/// What is answered to each conversation while PostgreSQL is stopped: with KILLS_LONG more, as `make kills` has it.
 fn answered_meanwhile() -> usize {
     if std::env::var_os("KILLS_LONG").is_some() { 1_000 } else { 60 }
 }

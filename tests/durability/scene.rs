@@ -6,6 +6,7 @@ use hotline_persistence::PgPool;
 use hotline_postgres::{Cluster, ClusterOptions};
 
 use crate::process::Process;
+use crate::support::database::url;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company};
 
@@ -35,15 +36,8 @@ impl Scene {
         (scene, prepared)
     }
 
-    fn url(&self) -> String {
-        let options = self.cluster.as_ref().expect("PostgreSQL").connect_options();
-        let socket = options.get_socket().expect("a socket").display().to_string();
-        let database = options.get_database().unwrap_or("postgres").to_owned();
-        format!("postgres:///{database}?host={socket}&user={}", options.get_username())
-    }
-
     pub fn start(&mut self) {
-        let url = self.url();
+        let url = url(&self.cluster.as_ref().expect("PostgreSQL").connect_options());
         let mut options = vec!["--database-url", url.as_str()];
         options.extend(self.options);
         let process = Process::try_serve(self.folder.path(), &options).unwrap_or_else(|log| panic!("no start: {log}"));

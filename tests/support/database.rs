@@ -85,6 +85,13 @@ async fn template(admin: &PgConnectOptions) -> String {
     name
 }
 
+/// How another process connects to a database: through the socket of this machine.
+pub fn url(options: &PgConnectOptions) -> String {
+    let socket = options.get_socket().expect("a socket").display().to_string();
+    let name = options.get_database().expect("a name");
+    format!("postgres:///{name}?host={socket}&user={}", options.get_username())
+}
+
 /// Of the migrations.
 pub fn fingerprint() -> u64 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("persistence/migrations");

@@ -55,9 +55,18 @@ pub fn binary() -> PathBuf {
     folder.join("hotline")
 }
 
+/// A command of the binary, which would warn of the variables that only tests read.
+pub fn hotline() -> Command {
+    let mut command = Command::new(binary());
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HOTLINE_TEST")) {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// A command of the binary, on this data folder.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = hotline();
     command.args(arguments).arg("--data-dir").arg(folder).stdin(Stdio::null());
     command
 }

@@ -113,7 +113,7 @@ impl Default for TestOptions {
                 ..WebhookOptions::default()
             },
             panel: PanelOptions::default(),
-            member: std::env::var_os("HOTLINE_TESTS_AS_MEMBER").is_some(),
+            member: is_member(),
             limits: Limits { per_address: 0, goodbye: GOODBYE_TIME, ..Limits::default() },
         }
     }
@@ -151,8 +151,13 @@ impl TestOptions {
     }
 }
 
-/// On a port that nobody listens at: others are told of it before it listens.
-fn one_of_many() -> ClusterSettings {
+/// Whether every service is to be one of many on its database.
+pub fn is_member() -> bool {
+    std::env::var_os("HOTLINE_TESTS_AS_MEMBER").is_some()
+}
+
+/// On a port that nobody listens at: others learn of it before it listens.
+pub fn one_of_many() -> ClusterSettings {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let listen = listener.local_addr().expect("an address");
     ClusterSettings {
@@ -257,7 +262,9 @@ impl TestApp {
 
     /// Ends the test's part in the service. What the service still has to write is looked at when it stops (`running.rs`).
     pub async fn stop(self) {
-        assert_eq!(rejected(&self.db).await, 0, "PostgreSQL refused rows");
+        let refused = "select count(*) from rejected_changes where company_id = $1";
+        let refused: i64 = sqlx::query_scalar(refused).bind(self.company.id).fetch_one(&self.db).await.expect("count");
+        assert_eq!(refused, 0, "PostgreSQL refused rows");
         self.db.close().await;
     }
 }
@@ -318,14 +325,11 @@ impl OwnApp {
         let log = self.service.app.engine.store().log.clone();
         self.service.stop().await.expect("the service stops cleanly");
         assert_eq!(log.flushed(), log.appended(), "changes were left unflushed");
-        assert_eq!(rejected(&self.database.db).await, 0, "PostgreSQL refused rows");
+        let refused = "select count(*) from rejected_changes";
+        let refused: i64 = sqlx::query_scalar(refused).fetch_one(&self.database.db).await.expect("count");
+        assert_eq!(refused, 0, "PostgreSQL refused rows");
         self.database.drop().await;
     }
-}
-
-/// Rows that PostgreSQL refused, of any company of the database.
-async fn rejected(db: &PgPool) -> i64 {
-    sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count")
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {

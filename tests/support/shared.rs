@@ -6,14 +6,16 @@ use std::io::BufRead;
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Instant, UNIX_EPOCH};
 
+use hotline::service::ClusterSettings;
 use sqlx::postgres::PgConnectOptions;
 
-use super::database::TestDatabase;
-use super::process::{SERVE, binary, data_folder};
+use super::database::{TestDatabase, url};
+use super::process::{SERVE, binary, hotline};
 use super::running::{self, Running};
+use super::service::{is_member, one_of_many};
 use super::{PATIENCE, patience};
 
 /// A test is never asked to wait: all of them come from one address. What they fetch and call is on this machine.
@@ -76,10 +78,14 @@ async fn start(folder: &Path, build: String) -> Running {
         std::fs::remove_dir_all(&data).expect("the data of an earlier one is removed");
     }
     let (ready, log) = (folder.join("ready"), folder.join("service.log"));
-    let url = url(&database);
-    let mut command = Command::new(binary());
-    command.args(SERVE).args(OPTIONS).args(["--database-url", &url]).arg("--data-dir").arg(&data);
+    let mut command = hotline();
+    command.args(SERVE).args(OPTIONS).args(["--database-url", &url(&database)]).arg("--data-dir").arg(&data);
     command.arg("--key-file").arg(super::keys().path());
+    if is_member() {
+        let ClusterSettings { listen, node, .. } = one_of_many();
+        command.args(["--durability", "database", "--cluster-notice-s", "0", "--cluster-node", &node]);
+        command.args(["--cluster-listen", &listen.to_string()]);
+    }
     command.stdin(Stdio::null());
     command.stdout(File::create(&ready).expect("a file")).stderr(File::create(&log).expect("a log"));
     // Of a group of its own: a test that is ended for its time ends with its whole group.
@@ -88,13 +94,6 @@ async fn start(folder: &Path, build: String) -> Running {
     let running = Running { pid: child.id().try_into().expect("a process id"), address, database: name, build };
     running.write();
     running
-}
-
-/// How another process connects to it: through the socket of this machine.
-fn url(database: &PgConnectOptions) -> String {
-    let socket = database.get_socket().expect("a socket").display().to_string();
-    let name = database.get_database().expect("a name");
-    format!("postgres:///{name}?host={socket}&user={}", database.get_username())
 }
 
 /// Waits for the line that says where it is served.
@@ -112,9 +111,10 @@ async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
     }
 }
 
-/// Which build of the binary there is.
+/// Which build of the binary there is, and how it is run.
 fn build() -> String {
     let found = std::fs::metadata(binary()).expect("the binary");
     let built = found.modified().expect("when it was built").duration_since(UNIX_EPOCH).expect("a time");
-    format!("{} bytes at {} ms", found.len(), built.as_millis())
+    let role = if is_member() { ", as a member" } else { "" };
+    format!("{} bytes at {} ms{role}", found.len(), built.as_millis())
 }

@@ -19,8 +19,8 @@ pub fn prepared_folder() -> TempDir {
 
 #[tokio::main(flavor = "current_thread")]
 async fn copy(folder: &Path) {
-    let schema = format!("schema-{:016x}", fingerprint());
-    let copied = template::copy(&schema, folder, async |cluster| {
+    let version = format!("{:016x}", fingerprint());
+    let copied = template::copy("schema", &version, folder, async |cluster| {
         let db = hotline_persistence::pool::connect(cluster.connect_options());
         hotline_persistence::pool::migrate(&db).await.expect("migrate");
         db.close().await;

@@ -160,7 +160,7 @@ impl Folder {
     /// One whose cluster exists already.
     async fn prepared() -> Self {
         let folder = Self::new();
-        template::copy("empty", &folder.data_dir(), async |_| Ok(())).await.unwrap();
+        template::copy("empty", "1", &folder.data_dir(), async |_| Ok(())).await.unwrap();
         folder
     }
 

@@ -172,7 +172,7 @@ async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they
     assert_eq!(read, all[..read.len()], "each once, and in order");
     let last = read.last().copied().unwrap_or(begin);
     let (rest, back) = take_all(&app.api, last, CONTACTS - read.len()).await;
-    assert_eq!(rest, all[read.len()..], "it goes on where it was");
+    assert_eq!(rest, all[read.len()..], "it continues where it was");
     drop((quick, back));
     app.stop().await;
 }

@@ -177,7 +177,7 @@ async fn a_token_ends_the_moment_it_expires() {
     seen(&app, &key).await;
     let api = app.api.with_key(&key);
     clock::stop();
-    let left = (expiry - clock::now()).to_std().expect("it is good for most of an hour");
+    let left = (expiry - clock::now()).to_std().expect("it is valid for most of an hour");
     for passed in [Duration::ZERO, left - Duration::from_millis(1)] {
         clock::advance(passed);
         assert_eq!(api.get("/tickets").await.status, 200, "it is good until then");

@@ -137,7 +137,7 @@ async fn a_paced_recipient_waits_as_long_as_told_and_alone() {
     let behind = office.text(channel, &number(1), "behind").await;
     let other = office.text(channel, &number(2), "other").await;
     office.becomes(&other, "sent").await;
-    // Another waits for as long as it is told.
+    // Another waits for as long as the provider says.
     office.provider.next("1204", [told_to_wait(131_056, 2)]);
     let begin = Instant::now();
     let soon = office.text(channel, &number(3), "soon").await;

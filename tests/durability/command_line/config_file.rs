@@ -8,12 +8,12 @@ use hotline_persistence::tables::companies;
 use serde_json::Value;
 
 use super::url;
-use crate::process::data_folder;
+use crate::process::{data_folder, hotline};
 use crate::support::TestDatabase;
 
 /// The binary in this folder, with nothing but what the arguments and files say.
-fn hotline(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hotline"));
+fn hotline_in(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = hotline();
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HOTLINE_") && name != "HOTLINE_PG_BIN") {
         command.env_remove(name);
@@ -51,11 +51,11 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     write("hotline.toml", &format!("database_url = \"{}\"\nrate_per_minute = 7\n", url(&filed)));
     write("other.toml", &format!("database-url = \"{}\"\nlisten = \"192.0.2.1:1\"\n", url(&other)));
     let list = ["company", "list", "--json"];
-    assert_eq!(used(&mut hotline(path, &list)), "filed");
-    assert_eq!(used(hotline(path, &list).arg("--config=other.toml")), "other");
-    assert_eq!(used(hotline(path, &list).env("HOTLINE_CONFIG", "other.toml")), "other");
+    assert_eq!(used(&mut hotline_in(path, &list)), "filed");
+    assert_eq!(used(hotline_in(path, &list).arg("--config=other.toml")), "other");
+    assert_eq!(used(hotline_in(path, &list).env("HOTLINE_CONFIG", "other.toml")), "other");
     let from_environment = |arguments: &[&str]| {
-        let mut command = hotline(path, arguments);
+        let mut command = hotline_in(path, arguments);
         command.env("HOTLINE_DATABASE_URL", url(&environment));
         command
     };
@@ -63,12 +63,12 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     assert_eq!(used(from_environment(&list).args(["--database-url", &url(&line)])), "line");
     // A key of the service is no option of the company.
     let update =
-        hotline(path, &["company", "update", "1", "--name", "filed", "--json"]).output().expect("hotline runs");
+        hotline_in(path, &["company", "update", "1", "--name", "filed", "--json"]).output().expect("hotline runs");
     let updated: Value = serde_json::from_slice(&update.stdout).expect("json");
     assert_eq!(updated["ratePerMinute"], Value::Null);
 
     // The service: its database is the file's, its address the environment's.
-    let mut serve = hotline(path, &["serve", "--config", "other.toml"]);
+    let mut serve = hotline_in(path, &["serve", "--config", "other.toml"]);
     serve.env("HOTLINE_LISTEN", "127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::null());
     let mut service = serve.spawn().expect("hotline runs");
     let mut ready = String::new();
@@ -85,15 +85,16 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     ] {
         write("bad.toml", text);
         // For every command: what is wrong for the service is not found out by the service alone.
-        let said = failed(hotline(path, &["company", "list", "--config", "bad.toml"]).output().expect("hotline runs"));
+        let said =
+            failed(hotline_in(path, &["company", "list", "--config", "bad.toml"]).output().expect("hotline runs"));
         assert!(words.iter().all(|word| said.contains(word)), "{text}: {said}");
     }
-    let said = failed(hotline(path, &["serve", "--config", "missing.toml"]).output().expect("hotline runs"));
+    let said = failed(hotline_in(path, &["serve", "--config", "missing.toml"]).output().expect("hotline runs"));
     assert!(said.contains("missing.toml"), "{said}");
     write("hotline.toml", "nothing = 1");
-    let said = failed(hotline(path, &list).output().expect("hotline runs"));
+    let said = failed(hotline_in(path, &list).output().expect("hotline runs"));
     assert!(said.contains("hotline.toml") && said.contains("`nothing`"), "{said}");
-    let help = hotline(path, &["serve", "--help"]).output().expect("hotline runs");
+    let help = hotline_in(path, &["serve", "--help"]).output().expect("hotline runs");
     assert!(help.status.success(), "a broken file hides the help");
     for database in [filed, other, environment, line] {
         database.drop().await;

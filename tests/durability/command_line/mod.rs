@@ -47,9 +47,7 @@ async fn is_seen<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -
 
 /// How the command line is told of a test's database.
 fn url(database: &TestDatabase) -> String {
-    let socket = database.options.get_socket().expect("a socket").display().to_string();
-    let name = database.options.get_database().expect("a name");
-    format!("postgres:///{name}?host={socket}&user={}", database.options.get_username())
+    crate::support::database::url(&database.options)
 }
 
 #[actix_web::test]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
 use super::{failure, is_seen, json, url};
-use crate::process::{Process, command, data_folder, run, with_database};
+use crate::process::{Process, command, data_folder, hotline, run, with_database};
 use crate::support::provider::hooks::{Phone, signature, text};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Provider, Reply, TestDatabase, eventually};
@@ -235,7 +235,7 @@ async fn a_command_elsewhere_makes_no_key_of_its_own() {
     let nowhere = path.join("nowhere").display().to_string();
     let token = place_file(path, "token", CREDENTIALS[0]);
     let create = |more: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hotline"));
+        let mut command = hotline();
         command.args(["channel", "create", "--company", &company, "--type", "whatsapp", "--name", "Phone"]);
         command.args(["--access-token-file", &token, "--database-url", &url]).args(more);
         let output = command.stdin(Stdio::null()).output().expect("hotline runs");

@@ -11,7 +11,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use super::{failure, json, url};
-use crate::process::{Process, command, data_folder, run};
+use crate::process::{Process, command, data_folder, hotline, run};
 use crate::support::template::prepared_folder;
 use crate::support::{PATIENCE, TestDatabase, patience};
 
@@ -300,7 +300,7 @@ impl Configured {
     }
 
     fn list(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hotline"));
+        let mut command = hotline();
         command.args(["company", "list"]).args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }

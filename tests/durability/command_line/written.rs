@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::json;
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, binary, data_folder, hotline, with_database};
 use crate::support::template::prepared_folder;
 
 /// Commands that are read by the command line and not run here, and why.
@@ -192,10 +192,6 @@ async fn installation() -> tempfile::TempDir {
     folder
 }
 
-fn binary() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_hotline"))
-}
-
 #[actix_web::test]
 async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
     let folder = installation().await;
@@ -228,7 +224,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                     not_run.insert(*command);
                     continue;
                 }
-                let mut command = Command::new(binary());
+                let mut command = hotline();
                 command.args(&words[1..]);
                 let output = run_in(folder.path(), command, "a-password-that-is-long-enough\n");
                 let said = String::from_utf8_lossy(&output.stderr);

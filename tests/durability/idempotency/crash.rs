@@ -4,12 +4,12 @@ use std::ops::Add;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
-use hotline_persistence::PgPool;
 use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::process::{Process, data_folder};
+use crate::support::database::url;
 use crate::support::{Api, Company, Reply, TestDatabase};
 
 /// A point at which the service dies, and whether the change stands afterwards.
@@ -113,14 +113,6 @@ impl Call {
     }
 }
 
-/// How to reach a database as a URL.
-fn url_of(db: &PgPool) -> String {
-    let options = db.connect_options();
-    let socket = options.get_socket().expect("a socket").display().to_string();
-    let database = options.get_database().expect("a database").to_owned();
-    format!("postgres:///{database}?host={socket}&user={}", options.get_username())
-}
-
 impl Scene {
     async fn start() -> Self {
         let database = TestDatabase::create().await;
@@ -128,7 +120,7 @@ impl Scene {
         let company = Company::create(&database.db, "Acme").await;
         sqlx::raw_sql(NOTE_TAG_UPDATES).execute(&database.db).await.expect("trigger");
         let folder = data_folder();
-        let url = url_of(&database.db);
+        let url = url(&database.options);
         let process = serve(folder.path(), &url);
         let api = Api::new(process.address, &company.key);
         Self { folder, database, url, company, process: Some(process), api, number: 0 }
