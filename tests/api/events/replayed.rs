@@ -201,6 +201,14 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     for number in 0..STEPS {
         step(&app, &mut random, number, &fixed).await;
     }
+    // Of each noun there is one at the end, whatever the history has deleted.
+    let (session, _) = app.session("last").await;
+    app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "last"})).await.data(201);
+    let contact = app.api.post("/contacts", json!({"name": "last"})).await.data(201)["id"].clone();
+    app.api.post("/crm/cards", json!({"boardId": fixed.0, "name": "last"})).await.data(201);
+    let schedule =
+        json!({"contactId": contact, "channelId": app.company.phone, "body": "last", "sendAt": "2099-01-31T12:00:00Z"});
+    app.api.post("/schedules", schedule).await.data(201);
     // What is behind an answer, a contact that is named for one, comes to rest.
     eventually("nothing is on its way", || async {
         let log = &app.service.app.engine.store().log;
