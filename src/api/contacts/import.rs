@@ -31,10 +31,6 @@ const ROWS_MAX: usize = 1000;
 /// Maximum size of an import: 16 KiB per row at the maximum number of rows. Longer rows need several imports.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How often the rows are matched again because a number was taken meanwhile. Each time another request has created a
-/// contact at that very moment, so this many in a row cannot be a race.
-const ATTEMPTS_MAX: usize = 8;
-
 /// What to do with a row whose contact exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum OnConflict {
@@ -124,7 +120,9 @@ pub async fn import(
     let report = once
         .transaction(db, async |db| {
             rows::take_turn(db, company).await?;
-            for _ in 0..ATTEMPTS_MAX {
+            // Each time the rows are matched again, another request has created the contact of one of them, which is found
+            // from then on.
+            for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let plan = plan(&mut attempt, company, &import).await?;
                 changes.note(plan.contacts.iter().filter_map(|contact| contact.id));
