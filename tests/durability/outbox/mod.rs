@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::process::{Process, SERVE, command, keys_of, with_database};
@@ -94,7 +95,7 @@ impl Office {
         if let (Value::Object(message), Value::Object(after)) = (&mut message, after) {
             message.extend(after);
         }
-        let reply = self.api.post("/messages", message).await;
+        let reply = self.api.taken(|| self.api.request(Method::POST, "/messages").json(&message)).await;
         reply.data(202)["jobId"].as_str().expect("a job").to_owned()
     }
 
