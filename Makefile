@@ -96,7 +96,7 @@ test-document:
 test-times:
 	@$(TARGET)/debug/examples/test_times $(TARGET)/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
 
-# What measures time, one at a time with nothing beside it.
+# What measures time or memory, one at a time with nothing beside it.
 measured: postgres nextest
 	@status=0; \
 	cargo nextest run --profile proofs $(TESTED) -E 'test(/_measured$$$$/) - test(/^neighbours::/)' $(ARGS) || status=$$?; \

@@ -252,7 +252,7 @@ const MEMORY_MAX: u64 = 30 << 20;
 const WARM: usize = 200;
 
 #[actix_web::test]
-async fn a_campaign_of_many_takes_little_memory() {
+async fn a_campaign_of_many_takes_little_memory_measured() {
     let form = form();
     let sale = Sale::open(form.in_memory).await;
     let api = sale.scene.api();
@@ -287,7 +287,7 @@ const TAGGED: i64 = 40_000;
 const TAGGED_MEMORY_MAX: u64 = 4 << 20;
 
 #[actix_web::test]
-async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory() {
+async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory_measured() {
     let (scene, (list, few, many)) = Scene::open(FAST, async |db, company, _| {
         let list: i64 =
             sqlx::query_scalar("insert into contact_lists (company_id, name) values ($1, 'Everybody') returning id")

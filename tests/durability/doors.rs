@@ -154,7 +154,7 @@ async fn endless_provider() -> SocketAddr {
 }
 
 #[actix_web::test]
-async fn nothing_is_kept_beyond_its_limit_at_any_door() {
+async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
     let doors = Doors::open().await;
     let token = format!("authorization: Bearer {}\r\n", doors.company.key);
     let fill = [b' '; 1024];
@@ -226,7 +226,7 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door() {
 }
 
 #[actix_web::test]
-async fn nothing_is_kept_of_a_frame_but_what_a_frame_may_be() {
+async fn nothing_is_kept_of_a_frame_but_what_a_frame_may_be_measured() {
     let doors = Doors::open().await;
     for (what, start, fill, code) in [
         ("a frame of 2^40 bytes", vec![0x82, 0xFF, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4], vec![0; 1024], 1009),

@@ -49,7 +49,7 @@ fn files_in(folder: &Path) -> usize {
 }
 
 #[actix_web::test]
-async fn fifty_uploads_of_sixteen_mebibytes_at_once_do_not_pass_through_memory() {
+async fn fifty_uploads_of_sixteen_mebibytes_at_once_do_not_pass_through_memory_measured() {
     let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let (api, _, ticket) = begin(&process, folder.path()).await;

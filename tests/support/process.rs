@@ -12,6 +12,8 @@ use hotline_postgres::{Cluster, ClusterOptions};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::patience;
+
 /// A process that serves.
 pub struct Process {
     child: Child,
@@ -148,7 +150,7 @@ impl Process {
         let started = Instant::now();
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
-        assert!(started.elapsed() < START_TIME_MAX, "the start took {:?}", started.elapsed());
+        assert!(started.elapsed() < patience(START_TIME_MAX), "the start took {:?}", started.elapsed());
         match line.trim().strip_prefix("hotline is ready on http://") {
             Some(address) => Ok(Self { child, address: address.parse().expect("address"), log }),
             None => {
