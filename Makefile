@@ -88,9 +88,9 @@ test-browser: postgres chromium firefox $(MODULES)
 	$(BINARY)
 	node $(BROWSER)/run.mjs $(ARGS)
 
-# The service against its own document, briefly: `make schemathesis` has more requests of each kind.
+# The service against its own document, briefly: `make schemathesis` has more requests of each kind, and each boundary of it.
 test-document:
-	@$(MAKE) --no-print-directory schemathesis ARGS='--max-examples 3 --phases examples,coverage,fuzzing'
+	@$(MAKE) --no-print-directory schemathesis ARGS='--max-examples 5 --phases examples,fuzzing'
 
 # Where the time of the last run went.
 test-times:
