@@ -145,7 +145,7 @@ impl Service {
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
         // Sending uses connections of its own, because a connection belongs to the thread that opened it.
-        let sending = Graph::new(&settings.provider)?;
+        let sending = Graph::new(&settings.provider, &settings.outbound)?;
         engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
         engine.schedules.start().await?;
         engine.campaigns.start().await?;
@@ -273,7 +273,7 @@ impl Service {
 
 /// Assembles the routes' state, over a running engine.
 fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Result<Handles, ServiceError> {
-    let graph = Graph::new(&settings.provider)?;
+    let graph = Graph::new(&settings.provider, &settings.outbound)?;
     let outbound = Outbound::new(&settings.outbound)?;
     let downloads = Downloads::new(engine.clone(), graph.clone(), outbound, media.clone());
     let figures = Data::new(Metrics::new(routes::paths()));

@@ -51,6 +51,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "this is for administrators")
     }
 
+    /// A field that only administrators of the installation may set.
+    pub fn installers_only(field: &str) -> Self {
+        let message = format!("only an administrator of the installation may set {field}");
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
     /// What this tells, it tells of the cards of others as well.
     pub fn others_cards() -> Self {
         let message = "this tells of cards that you do not see";
