@@ -84,7 +84,10 @@ pub async fn create(
     body: Body<NewBoard>,
     once: Idempotency,
 ) -> ApiResult<Created<Board>> {
-    let NewBoard { columns, stages, queues } = body.0;
+    let NewBoard { mut columns, stages, queues } = body.0;
+    if let Some((user, _)) = caller.user() {
+        columns.set("createdByUserId", user);
+    }
     once.transaction(app.db(caller.company), async |db| {
         Ok(Created::of(boards::insert(db, caller.company, &columns, &queues, &stages).await?))
     })

@@ -69,6 +69,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
+    /// A person never writes as a contact.
+    pub fn not_as_contact() -> Self {
+        let message = "visitors' sessions are for integrations: a person does not write as a contact";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
     /// A person may act only in their own name.
     pub fn not_in_anothers_name() -> Self {
         let message = "a person acts in nobody else's name";

@@ -6,6 +6,7 @@ mod door;
 mod factors;
 mod links;
 mod mail;
+mod own_name;
 mod provider_url;
 mod sales;
 mod shared;
