@@ -134,5 +134,5 @@ const CARDS: KeptBy = KeptBy { state: "the board has cards", noun: "card", colum
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<BoardId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<Board>(db, caller.company, id.0).await;
-    CARDS.answer(removed, db, caller.company, id.0).await
+    CARDS.answer_seen(removed, db, &caller, id.0).await
 }

@@ -4,6 +4,7 @@ mod account;
 mod administrators;
 mod door;
 mod factors;
+mod hidden_cards;
 mod links;
 mod mail;
 mod own_name;
