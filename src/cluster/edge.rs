@@ -8,6 +8,7 @@ use actix_http::body::{BodySize, BoxBody, MessageBody};
 use actix_http::{ConnectionType, HttpMessage, Request, RequestHead, Response};
 use actix_service::Service;
 use actix_web::ResponseError;
+use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Data;
 use hotline_actors::Directory;
@@ -27,6 +28,7 @@ use crate::metrics::Metrics;
 use crate::web::ApiError;
 use crate::web::OutcomeUnknown;
 use crate::web::auth::Entered;
+use crate::web::hardening::NO_SNIFFING;
 use crate::web::idempotency::{IDEMPOTENCY_KEY, applies_to};
 use crate::web::modules::API;
 use crate::web::request_id::{self, X_REQUEST_ID};
@@ -295,6 +297,7 @@ fn answer(head: &RequestHead, error: &ApiError) -> Response<BoxBody> {
 
 fn with_id(mut response: Response<BoxBody>, id: actix_web::http::header::HeaderValue) -> Response<BoxBody> {
     response.headers_mut().insert(X_REQUEST_ID, id);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
     response
 }
 

@@ -43,6 +43,7 @@ use crate::templates::Templates;
 use crate::visitors::{Demo, Visitors};
 use crate::web::aside::Aside;
 use crate::web::auth::Admission;
+use crate::web::hardening::Https;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
@@ -284,6 +285,10 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
             on_premise: settings.on_premise,
             trusted_proxies: settings.trusted_proxies.clone(),
             wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
+        }),
+        https: Data::new(Https {
+            is_public: media.public_url().is_some_and(|address| address.starts_with("https://")),
+            trusted_proxies: settings.trusted_proxies.clone(),
         }),
         rates: Data::new(RateLimits::new(settings.rate_per_minute)),
         per_page_max: Data::new(PerPageMax(settings.per_page_max)),
