@@ -9,6 +9,7 @@ use actix_web::web::{self, Bytes, Data};
 use actix_web::{App, HttpResponse, HttpServer};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
+use hotline::outbound::OutboundOptions;
 use hotline::providers::media::{MediaFile, MediaFiles, MediaUnavailable};
 use hotline::providers::{Graph, ProviderOptions, Providers};
 use hotline_actors::channels::SendingOptions;
@@ -110,7 +111,7 @@ impl Desk {
         };
         let options = EngineOptions { sending, ..EngineOptions::default() };
         let engine = Engine::new(store.clone(), directory, options);
-        let graph = Graph::new(&ProviderOptions::default()).expect("a client");
+        let graph = Graph::new(&ProviderOptions::default(), &OutboundOptions::default()).expect("a client");
         let providers = Providers::new(graph, Arc::new(NoFiles));
         engine.sending.start(Arc::new(providers)).await.expect("sending begins");
         Self { store, engine, company, channels, messages: messages / count }
@@ -198,6 +199,7 @@ async fn new_channel(db: &PgPool, keys: &Keyring, company: &Company, index: usiz
         app_secret: secret(),
         verify_token: secret(),
         provider_url: Some(format!("http://{address}")),
+        is_provider_url_operators: true,
         ..ChannelSettings::default()
     };
     let name = format!("Phone {index}");

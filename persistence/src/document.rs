@@ -6,6 +6,7 @@
 //! and reports that.
 
 use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -103,6 +104,24 @@ pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T
 /// Reads the rows of a list, skipping unreadable ones.
 pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> {
     rows.iter().filter_map(|row| read(row).ok()).collect()
+}
+
+/// How long a thread reads the rows of a page before it lets others go first. A hundred contacts with two hundred long
+/// fields take tens of milliseconds, and a thread serves hundreds of requests.
+const TURN_TIME_MAX: Duration = Duration::from_millis(1);
+
+/// Reads the rows of a page like [`read_all`]; other work of the thread is done in between.
+pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> {
+    let mut read_rows = Vec::with_capacity(rows.len());
+    let mut begun = Instant::now();
+    for row in rows {
+        if begun.elapsed() > TURN_TIME_MAX {
+            tokio::task::yield_now().await;
+            begun = Instant::now();
+        }
+        read_rows.extend(read(row).ok());
+    }
+    read_rows
 }
 
 /// The row's company and id for the log, as far as they can be read.

@@ -345,7 +345,7 @@ impl Select {
         }
         let has_more = found.len() as i64 > page.size;
         found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
-        Ok(Page { rows: document::read_all(&found), has_more })
+        Ok(Page { rows: document::read_in_turns(&found).await, has_more })
     }
 }
 

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
-use hotline_persistence::CompanyId;
 use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::boards;
 use hotline_persistence::tables::custom_fields::{
-    self, Application, CustomField, CustomFieldId, CustomFieldType, is_named_as_built_in,
+    self, Application, CustomField, CustomFieldId, CustomFieldType, Holders, is_named_as_built_in,
 };
+use hotline_persistence::tables::seen_cards::SeenCards;
 use sqlx::PgConnection;
 
 use super::plain::{BodyColumns, Change, Filters, Plain};
@@ -99,7 +100,7 @@ pub async fn update(
     once.transaction(app.db(caller.company), async |db| {
         let field = custom_fields::lock(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
         let options = next_options(&field, kind, columns.texts("options"))?;
-        check_values(db, caller.company, &field, kind, options.as_deref()).await?;
+        check_values(db, &caller, &field, kind, options.as_deref()).await?;
         if let Some(options) = options {
             columns.set("options", options);
         }
@@ -125,26 +126,43 @@ fn next_options(
 /// Checks that all existing values remain valid after the change.
 async fn check_values(
     db: &mut PgConnection,
-    company: CompanyId,
+    caller: &Caller,
     field: &CustomField,
     kind: Option<CustomFieldType>,
     options: Option<&[String]>,
 ) -> ApiResult<()> {
+    let company = caller.company;
     if kind.is_some_and(|kind| kind != field.kind) {
-        let values = custom_fields::values(db, company, field.id).await?;
+        let seen = seen_cards(db, caller).await?;
+        let values = custom_fields::values(db, company, field, &seen).await?;
         refuse_used("the custom field has values, so its type stays", "has_values", values)?;
     } else if let Some(options) = options
         && field.kind.has_options()
     {
-        let values = custom_fields::values_beside(db, company, field, options).await?;
+        let seen = seen_cards(db, caller).await?;
+        let values = custom_fields::values_beside(db, company, field, options, &seen).await?;
         refuse_used("the custom field has values that are none of these options", "options_in_use", values)?;
     }
     Ok(())
 }
 
-fn refuse_used(state: &'static str, reason: &'static str, by: Vec<(&'static str, i64)>) -> ApiResult<()> {
-    let conflict = Conflict::used_by(state, reason, by);
-    if conflict.by.is_empty() { Ok(()) } else { Err(Refusal::Conflict(conflict).into()) }
+/// The cards that the caller sees.
+async fn seen_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<SeenCards> {
+    if let Some(own) = caller.sees_own_of() {
+        return Ok(SeenCards { of: Some(own), boards: Vec::new() });
+    }
+    let Some(user) = caller.sees_boards_of() else { return Ok(SeenCards::default()) };
+    let boards = boards::seen_or_free(db, caller.company, user).await?;
+    Ok(SeenCards { of: Some(user), boards })
+}
+
+/// The counts tell only of what the caller sees; what they do not see stands in the way all the same.
+fn refuse_used(state: &'static str, reason: &'static str, by: Vec<Holders>) -> ApiResult<()> {
+    if by.iter().all(|holders| !holders.are_any) {
+        return Ok(());
+    }
+    let seen = by.into_iter().map(|holders| (holders.noun, holders.seen));
+    Err(Refusal::Conflict(Conflict::used_by(state, reason, seen)).into())
 }
 
 /// The body of `PUT /custom-fields/order`.

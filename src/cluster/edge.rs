@@ -8,6 +8,7 @@ use actix_http::body::{BodySize, BoxBody, MessageBody};
 use actix_http::{ConnectionType, HttpMessage, Request, RequestHead, Response};
 use actix_service::Service;
 use actix_web::ResponseError;
+use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Data;
 use hotline_actors::Directory;
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::{Body, Room};
-use super::forward::{Failed, Forwarding, connection_options};
+use super::forward::{Failed, Forwarding};
 use super::leased::Leased;
 use super::link::Links;
 use super::relay::Ends;
@@ -27,6 +28,7 @@ use crate::metrics::Metrics;
 use crate::web::ApiError;
 use crate::web::OutcomeUnknown;
 use crate::web::auth::Entered;
+use crate::web::hardening::NO_SNIFFING;
 use crate::web::idempotency::{IDEMPOTENCY_KEY, applies_to};
 use crate::web::modules::API;
 use crate::web::request_id::{self, X_REQUEST_ID};
@@ -295,6 +297,7 @@ fn answer(head: &RequestHead, error: &ApiError) -> Response<BoxBody> {
 
 fn with_id(mut response: Response<BoxBody>, id: actix_web::http::header::HeaderValue) -> Response<BoxBody> {
     response.headers_mut().insert(X_REQUEST_ID, id);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
     response
 }
 
@@ -310,11 +313,8 @@ fn is_put_off(response: &Response<BoxBody>) -> bool {
 /// Whether the request may be sent twice: it changes nothing, or its idempotency key prevents a second execution. Calls
 /// of the panel may return a secret, so their keys do not allow it.
 fn may_be_repeated(head: &RequestHead) -> bool {
-    let is_keyed = applies_to(&head.method)
-        && head.headers.contains_key(IDEMPOTENCY_KEY)
-        && head.uri.path().starts_with(API)
-        // The owner does not receive a header that `Connection` lists.
-        && !connection_options(&head.headers).iter().any(|named| named.eq_ignore_ascii_case(IDEMPOTENCY_KEY.as_str()));
+    let is_keyed =
+        applies_to(&head.method) && head.headers.contains_key(IDEMPOTENCY_KEY) && head.uri.path().starts_with(API);
     is_read(head) || is_keyed
 }
 
@@ -343,8 +343,8 @@ mod tests {
             assert!(is_repeated(&method, path, &[key]), "{method}");
             assert!(!is_repeated(&method, path, &[]), "{method} without a key");
             assert!(!is_repeated(&method, "/panel/api/v1/tokens", &[key]), "{method} at the panel");
-            let hidden = [key, ("connection", "keep-alive, Idempotency-Key")];
-            assert!(!is_repeated(&method, path, &hidden), "{method} whose key does not go on");
+            let named = [key, ("connection", "keep-alive, Idempotency-Key")];
+            assert!(is_repeated(&method, path, &named), "{method} whose key goes on all the same");
         }
         for method in [Method::DELETE, Method::PATCH] {
             assert!(!is_repeated(&method, path, &[key]), "{method} has no keys");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_http::body::{BodySize, BodyStream, BoxBody, SizedStream};
 use actix_http::h1::{ClientCodec, MessageType};
-use actix_http::header::{HeaderMap, HeaderName};
+use actix_http::header::HeaderName;
 use actix_http::{ConnectionType, Payload, RequestHead, Response, ResponseHead};
 use actix_web::error::PayloadError;
 use actix_web::http::header::{
@@ -308,11 +308,10 @@ fn write_head(out: &mut BytesMut, head: &RequestHead, signed: &str, length: &Len
     if !head.headers.contains_key(HOST) {
         line(out, HOST.as_str(), b"");
     }
-    let named = connection_options(&head.headers);
+    // `Connection` names no further header that stays behind. Both processes are one service, and a process reads a
+    // header that is named there; so a caller could take away what the proxy in front of it has added.
     for (name, value) in &head.headers {
-        let is_left_out = OF_A_CONNECTION.contains(name)
-            || [CONTENT_LENGTH, EXPECT, FORWARDED].contains(name)
-            || named.iter().any(|named| named.eq_ignore_ascii_case(name.as_str()));
+        let is_left_out = OF_A_CONNECTION.contains(name) || [CONTENT_LENGTH, EXPECT, FORWARDED].contains(name);
         if !is_left_out {
             line(out, name.as_str(), value.as_bytes());
         }
@@ -335,18 +334,6 @@ fn line(out: &mut BytesMut, name: &str, value: &[u8]) {
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
-}
-
-/// Further hop-by-hop headers, which `Connection` lists.
-pub(super) fn connection_options(headers: &HeaderMap) -> Vec<&str> {
-    // A required header must not be listed there; if it is, it is still forwarded.
-    const NEEDED: [HeaderName; 2] = [HOST, CONTENT_LENGTH];
-    let lines = headers.get_all(CONNECTION).filter_map(|line| line.to_str().ok());
-    let names = lines.flat_map(|line| line.split(',')).map(str::trim);
-    names
-        .filter(|name| !name.eq_ignore_ascii_case("close") && !name.eq_ignore_ascii_case("keep-alive"))
-        .filter(|name| !NEEDED.iter().any(|needed| name.eq_ignore_ascii_case(needed.as_str())))
-        .collect()
 }
 
 /// A response with the head of another process's response.
@@ -378,7 +365,7 @@ mod tests {
         head.uri = "/api/v1/a%20b?c=d".parse().expect("a target");
         for (name, value) in [
             ("host", "api.example"),
-            ("connection", "keep-alive, x-hop, Host"),
+            ("connection", "keep-alive, x-hop, Host, X-Forwarded-For, authorization"),
             ("x-hop", "1"),
             ("keep-alive", "timeout=5"),
             ("te", "trailers"),
@@ -404,7 +391,8 @@ mod tests {
                 "content-length: 3",
                 "host: api.example",
                 "hotline-forwarded: signed",
-                "x-forwarded-for: 192.0.2.1"
+                "x-forwarded-for: 192.0.2.1",
+                "x-hop: 1"
             ]
         );
         assert!(text.ends_with("\r\n\r\n"));

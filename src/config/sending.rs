@@ -28,8 +28,8 @@ pub struct SendingArgs {
     #[arg(long, env = "HOTLINE_PROVIDER_TIMEOUT_S", default_value_t = 30, value_name = "SECONDS",
         value_parser = clap::value_parser!(u64).range(1..=600))]
     pub provider_timeout_s: u64,
-    /// A network that files may be fetched from although it is not public, also over http: where a provider of your own
-    /// keeps them (repeatable, or separated by commas)
+    /// A network that files may be fetched from, and that a provider may be in whose address was given in the panel,
+    /// although it is not public, also over http: where a provider of your own is (repeatable, or separated by commas)
     #[arg(long, env = "HOTLINE_FETCH_ALLOW_NETWORK", value_delimiter = ',', value_parser = super::network,
         value_name = "IP|CIDR")]
     pub fetch_allow_network: Vec<IpNet>,

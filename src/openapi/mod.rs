@@ -103,7 +103,11 @@ fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Val
 /// The introduction of the API document.
 const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": …}`, an error `{\"error\": {code, \
      message, details}}`. Lists take `page`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
-     happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.";
+     happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.\n\nTexts are \
+     trimmed before anything else: blanks at their ends count for no length, and a blank optional text is the same as \
+     `null`. A text with a character of U+0000 to U+001F but tab, line feed and carriage return is refused with `422`. \
+     On `POST`, `null` in a field is the same as leaving it out. Numbers of money and quantity have at most four \
+     decimals, and are read and computed exactly. Where a body needs one of several fields, its description says so.";
 
 /// The introduction of the panel's document.
 const PANEL_INTRODUCTION: &str = "What people do in the panel: the calls of the API, by the permissions of their profile \

@@ -17,6 +17,8 @@ const BODIES: [&str; 4] = ["Create", "Update", "Form", "Ref"];
 pub struct Texts {
     operations: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
+    /// By `operation.parameter`, or by the parameter's name alone.
+    parameters: BTreeMap<String, String>,
     /// Descriptions of bodies; responses describe themselves.
     schemas: BTreeMap<String, String>,
     /// By `Schema.field`, by `Noun.field` for all bodies of a noun, or by the field's name alone.
@@ -46,6 +48,13 @@ impl Texts {
     /// The description of a tag.
     pub fn tag(&self, tag: &str) -> &str {
         self.tags.get(tag).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The description of a parameter of an operation; one that its type brings along comes before what holds for all
+    /// parameters of its name.
+    pub fn parameter<'a>(&'a self, operation: &str, name: &str, own: Option<&'a str>) -> Option<&'a str> {
+        let of_operation = self.parameters.get(&format!("{operation}.{name}")).map(String::as_str);
+        of_operation.or(own).or_else(|| self.parameters.get(name).map(String::as_str))
     }
 
     /// Adds the descriptions of a schema and of its fields, and the fields' examples.
@@ -135,6 +144,33 @@ mod tests {
         }
         let stale: Vec<&String> = texts.fields.keys().filter(|key| !fields.contains(*key)).collect();
         assert!(stale.is_empty(), "nothing has these fields: {stale:?}");
+    }
+
+    #[test]
+    fn every_parameter_has_a_sentence() {
+        let (texts, documents) = (texts(), documents());
+        let (mut silent, mut known) = (BTreeSet::new(), BTreeSet::new());
+        for operation in operations(&documents) {
+            let id = operation["operationId"].as_str().expect("an id");
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let name = parameter["name"].as_str().expect("a name");
+                known.extend([name.to_owned(), format!("{id}.{name}")]);
+                if parameter["description"].as_str().is_none_or(|text| text.trim().is_empty()) {
+                    silent.insert(format!("{id}.{name}"));
+                }
+            }
+        }
+        assert!(silent.is_empty(), "nothing is said of these:\n{}", silent.into_iter().collect::<Vec<_>>().join("\n"));
+        let stale: Vec<&String> = texts.parameters.keys().filter(|key| !known.contains(*key)).collect();
+        assert!(stale.is_empty(), "there are no such parameters: {stale:?}");
+    }
+
+    #[test]
+    fn no_number_is_held_against_a_fraction() {
+        // Validators that compute in binary floating point find 19.9 to be no multiple of 0.0001.
+        for document in documents() {
+            assert!(!document.to_string().contains("multipleOf"));
+        }
     }
 
     #[test]

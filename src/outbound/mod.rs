@@ -18,6 +18,9 @@
 //! The operator may allow networks (`--fetch-allow-network`), for a provider of their own or a stub. Within those,
 //! `http` is allowed too.
 //!
+//! Providers that a channel names itself ([`Outbound::request`]) have their own client too: the same rules, connections
+//! that are reused, and no redirects, so that a token goes to the address it was meant for and nowhere else.
+//!
 //! Webhooks ([`Outbound::post`]) have their own client with stricter rules: their own allowed networks
 //! (`--webhook-allow-network`), `http` only to this machine, and no redirects.
 
@@ -32,7 +35,7 @@ use bytes::Bytes;
 use ipnet::IpNet;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use url::{Host, Url};
 
 pub use self::reach::Reach;
@@ -117,6 +120,14 @@ impl Outbound {
         Self::build(options, lookup, Reach::strict(options.allowed_networks.clone()), KEPT_PER_HOST)
     }
 
+    /// The client for providers at an address that a channel names.
+    ///
+    /// # Errors
+    /// When the HTTP client cannot be created.
+    pub fn of_providers(options: &OutboundOptions) -> Result<Self, reqwest::Error> {
+        Self::build(options, Arc::new(SystemLookup), Reach::new(options.allowed_networks.clone()), KEPT_PER_HOST)
+    }
+
     fn build(
         options: &OutboundOptions,
         lookup: Arc<dyn Lookup>,
@@ -191,6 +202,15 @@ impl Outbound {
         request.body(json).send().await.map_err(failure)
     }
 
+    /// A request to a URL that follows no redirect. [`failure`] tells why it was not answered.
+    ///
+    /// # Errors
+    /// [`OutboundError::Forbidden`] when the URL is never called.
+    pub fn request(&self, method: Method, address: &str) -> Result<RequestBuilder, OutboundError> {
+        let url = parse(address)?;
+        Ok(self.check(&url)?.request(method, url))
+    }
+
     /// The client that may be used for a URL.
     fn check(&self, url: &Url) -> Result<&Client, OutboundError> {
         let is_secure = match url.scheme() {
@@ -235,8 +255,9 @@ fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
     headers.get(LOCATION).filter(|_| is_redirect)?.to_str().ok()
 }
 
-/// The error text goes into logs and messages, so it must not contain the URL, which may be secret.
-fn failure(error: reqwest::Error) -> OutboundError {
+/// Why a request was not answered. The text goes into logs and messages, so it must not contain the URL, which may be
+/// secret.
+pub fn failure(error: reqwest::Error) -> OutboundError {
     let error = error.without_url();
     let mut source = Some(&error as &dyn Error);
     let mut last = String::new();

@@ -74,6 +74,13 @@ pub struct Administrator {
     pub signed: Arc<Signed>,
 }
 
+impl Administrator {
+    /// Whether it is an administrator of the installation.
+    pub fn is_installer(&self) -> bool {
+        self.signed.person().is_admin()
+    }
+}
+
 extracted!(Administrator, |request| {
     let Member { company, signed } = Member::from_request(request, &mut Payload::None).into_inner()?;
     if signed.administers { Ok(Self { company, signed }) } else { Err(ApiError::administrators_only()) }

@@ -1,4 +1,8 @@
 //! Calls of the Graph API: URLs, tokens, responses and errors.
+//!
+//! The installation's own address (`--provider-url`), and one that the command line gave a channel, are the operator's
+//! and are called as they are. Any other address of a channel is called through [`Outbound`], which reaches no network
+//! that is not public. Ids become parts of the path only as digits, so none of them leads to another path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ProviderOptions;
+use crate::outbound::{self, Outbound, OutboundError, OutboundOptions};
 
 /// Timeout for connecting. The timeout of a whole call is [`ProviderOptions::call_time_max`].
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
@@ -36,7 +41,10 @@ const TEMPLATE_PAGES_MAX: usize = 24;
 /// The Graph API. Cheap to clone.
 #[derive(Clone)]
 pub struct Graph {
+    /// For addresses of the operator.
     client: Client,
+    /// For every other address.
+    guarded: Outbound,
     url: Arc<str>,
     version: Arc<str>,
 }
@@ -47,6 +55,9 @@ pub enum GraphError {
     /// The server could not be reached, or did not respond in time. It is unknown whether the call had its effect.
     #[error("the provider is not reached: {0}")]
     Unreachable(String),
+    /// The address, or an id in it, is never called.
+    #[error("the provider may not be called: {0}")]
+    Forbidden(&'static str),
     /// The provider refused.
     #[error("the provider answered {status}: {message}")]
     Refused {
@@ -80,11 +91,11 @@ struct Reason {
 }
 
 impl Graph {
-    /// Creates the client.
+    /// Creates the clients; `outbound` says which networks an address that is not the operator's may lead to.
     ///
     /// # Errors
-    /// When the HTTP client cannot be created.
-    pub fn new(options: &ProviderOptions) -> Result<Self, reqwest::Error> {
+    /// When an HTTP client cannot be created.
+    pub fn new(options: &ProviderOptions, outbound: &OutboundOptions) -> Result<Self, reqwest::Error> {
         let client = crate::tls::client()
             .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIME_MAX)
@@ -94,7 +105,9 @@ impl Graph {
             .redirect(Policy::none())
             .build()?;
         let url = options.url.trim_end_matches('/').into();
-        Ok(Self { client, url, version: options.version.as_str().into() })
+        let outbound = OutboundOptions { call_time_max: options.call_time_max, ..outbound.clone() };
+        let guarded = Outbound::of_providers(&outbound)?;
+        Ok(Self { client, guarded, url, version: options.version.as_str().into() })
     }
 
     /// Posts JSON to an edge of the account. `None`: it succeeded, but the response cannot be parsed.
@@ -107,8 +120,8 @@ impl Graph {
         edge: &str,
         body: &impl Serialize,
     ) -> Result<Option<A>, GraphError> {
-        let url = self.address(account, &format!("{}/{edge}", account.id));
-        read(self.request(Method::POST, account, &url).json(body)).await
+        let path = format!("{}/{edge}", digits(&account.id)?);
+        read(self.request(Method::POST, account, &path)?.json(body)).await
     }
 
     /// Posts a form with a file to an edge of the account.
@@ -116,16 +129,16 @@ impl Graph {
     /// # Errors
     /// Why it failed.
     pub async fn post_form(&self, account: &Account, edge: &str, form: Form) -> Result<Option<Value>, GraphError> {
-        let url = self.address(account, &format!("{}/{edge}", account.id));
-        read(self.request(Method::POST, account, &url).multipart(form)).await
+        let path = format!("{}/{edge}", digits(&account.id)?);
+        read(self.request(Method::POST, account, &path)?.multipart(form)).await
     }
 
-    /// Reads a node, for instance a file's: the response contains its URL.
+    /// Reads a file's node: the response contains its URL.
     ///
     /// # Errors
     /// Why it failed.
-    pub async fn get(&self, account: &Account, node: &str) -> Result<Option<Value>, GraphError> {
-        read(self.request(Method::GET, account, &self.address(account, node))).await
+    pub async fn file(&self, account: &Account, id: &str) -> Result<Option<Value>, GraphError> {
+        read(self.request(Method::GET, account, file_id(id)?)?).await
     }
 
     /// The templates of a business account, as the provider describes them. If the business account is not known, they
@@ -135,14 +148,14 @@ impl Graph {
     /// # Errors
     /// Why they cannot be read.
     pub async fn templates(&self, account: &Account, business_account: Option<&str>) -> Result<Vec<Value>, GraphError> {
-        let owner = business_account.unwrap_or(&account.id);
+        let owner = digits(business_account.unwrap_or(&account.id))?;
         let fields = "name,language,category,status,components";
         let first = format!("{owner}/message_templates?fields={fields}&limit={TEMPLATES_PER_PAGE}");
         let mut templates = Vec::new();
         let mut next = first.clone();
         let mut left = TEMPLATES_BYTES_MAX;
         for _ in 0..TEMPLATE_PAGES_MAX {
-            let body = answer(self.request(Method::GET, account, &self.address(account, &next))).await?;
+            let body = answer(self.request(Method::GET, account, &next)?).await?;
             let body = body.unwrap_or_default();
             left = match left.checked_sub(body.len()) {
                 Some(left) => left,
@@ -164,13 +177,43 @@ impl Graph {
         Ok(templates)
     }
 
-    fn address(&self, account: &Account, path: &str) -> String {
-        let base = account.provider_url.as_deref().unwrap_or(&self.url);
-        format!("{base}/{}/{path}", self.version)
+    /// A request to a path of the account's provider, with its token.
+    fn request(&self, method: Method, account: &Account, path: &str) -> Result<RequestBuilder, GraphError> {
+        let request = match account.provider_url.as_deref() {
+            Some(base) if !account.is_url_operators => {
+                self.guarded.request(method, &format!("{base}/{}/{path}", self.version))?
+            }
+            base => self.client.request(method, format!("{}/{}/{path}", base.unwrap_or(&self.url), self.version)),
+        };
+        Ok(request.bearer_auth(&account.access_token.0))
     }
+}
 
-    fn request(&self, method: Method, account: &Account, url: &str) -> RequestBuilder {
-        self.client.request(method, url).bearer_auth(&account.access_token.0)
+/// An id of an account, which the channel's settings name. The provider's are numbers.
+fn digits(id: &str) -> Result<&str, GraphError> {
+    if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
+        Ok(id)
+    } else {
+        Err(GraphError::Forbidden("an id of the account is no number"))
+    }
+}
+
+/// An id of a file, which a call of the provider names: one part of a path, without anything that could end it.
+fn file_id(id: &str) -> Result<&str, GraphError> {
+    if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
+        Ok(id)
+    } else {
+        Err(GraphError::Forbidden("the id of a file is none"))
+    }
+}
+
+impl From<OutboundError> for GraphError {
+    fn from(error: OutboundError) -> Self {
+        match error {
+            OutboundError::Forbidden(why) => Self::Forbidden(why),
+            OutboundError::Unreachable(reason) => Self::Unreachable(reason),
+            status @ OutboundError::Status(_) => Self::Unreachable(status.to_string()),
+        }
     }
 }
 
@@ -195,7 +238,7 @@ async fn read<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>,
 
 /// The body of a successful response. `None` when it cannot be read.
 async fn answer(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
-    let response = request.send().await.map_err(unreachable)?;
+    let response = request.send().await.map_err(outbound::failure)?;
     if response.status().is_success() { Ok(body(response).await) } else { Err(refused(response).await) }
 }
 
@@ -224,17 +267,4 @@ async fn body(mut response: Response) -> Option<Vec<u8>> {
         body.extend_from_slice(&chunk);
     }
     Some(body)
-}
-
-/// The error text goes into logs and messages, so it must not contain the URL, which may be secret.
-fn unreachable(error: reqwest::Error) -> GraphError {
-    let error = error.without_url();
-    let reason = if error.is_timeout() {
-        "no answer in time".to_owned()
-    } else {
-        std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source())
-            .last()
-            .map_or_else(|| error.to_string(), ToString::to_string)
-    };
-    GraphError::Unreachable(reason)
 }

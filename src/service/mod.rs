@@ -43,6 +43,7 @@ use crate::templates::Templates;
 use crate::visitors::{Demo, Visitors};
 use crate::web::aside::Aside;
 use crate::web::auth::Admission;
+use crate::web::hardening::Https;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
@@ -145,7 +146,7 @@ impl Service {
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
         // Sending uses connections of its own, because a connection belongs to the thread that opened it.
-        let sending = Graph::new(&settings.provider)?;
+        let sending = Graph::new(&settings.provider, &settings.outbound)?;
         engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
         engine.schedules.start().await?;
         engine.campaigns.start().await?;
@@ -273,7 +274,7 @@ impl Service {
 
 /// Assembles the routes' state, over a running engine.
 fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Result<Handles, ServiceError> {
-    let graph = Graph::new(&settings.provider)?;
+    let graph = Graph::new(&settings.provider, &settings.outbound)?;
     let outbound = Outbound::new(&settings.outbound)?;
     let downloads = Downloads::new(engine.clone(), graph.clone(), outbound, media.clone());
     let figures = Data::new(Metrics::new(routes::paths()));
@@ -284,6 +285,10 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
             on_premise: settings.on_premise,
             trusted_proxies: settings.trusted_proxies.clone(),
             wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
+        }),
+        https: Data::new(Https {
+            is_public: media.public_url().is_some_and(|address| address.starts_with("https://")),
+            trusted_proxies: settings.trusted_proxies.clone(),
         }),
         rates: Data::new(RateLimits::new(settings.rate_per_minute)),
         per_page_max: Data::new(PerPageMax(settings.per_page_max)),

@@ -46,7 +46,6 @@ macro_rules! amounts {
                     "type": "number",
                     $least: 0,
                     "exclusiveMaximum": LIMIT,
-                    "multipleOf": 0.0001,
                     "description": format!("At most {DECIMALS_MAX} decimals; read and computed exactly"),
                     "example": $example,
                 })

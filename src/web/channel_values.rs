@@ -11,6 +11,9 @@ use super::values::FromField;
 /// Maximum length of a provider's id, credential or address, in bytes.
 pub const WORD_BYTES_MAX: usize = 4096;
 
+/// Maximum length of the id of an account at a provider, in digits. Real ones have fewer than twenty.
+const PROVIDER_ID_DIGITS_MAX: usize = 32;
+
 /// Upper bound for counts: a larger number is a typing error.
 const COUNT_MAX: u32 = 1_000_000;
 
@@ -52,7 +55,7 @@ pub fn settings() -> impl Iterator<Item = &'static str> {
     TAKEN.iter().map(|(name, _)| *name)
 }
 
-/// An id or a credential of a provider: one word without whitespace.
+/// A credential of a provider: one word without whitespace.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Word(pub String);
 
@@ -86,7 +89,32 @@ impl FromField for Word {
     }
 
     fn schema() -> Value {
-        json!({"type": "string", "minLength": 1, "maxLength": WORD_BYTES_MAX, "pattern": r"^\s*\S+\s*$", "example": "106540352"})
+        json!({"type": "string", "minLength": 1, "maxLength": WORD_BYTES_MAX, "pattern": r"^\s*\S+\s*$", "example": "EAAGm0PX4ZCpsBA"})
+    }
+
+    const IS_TEXT: bool = true;
+}
+
+/// The id of an account at a provider. It becomes a part of the paths that are called, so it has digits only.
+pub struct ProviderId(pub String);
+
+impl FromField for ProviderId {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let text = value.as_str().ok_or("must be a string")?.trim();
+        if text.is_empty() {
+            Err("must not be blank".to_owned())
+        } else if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            Err("must have digits only".to_owned())
+        } else if text.len() > PROVIDER_ID_DIGITS_MAX {
+            Err(format!("must have at most {PROVIDER_ID_DIGITS_MAX} digits"))
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    fn schema() -> Value {
+        let pattern = format!(r"^\s*[0-9]{{1,{PROVIDER_ID_DIGITS_MAX}}}\s*$");
+        json!({"type": "string", "pattern": pattern, "example": "106540352"})
     }
 
     const IS_TEXT: bool = true;
@@ -168,6 +196,15 @@ mod tests {
         let read = |text: &str| ProviderUrl::from_text(text).map(|url| url.0);
         assert_eq!(read("http://127.0.0.1:9/v1/").as_deref(), Ok("http://127.0.0.1:9/v1"));
         for bad in ["provider.example", "https://a b", "https://provider.example?x", "file:///etc"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_account_is_named_by_digits() {
+        let read = |text: &str| ProviderId::from_text(text).map(|id| id.0);
+        assert_eq!(read(" 106540352 ").as_deref(), Ok("106540352"));
+        for bad in ["", "..", "../me", "1/2", "1%2F2", "1?x=", "1#", "１", "+1", "-1", "1e3", &"1".repeat(33)] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

@@ -5,6 +5,7 @@ use hotline_persistence::CompanyId;
 
 use super::aside::Aside;
 use super::auth::Admission;
+use super::hardening::Https;
 use super::idempotency::Retries;
 use super::params::PerPageMax;
 use super::rate::RateLimits;
@@ -16,6 +17,8 @@ use crate::metrics::Metrics;
 pub struct Front {
     /// Identifies callers.
     pub admission: Data<Admission>,
+    /// How it is known that a request came over https.
+    pub https: Data<Https>,
     /// Rate limits of the companies.
     pub rates: Data<RateLimits>,
     /// The maximum page size.
@@ -34,16 +37,17 @@ impl Front {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
         // Wrong tokens are counted per address, and large bodies have permits only while they are in memory.
-        let Self { admission: _, rates, per_page_max: _, aside: _, media: _, retries, figures: _ } = self;
+        let Self { admission: _, https: _, rates, per_page_max: _, aside: _, media: _, retries, figures: _ } = self;
         rates.forget(company);
         retries.forget(company);
     }
 
     /// Registers the state with the server.
     pub fn add(self, services: &mut ServiceConfig) {
-        let Self { admission, rates, per_page_max, aside, media, retries, figures } = self;
+        let Self { admission, https, rates, per_page_max, aside, media, retries, figures } = self;
         services
             .app_data(admission)
+            .app_data(https)
             .app_data(rates)
             .app_data(per_page_max)
             .app_data(aside)

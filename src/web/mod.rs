@@ -13,6 +13,7 @@ pub mod error;
 pub mod fields;
 pub mod form;
 pub mod front;
+pub mod hardening;
 pub mod head;
 pub mod idempotency;
 pub mod methods;

@@ -49,23 +49,24 @@ impl Address {
     }
 }
 
+/// Whether a trusted proxy says that it was called over https.
+pub fn is_https(request: &HttpRequest, trusted: &[IpNet]) -> bool {
+    proxied(request, trusted, "x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
+}
+
+/// What a trusted proxy says of how it was called: the last value is its own.
+fn proxied<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
+    let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
+    let is_proxied = peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)));
+    let lines = request.headers().get_all(name).filter_map(|line| line.to_str().ok());
+    lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim).filter(|_| is_proxied)
+}
+
 /// The origin that the request was made to, as its client names it; the client may use it for further requests. A
 /// trusted proxy forwards the origin it was called by. `None` when the client named no host.
 pub fn site(request: &HttpRequest, trusted: &[IpNet]) -> Option<String> {
-    let headers = request.headers();
-    let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
-    let is_proxied = peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)));
-    // The last value is the proxy's own.
-    let told = |name: &str| {
-        let lines = headers.get_all(name).filter_map(|line| line.to_str().ok());
-        lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim).filter(|_| is_proxied)
-    };
-    let scheme = if told("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) {
-        "https"
-    } else {
-        "http"
-    };
-    let host = told("x-forwarded-host").or_else(|| headers.get(HOST)?.to_str().ok())?;
+    let scheme = if is_https(request, trusted) { "https" } else { "http" };
+    let host = proxied(request, trusted, "x-forwarded-host").or_else(|| request.headers().get(HOST)?.to_str().ok())?;
     let site = url::Url::parse(&format!("{scheme}://{host}/")).ok()?;
     // Accepts only a host and a port.
     let is_plain =

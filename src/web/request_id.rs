@@ -13,6 +13,7 @@ use tracing::Instrument;
 
 use super::ApiError;
 use super::aside::Tenant;
+use super::hardening::harden;
 use super::rate::{RateLimits, Unlimited};
 use crate::metrics::Metrics;
 use crate::telemetry::{self, RequestSummary};
@@ -84,6 +85,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     }
     let mut response = name_defect(response, id.text());
     response.headers_mut().insert(X_REQUEST_ID, id.0);
+    harden(&mut response);
     Ok(response)
 }
 

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod addresses;
 mod changes;
 mod docs;
 mod document;

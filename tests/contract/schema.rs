@@ -14,7 +14,6 @@ const UNCHECKED: &[&str] = &[
     "default",
     "pattern",
     "title",
-    "multipleOf",
     "propertyNames",
     "contentMediaType",
     "deprecated",

@@ -101,6 +101,8 @@ pub fn provided_settings(kind: ChannelType, account: &str, provider_url: &str) -
         app_secret: secret(APP_SECRET),
         verify_token: secret(VERIFY_TOKEN),
         provider_url: Some(provider_url.to_owned()),
+        // As the command line gives it.
+        is_provider_url_operators: true,
         ..ChannelSettings::default()
     }
 }

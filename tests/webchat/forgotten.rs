@@ -30,7 +30,7 @@ const NUMBERS: usize = 4;
 /// What no other company waits: a drop may last for as long.
 const NOTICED: Duration = Duration::from_secs(2);
 
-const ACCOUNT: &str = "phone";
+const ACCOUNT: &str = "6001";
 
 /// As fast as it goes.
 fn fast() -> TestOptions {
@@ -204,7 +204,7 @@ async fn dropped_under_load() -> Duration {
     let provider = Provider::start().await;
     let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
     let (other, other_api) = app.another_company().await;
-    let other_channel = phone(&app, &other, "other", &provider).await.id;
+    let other_channel = phone(&app, &other, "6002", &provider).await.id;
     let browser = Browser::of(&app).await;
     let session = browser.open("v-1").await;
     let run = Run::default();

@@ -44,6 +44,8 @@ pub struct Account {
     pub access_token: Secret,
     /// The provider's base URL, if it differs from the installation's default.
     pub provider_url: Option<String>,
+    /// Whether that address is the operator's own, so that it may lead into any network.
+    pub is_url_operators: bool,
 }
 
 impl Account {
@@ -62,6 +64,7 @@ impl Account {
             id,
             access_token: settings.access_token?,
             provider_url: settings.provider_url,
+            is_url_operators: settings.is_provider_url_operators,
         })
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use utoipa::ToSchema;
 
+use super::seen_cards::SeenCards;
 use super::words;
 use crate::document::Document;
 use crate::error::with_timeout;
@@ -231,24 +232,31 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) 
     .await
 }
 
-/// Number of records of each kind with a value of the field, at most [`COUNTED_MAX`].
+/// How many records of a kind stand in the way of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holders {
+    /// The name of the records.
+    pub noun: &'static str,
+    /// How many of them somebody sees, at most [`COUNTED_MAX`].
+    pub seen: i64,
+    /// Whether there are any, seen or not.
+    pub are_any: bool,
+}
+
+/// The records of each kind with a value of the field, counted as far as they are seen.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn values(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Vec<(&'static str, i64)>> {
-    let mut counted = Vec::with_capacity(VALUES.len());
-    for (table, noun) in VALUES {
-        let statement = format!(
-            "select count(*) from (select from {table} where company_id = $1 and custom_field_id = $2
-             limit {COUNTED_MAX}) counted"
-        );
-        let count = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id);
-        counted.push((*noun, with_timeout(count.fetch_one(&mut *db)).await?));
-    }
-    Ok(counted)
+pub async fn values(
+    db: &mut PgConnection,
+    company: CompanyId,
+    field: &CustomField,
+    seen: &SeenCards,
+) -> Result<Vec<Holders>> {
+    holders(db, company, field, "true", &[], seen).await
 }
 
-/// Number of records of each kind with a value of the field outside these options, at most [`COUNTED_MAX`].
+/// The records of each kind with a value of the field outside these options, counted as far as they are seen.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -257,23 +265,44 @@ pub async fn values_beside(
     company: CompanyId,
     field: &CustomField,
     options: &[String],
-) -> Result<Vec<(&'static str, i64)>> {
-    let chosen = match field.kind {
-        CustomFieldType::Multiselect => "jsonb_array_elements_text(value::jsonb)",
-        _ => "unnest(array[value])",
+    seen: &SeenCards,
+) -> Result<Vec<Holders>> {
+    let is_beside = match field.kind {
+        CustomFieldType::Multiselect => {
+            "exists (select from jsonb_array_elements_text(value::jsonb) as chosen where chosen <> all ($3))"
+        }
+        _ => "value <> all ($3)",
     };
-    let mut counted = Vec::with_capacity(VALUES.len());
+    holders(db, company, field, is_beside, options, seen).await
+}
+
+async fn holders(
+    db: &mut PgConnection,
+    company: CompanyId,
+    field: &CustomField,
+    condition: &str,
+    options: &[String],
+    seen: &SeenCards,
+) -> Result<Vec<Holders>> {
+    let mut holders = Vec::with_capacity(VALUES.len());
     for (table, noun) in VALUES {
+        let held = format!("select from {table} held where company_id = $1 and custom_field_id = $2 and {condition}");
+        let is_seen = if *noun == CARD_VALUES.noun {
+            "and ($4::bigint is null or exists (select from cards c where c.company_id = $1 and c.id = held.card_id
+                and (c.assigned_user_id = $4 or c.board_id = any ($5))))"
+        } else {
+            "and ($4::bigint is null or $5::bigint[] is not null)"
+        };
         let statement = format!(
-            "select count(*) from (select from {table}
-             where company_id = $1 and custom_field_id = $2
-               and exists (select from {chosen} as chosen where chosen <> all ($3))
-             limit {COUNTED_MAX}) counted"
+            "select (select count(*) from ({held} {is_seen} limit {COUNTED_MAX}) counted), exists ({held}),
+                 $3::text[] is null"
         );
-        let count = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(field.id).bind(options);
-        counted.push((*noun, with_timeout(count.fetch_one(&mut *db)).await?));
+        let counted = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));
+        let counted = counted.bind(company).bind(field.id).bind(options).bind(seen.of).bind(seen.board_ids());
+        let (seen, are_any, _) = with_timeout(counted.fetch_one(&mut *db)).await?;
+        holders.push(Holders { noun, seen, are_any });
     }
-    Ok(counted)
+    Ok(holders)
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ pub mod reports;
 pub mod retentions;
 pub mod schedules;
 pub mod secret_keys;
+pub mod seen_cards;
 pub mod source;
 pub mod tags;
 pub mod ticket_events;

@@ -84,7 +84,10 @@ pub async fn create(
     body: Body<NewBoard>,
     once: Idempotency,
 ) -> ApiResult<Created<Board>> {
-    let NewBoard { columns, stages, queues } = body.0;
+    let NewBoard { mut columns, stages, queues } = body.0;
+    if let Some((user, _)) = caller.user() {
+        columns.set("createdByUserId", user);
+    }
     once.transaction(app.db(caller.company), async |db| {
         Ok(Created::of(boards::insert(db, caller.company, &columns, &queues, &stages).await?))
     })
@@ -131,5 +134,5 @@ const CARDS: KeptBy = KeptBy { state: "the board has cards", noun: "card", colum
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<BoardId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<Board>(db, caller.company, id.0).await;
-    CARDS.answer(removed, db, caller.company, id.0).await
+    CARDS.answer_seen(removed, db, &caller, id.0).await
 }

@@ -58,10 +58,10 @@ pub async fn update(
     once.transaction(app.db(caller.company), async |db| {
         let changed = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
         if columns.is_false("doneList") {
-            let won = boards::won_cards(db, caller.company, stage).await?;
-            if won > 0 {
+            if boards::won_cards(&mut *db, caller.company, stage, None).await? > 0 {
                 let state = "won cards are in the stage";
-                return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", won)])).into());
+                let seen = boards::won_cards(db, caller.company, stage, caller.sees_own_of()).await?;
+                return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", seen)])).into());
             }
         }
         Ok(Json::of(changed))
@@ -76,7 +76,7 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(BoardId, BoardL
     let (board, stage) = ids.0;
     let db = app.db(caller.company);
     let removed = boards::remove_stage(db, caller.company, board, stage).await;
-    CARDS.answer(removed, db, caller.company, stage).await
+    CARDS.answer_seen(removed, db, &caller, stage).await
 }
 
 /// The body of `PUT /crm/boards/{boardId}/lists/order`.

@@ -130,6 +130,9 @@ pub async fn create(
         columns.set("listId", stage.id);
         columns.set("position", place.0);
         columns.set("creationSource", source);
+        if let Some((user, _)) = caller.user() {
+            columns.set("createdByUserId", user);
+        }
         // A person who sees only their own cards must still see the card they create.
         if let Some(own) = caller.sees_own_of().filter(|_| columns.is_none("assignedUserId")) {
             columns.set("assignedUserId", own);

@@ -14,7 +14,7 @@ use super::Contact;
 use super::tax_number::TaxNumber;
 use crate::api::custom_values::{self, GivenValue};
 use crate::app::App;
-use crate::web::values::{Email, FilledText, Name, Number};
+use crate::web::values::{Email, FilledText, Name, Number, PictureAddress};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId};
 
 /// Maximum number of tags in a request.
@@ -66,7 +66,7 @@ impl WrittenContact {
             "code" "code" Name,
             "cpfCnpj" "cpf_cnpj" TaxNumber,
             "origin" "origin" Name,
-            "profilePicUrl" "profile_pic_url" FilledText,
+            "profilePicUrl" "profile_pic_url" PictureAddress,
             "socialUsername" "social_username" Name,
             "lid" "lid" Name,
             "sourceUrl" "source_url" FilledText,

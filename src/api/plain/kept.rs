@@ -2,9 +2,10 @@
 
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table::count_referring;
+use hotline_persistence::tables::seen_cards;
 use hotline_persistence::{CompanyId, Db, Error, Id, Result};
 
-use crate::web::{ApiResult, NoContent};
+use crate::web::{ApiError, ApiResult, Caller, NoContent};
 
 /// Records whose references prevent a deletion.
 pub struct KeptBy {
@@ -29,11 +30,31 @@ impl KeptBy {
         id: Id<N>,
     ) -> ApiResult<NoContent> {
         match removed {
-            Err(Error::InUse) => {
-                let by = [(self.noun, count_referring(db, company, self.column, id).await?)];
-                Err(Refusal::Conflict(Conflict::used_by(self.state, "in_use", by)).into())
-            }
+            Err(Error::InUse) => Err(self.refusal(count_referring(db, company, self.column, id).await?)),
             removed => Ok(removed.map(|()| NoContent)?),
         }
+    }
+
+    /// The same where cards refer to it: only those that the caller sees are counted.
+    ///
+    /// # Errors
+    /// When the record was not deleted.
+    pub async fn answer_seen<N>(
+        &self,
+        removed: Result<()>,
+        db: Db<'_>,
+        caller: &Caller,
+        id: Id<N>,
+    ) -> ApiResult<NoContent> {
+        match (removed, caller.sees_own_of()) {
+            (Err(Error::InUse), Some(user)) => {
+                Err(self.refusal(seen_cards::count_assigned(db, caller.company, self.column.1, id, user).await?))
+            }
+            (removed, _) => self.answer(removed, db, caller.company, id).await,
+        }
+    }
+
+    fn refusal(&self, count: i64) -> ApiError {
+        Refusal::Conflict(Conflict::used_by(self.state, "in_use", [(self.noun, count)])).into()
     }
 }

@@ -95,15 +95,45 @@ fn csv<T: Row>(rows: &[T]) -> ApiResult<Vec<u8>> {
     writer.into_inner().map_err(ApiError::internal)
 }
 
-/// A value as a CSV cell. A text that a spreadsheet would take for a formula gets a leading apostrophe
-/// (<https://owasp.org/www-community/attacks/CSV_Injection>).
+/// A value as a CSV cell.
 fn cell(value: &RawValue) -> String {
     match serde_json::from_str(value.get()) {
         Ok(Value::Null) => String::new(),
-        Ok(Value::String(text)) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
-        Ok(Value::String(text)) => text,
+        Ok(Value::String(text)) => harmless(&text),
         _ => value.get().to_owned(),
     }
+}
+
+/// What a formula begins with, also in the wide and small forms that spreadsheets of East Asia read alike.
+const SIGNS: [char; 13] = [
+    '=', '+', '-', '@', '\u{FF1D}', '\u{FF0B}', '\u{FF0D}', '\u{FF20}', '\u{FE66}', '\u{FE62}', '\u{FE63}', '\u{FE6B}',
+    '\u{2212}',
+];
+
+/// What separates cells in one country or another, or ends a line.
+const SEPARATORS: [char; 5] = [';', ',', '\t', '\n', '\r'];
+
+/// What may stand before a formula: blanks, quotes, and characters that show nothing.
+fn is_passed_over(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '"' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
+}
+
+/// The text with an apostrophe wherever a spreadsheet would begin to read a formula: at the beginning, and after what
+/// separates cells where the reader lives (<https://owasp.org/www-community/attacks/CSV_Injection>).
+fn harmless(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 1);
+    if text.starts_with(['\t', '\r', '\n']) {
+        safe.push('\'');
+    }
+    let mut may_begin = safe.is_empty();
+    for character in text.chars() {
+        if may_begin && SIGNS.contains(&character) {
+            safe.push('\'');
+        }
+        may_begin = SEPARATORS.contains(&character) || may_begin && is_passed_over(character);
+        safe.push(character);
+    }
+    safe
 }
 
 #[cfg(test)]
@@ -112,6 +142,42 @@ mod tests {
     use actix_web::test::TestRequest;
 
     use super::*;
+
+    #[test]
+    fn no_cell_begins_a_formula_whatever_separates_cells() {
+        for (text, safe) in [
+            ("x;=cmd|' /C calc'!A0", "x;'=cmd|' /C calc'!A0"),
+            ("x; =1", "x; '=1"),
+            ("x,+1;-1\t@1", "x,'+1;'-1\t'@1"),
+            ("x\n=1", "x\n'=1"),
+            ("\u{FF1D}1+1", "'\u{FF1D}1+1"),
+            ("\u{FF0B}1", "'\u{FF0B}1"),
+            ("\u{FF0D}1", "'\u{FF0D}1"),
+            ("\u{FF20}SUM(A1)", "'\u{FF20}SUM(A1)"),
+            ("\u{FE66}1", "'\u{FE66}1"),
+            ("\u{2212}1", "'\u{2212}1"),
+            (" =1", " '=1"),
+            ("\u{A0}\u{FEFF}\u{200B}=1", "\u{A0}\u{FEFF}\u{200B}'=1"),
+            ("\"=1", "\"'=1"),
+            ("x;\"=1", "x;\"'=1"),
+            ("a-b, c@d", "a-b, c@d"),
+            ("Ana; Ben = two", "Ana; Ben = two"),
+        ] {
+            assert_eq!(harmless(text), safe, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_sign_is_escaped_at_the_beginning_of_every_possible_cell() {
+        for sign in SIGNS {
+            for before in SEPARATORS.iter().map(|separator| format!("x{separator}")).chain([String::new()]) {
+                for between in ["", " ", "\"", "\u{200B} "] {
+                    let safe = harmless(&format!("{before}{between}{sign}1"));
+                    assert!(safe.contains(&format!("'{sign}")), "{safe:?}");
+                }
+            }
+        }
+    }
 
     #[derive(Serialize, ToSchema)]
     struct Sale {
@@ -140,7 +206,7 @@ mod tests {
                 "'+1,-1.5",
                 "'-1,-1.5",
                 "'@sum,-1.5",
-                "'\t=1,-1.5",
+                "'\t'=1,-1.5",
                 "plain,-1.5",
                 ",0.25",
             ]

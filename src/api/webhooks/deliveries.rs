@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::found;
+use super::{found, seen};
 use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
@@ -79,6 +79,7 @@ impl Filter for Filters {
             status: query.filter("status"),
             created: query.span("created"),
             updated: query.span("updated"),
+            ..DeliveryFilter::default()
         })
     }
 }
@@ -93,6 +94,7 @@ pub async fn list_deliveries(
 ) -> ApiResult<Page<Delivery>> {
     found(&app, &caller, id.0).await?;
     let db = app.db(caller.company);
-    let rows = deliveries::list(db, caller.company, id.0, &query.filter.0, query.page).await?;
+    let filter = DeliveryFilter { without: seen::hidden(&caller), ..query.filter.0 };
+    let rows = deliveries::list(db, caller.company, id.0, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, Delivery::from))
 }

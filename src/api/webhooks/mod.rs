@@ -4,6 +4,7 @@
 
 mod deliveries;
 pub mod document;
+mod seen;
 mod verbs;
 
 use std::borrow::Cow;
@@ -143,6 +144,7 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Confidential<Created<WebhookWithSecret>>> {
     let columns = body.0.0;
+    seen::check_types(&caller, &columns.texts("types").unwrap_or_default())?;
     check_url(&app.webhooks, &columns)?;
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
@@ -184,7 +186,13 @@ pub async fn update(
     let columns = body.0.0;
     check_url(&app.webhooks, &columns)?;
     once.transaction(app.db(caller.company), async |db| {
-        Ok(Json::of(webhooks::update(db, caller.company, id.0, columns).await?))
+        // What it is sent already counts as well as what it would be: another address would receive what is pending.
+        if let Some(webhook) = table::find::<Webhook>(&mut *db, caller.company, id.0).await? {
+            seen::check_types(&caller, &webhook.types)?;
+        }
+        let changed = webhooks::update(db, caller.company, id.0, columns).await?;
+        seen::check_types(&caller, &changed.types)?;
+        Ok(Json::of(changed))
     })
     .await
 }

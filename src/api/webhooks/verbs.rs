@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{WebhookWithSecret, found};
+use super::{WebhookWithSecret, found, seen};
 use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
@@ -29,6 +29,7 @@ pub async fn rotate_secret(
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<WebhookWithSecret>>> {
     let keys = &app.engine.store().keys;
+    seen::check_types(&caller, &found(&app, &caller, id.0).await?.types)?;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
         let webhook = webhooks::rotate(db, keys, caller.company, id.0, &secret, clock::now()).await?;
@@ -168,7 +169,9 @@ pub async fn replay(
     once: Idempotency,
 ) -> ApiResult<Accepted<Replayed>> {
     let company = caller.company;
-    if !found(&app, &caller, id.0).await?.active {
+    let webhook = found(&app, &caller, id.0).await?;
+    seen::check_types(&caller, &webhook.types)?;
+    if !webhook.active {
         let state = "the webhook is switched off: switch it on first";
         return Err(Refusal::Conflict(Conflict::of(state, "inactive", "webhookId", id.0.0)).into());
     }

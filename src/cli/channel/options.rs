@@ -5,7 +5,7 @@ use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Positi
 
 use super::secrets::{PROVIDER, SecretFiles};
 use crate::cli::Failure;
-use crate::web::channel_values::{Count, ProviderUrl, Word, takes};
+use crate::web::channel_values::{Count, ProviderId, ProviderUrl, Word, takes};
 use crate::web::origins;
 use crate::web::values::{FromField, Name, Number, Text};
 
@@ -95,15 +95,13 @@ impl Options {
             return Err(format!("{option} is no option of a {} channel", kind.as_str()).into());
         }
         put(number, "--number", self.number, |text| Ok(Number::from_text(text)?.0))?;
-        put(&mut settings.phone_number_id, "--phone-number-id", self.phone_number_id, word)?;
-        put(&mut settings.business_account_id, "--business-account-id", self.business_account_id, word)?;
-        put(&mut settings.page_id, "--page-id", self.page_id, word)?;
+        put(&mut settings.phone_number_id, "--phone-number-id", self.phone_number_id, id)?;
+        put(&mut settings.business_account_id, "--business-account-id", self.business_account_id, id)?;
+        put(&mut settings.page_id, "--page-id", self.page_id, id)?;
+        put_address(settings, self.provider_url, self.access_token.is_some())?;
         put(&mut settings.access_token, "--access-token", self.access_token, secret)?;
         put(&mut settings.app_secret, "--app-secret", self.app_secret, secret)?;
         put(&mut settings.verify_token, "--verify-token", self.verify_token, secret)?;
-        put(&mut settings.provider_url, "--provider-url", self.provider_url, |text| {
-            Ok(ProviderUrl::from_text(text)?.0)
-        })?;
         put(&mut settings.sends_per_second, "--sends-per-second", self.sends_per_second, |text| {
             Ok(Count::<0>::from_text(text)?.0)
         })?;
@@ -185,6 +183,21 @@ fn put<T>(
     Ok(())
 }
 
+/// Another address needs the access token anew: the one that is stored was meant for the address before. An address that
+/// is given here is the operator's own, also when it is the same as before.
+fn put_address(settings: &mut ChannelSettings, given: Option<String>, is_token_given: bool) -> Result<(), Failure> {
+    if given.is_none() {
+        return Ok(());
+    }
+    let before = settings.provider_url.clone();
+    put(&mut settings.provider_url, "--provider-url", given, |text| Ok(ProviderUrl::from_text(text)?.0))?;
+    settings.is_provider_url_operators = settings.provider_url.is_some();
+    if settings.provider_url != before && settings.access_token.is_some() && !is_token_given {
+        return Err("--provider-url needs --access-token as well: the token was given for another address".into());
+    }
+    Ok(())
+}
+
 /// Like [`put`], for a list without duplicates.
 fn put_all<T: PartialEq>(
     place: &mut Vec<T>,
@@ -209,8 +222,8 @@ fn secret(text: &str) -> Result<Secret, String> {
     Word::read(text).map(Word::into_secret)
 }
 
-fn word(text: &str) -> Result<String, String> {
-    Word::read(text).map(|word| word.0)
+fn id(text: &str) -> Result<String, String> {
+    ProviderId::from_text(text).map(|id| id.0)
 }
 
 fn color(text: &str) -> Result<String, String> {

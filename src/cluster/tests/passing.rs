@@ -39,7 +39,7 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
     assert_eq!(header("x-forwarded-for"), ["192.0.2.1"]);
     assert_eq!(header("authorization"), [format!("Bearer {TOKEN}")]);
     assert_eq!(header("host"), [edge.public.to_string()]);
-    assert_eq!((header("x-hop").len(), header("hotline-forwarded").len()), (0, 1));
+    assert_eq!((header("x-hop").len(), header("hotline-forwarded").len()), (1, 1));
     let from: SocketAddr = seen["from"].as_str().expect("an address").parse().expect("an address");
     assert_ne!(from.port(), owner.peers.address().port());
     assert!(header("hotline-forwarded")[0].starts_with(&format!("2 {from} ")), "its own word and nobody else's");
@@ -56,6 +56,69 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
     assert_eq!((here.status().as_u16(), edge.begun()), (200, 1), "what is nobody's is answered here");
     let stranger = client.get(edge.url("/api/v1/echo")).bearer_auth("sk_live_nobody").send().await.expect("an answer");
     assert_eq!((stranger.status().as_u16(), edge.begun()), (200, 2), "and so is a wrong token");
+}
+
+/// What a request says of itself, besides what belongs to its connection.
+const SAID: [(&str, &str); 22] = [
+    ("accept", "text/csv"),
+    ("accept-encoding", "identity"),
+    ("accept-language", "pt-BR"),
+    ("content-encoding", "gzip"),
+    ("content-type", "application/json"),
+    ("cookie", "hotline_session=1.a"),
+    ("forwarded", "for=192.0.2.1"),
+    ("hotline-company", "1"),
+    ("idempotency-key", "k-1"),
+    ("if-match", "\"1\""),
+    ("last-event-id", "7"),
+    ("origin", "https://desk.example"),
+    ("range", "bytes=0-1"),
+    ("referer", "https://desk.example/"),
+    ("sec-fetch-site", "cross-site"),
+    ("user-agent", "a browser"),
+    ("x-forwarded-for", "192.0.2.1"),
+    ("x-forwarded-host", "desk.example"),
+    ("x-forwarded-proto", "https"),
+    ("x-hub-signature-256", "sha256=00"),
+    ("x-real-ip", "192.0.2.1"),
+    ("x-request-id", "mine"),
+];
+
+#[actix_web::test]
+async fn no_header_is_taken_from_a_request_by_naming_it_in_connection() {
+    let (edge, owner) = pair();
+    let names: Vec<&str> = SAID.iter().map(|(name, _)| *name).chain(["authorization", "host"]).collect();
+    let mixed = |name: &str| -> String {
+        let cased = name.chars().enumerate();
+        cased.map(|(at, letter)| if at % 2 == 0 { letter.to_ascii_uppercase() } else { letter }).collect()
+    };
+    // Each by itself in another spelling, all in one line, and all in lines of their own.
+    let mut lines: Vec<Vec<String>> =
+        names.iter().map(|name| vec![format!("keep-alive , {} ,", mixed(name))]).collect();
+    lines.push(vec![names.join(", ")]);
+    lines.push(names.iter().map(|name| (*name).to_owned()).collect());
+    for lines in &lines {
+        let mut request = ask(&client(), Method::GET, edge.url("/api/v1/echo"));
+        for (name, value) in SAID {
+            request = request.header(name, value);
+        }
+        for line in lines {
+            request = request.header("connection", line);
+        }
+        let seen: Value = request.send().await.expect("an answer").json().await.expect("JSON");
+        for (name, value) in SAID {
+            assert!(
+                seen["headers"].as_array().expect("headers").contains(&json!([name, value])),
+                "{name} is not there with {lines:?}: {seen}"
+            );
+        }
+        let host = json!(["host", edge.public.to_string()]);
+        let token = json!(["authorization", format!("Bearer {TOKEN}")]);
+        for expected in [host, token] {
+            assert!(seen["headers"].as_array().expect("headers").contains(&expected), "{expected} with {lines:?}");
+        }
+    }
+    assert_eq!((edge.begun(), owner.begun()), (0, lines.len()), "each was forwarded");
 }
 
 #[actix_web::test]

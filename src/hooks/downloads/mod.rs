@@ -290,7 +290,7 @@ impl Downloads {
                 wanted.url.clone().ok_or_else(|| Missing::Forever(unavailable("the provider names no address")))?;
             return Ok(Found { url, mime_type, is_asked_for: false });
         };
-        let told = self.0.graph.get(account, &path_segment(id)).await.map_err(|error| not_told(&error))?;
+        let told = self.0.graph.file(account, id).await.map_err(|error| not_told(&error))?;
         let told = told.unwrap_or_default();
         let bytes_max = self.0.media.bytes_max();
         if told["file_size"].as_u64().is_some_and(|size| size > bytes_max) {
@@ -366,6 +366,7 @@ fn not_told(error: &GraphError) -> Missing {
         GraphError::Refused { status: 400 | 404 | 410, is_transient: false, message, .. } => {
             Missing::Forever(unavailable(message))
         }
+        GraphError::Forbidden(_) => Missing::Forever(forbidden(&error.to_string())),
         error => Missing::Yet(error.to_string()),
     }
 }
@@ -373,23 +374,19 @@ fn not_told(error: &GraphError) -> Missing {
 /// Whether a file may still be downloaded from a URL. `for_good`: the URL cannot be renewed.
 fn not_fetched(error: &OutboundError, for_good: bool) -> Missing {
     match error {
-        OutboundError::Forbidden(_) => Missing::Forever(MessageError {
-            code: "ERR_MEDIA_ADDRESS_FORBIDDEN".to_owned(),
-            message: error.to_string(),
-        }),
+        OutboundError::Forbidden(_) => Missing::Forever(forbidden(&error.to_string())),
         OutboundError::Status(400 | 404 | 410) if for_good => Missing::Forever(unavailable(&error.to_string())),
         // A `403` without a token means that the URL has expired.
         error => Missing::Yet(error.to_string()),
     }
 }
 
-fn unavailable(message: &str) -> MessageError {
-    MessageError { code: "ERR_MEDIA_UNAVAILABLE".to_owned(), message: message.to_owned() }
+fn forbidden(message: &str) -> MessageError {
+    MessageError { code: "ERR_MEDIA_ADDRESS_FORBIDDEN".to_owned(), message: message.to_owned() }
 }
 
-/// An id as one path segment, fully escaped.
-fn path_segment(id: &str) -> String {
-    percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC).to_string()
+fn unavailable(message: &str) -> MessageError {
+    MessageError { code: "ERR_MEDIA_UNAVAILABLE".to_owned(), message: message.to_owned() }
 }
 
 /// Half of the time since the file was received, within bounds.

@@ -35,7 +35,7 @@ impl Operation {
             (None, Access::VisitorOrNobody) => value["security"] = json!([{"visitor": []}, {}]),
             (None, _) => value["security"] = json!([]),
         }
-        let parameters = self.parameters();
+        let parameters = self.parameters(texts);
         if !parameters.is_empty() {
             value["parameters"] = json!(parameters);
         }
@@ -51,21 +51,25 @@ impl Operation {
         value
     }
 
-    fn parameters(&self) -> Vec<Value> {
+    fn parameters(&self, texts: &Texts) -> Vec<Value> {
         let mut parameters: Vec<Value> = self
             .path_names()
             .zip(&self.path_ids)
             .map(|(name, schema)| json!({"name": name, "in": "path", "required": true, "schema": schema}))
             .collect();
-        parameters.extend(self.query.iter().map(|(name, schema)| {
-            let mut parameter = json!({"name": name, "in": "query", "schema": schema});
-            // Readers of the document expect it here.
-            if let Some(text) = schema.get("description") {
-                parameter["description"] = text.clone();
-            }
-            parameter
-        }));
+        parameters
+            .extend(self.query.iter().map(|(name, schema)| json!({"name": name, "in": "query", "schema": schema})));
         parameters.extend(self.parameters.iter().cloned());
+        for parameter in &mut parameters {
+            // Readers of the document expect it here.
+            let own = parameter.get("description").or_else(|| parameter["schema"].get("description"));
+            let own = own.and_then(Value::as_str);
+            let name = parameter["name"].as_str().unwrap_or_default();
+            let text = texts.parameter(&self.id, name, own).map(str::to_owned);
+            if let Some(text) = text {
+                parameter["description"] = json!(text);
+            }
+        }
         if self.is_idempotent {
             parameters.push(json!({
                 "name": "Idempotency-Key",

@@ -1,8 +1,9 @@
 //! The settings in a request, and how they change a channel.
 
+use hotline_actors::FieldError;
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField};
 
-use crate::web::channel_values::{Count, ORIGINS_MAX, ProviderUrl, WebOrigin, Word, settings, takes};
+use crate::web::channel_values::{Count, ORIGINS_MAX, ProviderId, ProviderUrl, WebOrigin, Word, settings, takes};
 use crate::web::values::{Color, Name, Number, Text};
 use crate::web::{ApiError, ApiResult, Fields, Patch};
 
@@ -10,9 +11,9 @@ use crate::web::{ApiError, ApiResult, Fields, Patch};
 pub(super) struct Given {
     names: Vec<&'static str>,
     number: Patch<Number>,
-    phone_number_id: Patch<Word>,
-    business_account_id: Patch<Word>,
-    page_id: Patch<Word>,
+    phone_number_id: Patch<ProviderId>,
+    business_account_id: Patch<ProviderId>,
+    page_id: Patch<ProviderId>,
     pub(super) access_token: Patch<Word>,
     app_secret: Patch<Word>,
     verify_token: Patch<Word>,
@@ -61,27 +62,50 @@ impl Given {
             return Ok(());
         }
         let reason = format!("is nothing of a {} channel", kind.as_str());
-        let errors = strange
-            .into_iter()
-            .map(|name| hotline_actors::FieldError { field: (*name).to_owned(), reason: reason.clone() });
+        let errors = strange.into_iter().map(|name| FieldError { field: (*name).to_owned(), reason: reason.clone() });
         Err(ApiError::validation(&errors.collect::<Vec<_>>()))
     }
 
     /// Whether any given setting affects the connection to the provider.
     pub(super) fn has_credentials(&self) -> bool {
-        let words = [&self.phone_number_id, &self.page_id, &self.access_token, &self.app_secret, &self.verify_token];
-        words.iter().any(|word| !matches!(word, Patch::Absent))
+        let ids = [&self.phone_number_id, &self.page_id];
+        let words = [&self.access_token, &self.app_secret, &self.verify_token];
+        ids.iter().any(|id| !matches!(id, Patch::Absent)) || words.iter().any(|word| !matches!(word, Patch::Absent))
+    }
+
+    /// Refuses another address of the provider, unless an administrator of the installation gives it, and with it the
+    /// access token anew: the token that is stored was meant for the address before.
+    pub(super) fn check_address(&self, is_installer: bool, settings: &ChannelSettings) -> ApiResult<()> {
+        let given = match &self.provider_url {
+            Patch::Absent => return Ok(()),
+            Patch::Null => None,
+            Patch::Value(url) => Some(&url.0),
+        };
+        if given == settings.provider_url.as_ref() {
+            return Ok(());
+        }
+        if !is_installer {
+            return Err(ApiError::installers_only("providerUrl"));
+        }
+        if settings.access_token.is_some() && matches!(self.access_token, Patch::Absent) {
+            let reason = "must be given again: it was given for another providerUrl".to_owned();
+            return Err(ApiError::validation(&[FieldError { field: "accessToken".to_owned(), reason }]));
+        }
+        Ok(())
     }
 
     pub(super) fn apply(self, number: &mut Option<String>, settings: &mut ChannelSettings) {
         put(number, self.number, |number| number.0);
-        put(&mut settings.phone_number_id, self.phone_number_id, |word| word.0);
-        put(&mut settings.business_account_id, self.business_account_id, |word| word.0);
-        put(&mut settings.page_id, self.page_id, |word| word.0);
+        put(&mut settings.phone_number_id, self.phone_number_id, |id| id.0);
+        put(&mut settings.business_account_id, self.business_account_id, |id| id.0);
+        put(&mut settings.page_id, self.page_id, |id| id.0);
         put(&mut settings.access_token, self.access_token, Word::into_secret);
         put(&mut settings.app_secret, self.app_secret, Word::into_secret);
         put(&mut settings.verify_token, self.verify_token, Word::into_secret);
+        let address = settings.provider_url.clone();
         put(&mut settings.provider_url, self.provider_url, |url| url.0);
+        // What the panel gives is checked whenever it is called; only the command line's is taken on trust.
+        settings.is_provider_url_operators &= settings.provider_url == address;
         put(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
         put(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);
         put(&mut settings.recipient_burst, self.recipient_burst, |count| count.0);

@@ -67,6 +67,7 @@ pub async fn create(
     let ChannelNew { kind, name, queue, given } = body.0;
     given.check(kind)?;
     let (mut number, mut settings) = (None, ChannelSettings::default());
+    given.check_address(administrator.is_installer(), &settings)?;
     given.apply(&mut number, &mut settings);
     let company = administrator.company;
     let made = changed(&app, company, async {
@@ -126,8 +127,10 @@ pub async fn update(
     body: Body<ChannelChange>,
 ) -> ApiResult<Json<ChannelSetup>> {
     let ChannelChange { name, queue, given } = body.0;
+    let is_installer = administrator.is_installer();
     let row = change(&app, administrator.company, id.0, |row, settings| {
         given.check(row.kind)?;
+        given.check_address(is_installer, settings)?;
         if let Some(name) = name {
             row.name = name.0;
         }

@@ -51,6 +51,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "this is for administrators")
     }
 
+    /// A field that only administrators of the installation may set.
+    pub fn installers_only(field: &str) -> Self {
+        let message = format!("only an administrator of the installation may set {field}");
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
     /// What this tells, it tells of the cards of others as well.
     pub fn others_cards() -> Self {
         let message = "this tells of cards that you do not see";
@@ -60,6 +66,12 @@ impl ApiError {
     /// A person changes what lets them in where their password is asked for.
     pub fn own_account() -> Self {
         let message = "for yourself, do this in your own account";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
+    /// A person never writes as a contact.
+    pub fn not_as_contact() -> Self {
+        let message = "visitors' sessions are for integrations: a person does not write as a contact";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 pub use object::Object;
 pub use text::{
-    ClientId, Color, CutText, Email, FilledText, MessageBody, Name, Number, Search, Shortcut, Text, VariableKey,
-    WebAddress, country_of,
+    ClientId, Color, CutText, Email, FilledText, MessageBody, Name, Number, PictureAddress, Search, Shortcut, Text,
+    VariableKey, WebAddress, country_of,
 };
 
 /// Maximum length of a name, in characters.

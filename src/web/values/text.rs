@@ -8,6 +8,7 @@ use hotline_persistence::tables::global_variables::BUILT_IN;
 use phonenumber::Type;
 use phonenumber::metadata::{DATABASE, Metadata};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
 use crate::webhooks::check_address;
@@ -214,6 +215,25 @@ text! {
         check_address(&text)?;
         Ok(text)
     }
+}
+
+text! {
+    /// The address of a picture that people are shown; a page may show it or link to it, so it leads to the web.
+    PictureAddress, {"type": "string", "format": "uri", "pattern": r"^\s*[hH][tT][tT][pP][sS]?://[^/?#\s]", "maxLength": 10_000, "description": "`https` or `http`", "example": "https://cdn.example/maria.jpg"}, |value| {
+        let text = not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)?;
+        if is_web_address(&text) { Ok(text) } else { Err("must be an address that begins with https:// or http://".to_owned()) }
+    }
+}
+
+/// Whether it is an `http` or `https` address as it stands: the URL parser is made for browsers, and takes out line breaks
+/// and tabs in the middle of a scheme.
+fn is_web_address(text: &str) -> bool {
+    let has_scheme = ["https://", "http://"]
+        .iter()
+        .any(|scheme| text.get(..scheme.len()).is_some_and(|given| given.eq_ignore_ascii_case(scheme)));
+    has_scheme
+        && !text.contains(|character: char| character.is_whitespace() || character.is_control())
+        && Url::parse(text).is_ok_and(|url| url.has_host())
 }
 
 text! {

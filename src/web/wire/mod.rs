@@ -222,7 +222,7 @@ fn too_many() -> String {
     let (status, body, date) = (error.status, error.body(), HttpDate::from(SystemTime::now()));
     format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         retry-after: {RETRY_AFTER_S}\r\ndate: {date}\r\n\r\n{body}",
+         x-content-type-options: nosniff\r\nretry-after: {RETRY_AFTER_S}\r\ndate: {date}\r\n\r\n{body}",
         body.len(),
     )
 }

@@ -3,6 +3,7 @@
 mod conversations;
 mod delete;
 mod import;
+mod pictures;
 mod shown;
 mod tags;
 mod values;

@@ -82,7 +82,7 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
     provider.only_token("", "access token");
     assert_eq!(bytes_of(&app, &fetched(&app, &channel).await).await, PNG);
 
-    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.2", "no such file", Some("gone")))).await;
+    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.2", "404", Some("gone")))).await;
     let last = async || messages(&app.api, channel.id).await.pop().expect("a message");
     eventually("it is known that the file is lost", || async { last().await["error"].is_object() }).await;
     let lost = last().await;

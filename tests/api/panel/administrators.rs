@@ -201,7 +201,7 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
     for (body, fields) in [
         (json!({}), &["type", "name"][..]),
         (json!({"type": "sms", "name": "x"}), &["type"]),
-        (json!({"type": "webchat", "name": "x", "accessToken": "y", "pageId": "z"}), &["pageId", "accessToken"]),
+        (json!({"type": "webchat", "name": "x", "accessToken": "y", "pageId": "7"}), &["pageId", "accessToken"]),
         (
             json!({"type": "messenger", "name": "x", "pageId": "a b", "providerUrl": "x", "recipientBurst": 0}),
             &["pageId", "providerUrl", "recipientBurst"],

@@ -3,6 +3,7 @@
 mod authors;
 mod conflicts;
 mod documents;
+mod hardened;
 mod heads;
 mod packed;
 mod values;

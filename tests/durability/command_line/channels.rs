@@ -75,6 +75,10 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let sealed = stored(path, &id).await;
     assert_eq!(without_secrets(&sealed), of!({"pageId": "7"}));
     assert_eq!(sealed.as_object().map(serde_json::Map::len), Some(4), "{sealed}");
+    // The token that is stored goes to no other address than the one it was given for.
+    let moved = failure(path, &["channel", "update", &id, "--provider-url", "http://127.0.0.1:9/"]);
+    assert!(moved.contains("--access-token"), "{moved}");
+    assert_eq!(stored(path, &id).await, sealed);
     said += &sealed.to_string();
 
     let queue: i64 = with_database(path, async |db| {
@@ -105,6 +109,8 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
         (&website_id, ["--color", "red"], "--color"),
         (&website_id, ["--pre-chat-field", "age"], "--pre-chat-field"),
         (&phone_id, ["--page-id", "1"], "--page-id"),
+        (&phone_id, ["--phone-number-id", "../me"], "--phone-number-id"),
+        (&phone_id, ["--business-account-id", "1?x="], "--business-account-id"),
         (&phone_id, ["--greeting", "Hello"], "--greeting"),
         (&phone_id, ["--access-token", "hidden six"], "--access-token"),
         (&phone_id, ["--number", "12"], "--number"),

@@ -20,6 +20,9 @@ use crate::support::{Api, Company, Provider, Reply, TestDatabase, eventually};
 /// Words that stand in no other place.
 const CREDENTIALS: [&str; 3] = ["Hidden-Access-Token-7Qx", "Hidden-App-Secret-8Ry", "Hidden-Verify-Token-9Sz"];
 
+/// The phone channel at its provider.
+const PHONE: &str = "7001";
+
 /// Every value of every column of every table that could hold a text, as text.
 async fn everything(db: &PgPool) -> Vec<(String, String)> {
     let columns: Vec<(String, String)> = sqlx::query_as(
@@ -57,10 +60,14 @@ fn channels(folder: &Path, company: &str, provider: &str) -> Vec<Value> {
     let (token, verify) = (place_file(folder, "token", token), place_file(folder, "verify", verify));
     let mut made =
         vec![json(folder, &["channel", "create", "--company", company, "--type", "webchat", "--name", "Site"])];
-    for (kind, id) in [("whatsapp", "--phone-number-id"), ("messenger", "--page-id"), ("instagram", "--page-id")] {
+    for (kind, option, id) in [
+        ("whatsapp", "--phone-number-id", PHONE),
+        ("messenger", "--page-id", "7002"),
+        ("instagram", "--page-id", "7003"),
+    ] {
         let mut create = command(
             folder,
-            &["channel", "create", "--company", company, "--type", kind, "--name", kind, id, kind, "--json"],
+            &["channel", "create", "--company", company, "--type", kind, "--name", kind, option, id, "--json"],
         );
         create.args(["--access-token-file", &token, "--verify-token-file", &verify, "--app-secret-file", "-"]);
         create.args(["--provider-url", provider]);
@@ -83,7 +90,7 @@ async fn use_channel(api: &Api, provider: &Provider, channel: &Value, from: &str
     let challenge = format!("/hooks/{key}?hub.mode=subscribe&hub.verify_token={verify}&hub.challenge=421");
     let verified = Reply::of(api.anonymous(Method::GET, &challenge)).await;
     assert_eq!(verified.status, 200, "{verified:?}");
-    let phone = Phone { id: "whatsapp".to_owned(), number: "15550783881".to_owned() };
+    let phone = Phone { id: PHONE.to_owned(), number: "15550783881".to_owned() };
     let body = phone.message(from, "Maria", text(&format!("wamid.{from}"), "Hello")).to_string();
     let signed = signature(secret, body.as_bytes());
     let told = api.anonymous(Method::POST, &format!("/hooks/{key}")).header("x-hub-signature-256", signed).body(body);
@@ -92,7 +99,7 @@ async fn use_channel(api: &Api, provider: &Provider, channel: &Value, from: &str
     let job = api.post("/messages", sent).await.data(202)["jobId"].clone();
     let job = format!("/messages/jobs/{}", job.as_str().map_or_else(|| job.to_string(), str::to_owned));
     eventually("the message is sent", || async { api.get(&job).await.body["data"]["status"] == "sent" }).await;
-    assert!(!provider.accepted("whatsapp").is_empty(), "sent with another token");
+    assert!(!provider.accepted(PHONE).is_empty(), "sent with another token");
 }
 
 #[actix_web::test]
@@ -100,7 +107,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     let folder = prepared_folder();
     let path = folder.path();
     let provider = Provider::start().await;
-    provider.only_token("whatsapp", CREDENTIALS[0]);
+    provider.only_token(PHONE, CREDENTIALS[0]);
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let mut made = channels(path, &company, &provider.url);
     let mode = |name: &str| std::fs::metadata(path.join(name)).expect(name).permissions().mode() & 0o7777;

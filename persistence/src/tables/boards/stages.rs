@@ -140,15 +140,21 @@ pub async fn update(
     table::update(db, company, id, columns).await.map_err(map_done(company, board))
 }
 
-/// Number of won cards in a stage, at most [`COUNTED_MAX`]. If this transaction has changed the stage, no more can be
-/// won into it concurrently.
+/// Number of won cards in a stage, at most [`COUNTED_MAX`]; with a user, only cards assigned to them. If this transaction
+/// has changed the stage, no more can be won into it concurrently.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn won_cards(db: &mut PgConnection, company: CompanyId, stage: BoardListId) -> Result<i64> {
-    let count =
-        "select count(*) from (select from cards where company_id = $1 and list_id = $2 and won limit $3) counted";
-    with_timeout(sqlx::query_scalar(count).bind(company).bind(stage).bind(COUNTED_MAX).fetch_one(db)).await
+pub async fn won_cards(
+    db: &mut PgConnection,
+    company: CompanyId,
+    stage: BoardListId,
+    of: Option<UserId>,
+) -> Result<i64> {
+    let count = "select count(*) from (select from cards where company_id = $1 and list_id = $2 and won
+        and ($4::bigint is null or assigned_user_id = $4) limit $3) counted";
+    let count = sqlx::query_scalar(count).bind(company).bind(stage).bind(COUNTED_MAX).bind(of);
+    with_timeout(count.fetch_one(db)).await
 }
 
 /// Number of cards per stage of a board, by an index-only count; empty stages are missing. With a user, only cards

@@ -49,6 +49,10 @@ pub struct ChannelSettings {
     /// The provider's base URL; `None`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_url: Option<String>,
+    /// Whether that address was given on the command line: it is the operator's own then, and may lead into a network
+    /// that is not public. One that was given in the panel is checked whenever it is called.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_provider_url_operators: bool,
     /// Messages per second to all recipients, 0: unlimited; `None`: the installation's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sends_per_second: Option<u32>,

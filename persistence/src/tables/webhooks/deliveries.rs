@@ -69,6 +69,8 @@ pub struct DeliveryFilter {
     pub status: Option<DeliveryStatus>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    /// Types of events that are left out.
+    pub without: Vec<&'static str>,
 }
 
 /// A page of a webhook's deliveries, by event.
@@ -93,6 +95,7 @@ pub async fn list(
     list.equals("t.status", filter.status)
         .between("t.created_at", filter.created)
         .between("t.updated_at", filter.updated)
+        .only_by("t.type <> all (", Some(&filter.without).filter(|types| !types.is_empty()), ")")
         .page(db, "t.event_id", page)
         .await
 }

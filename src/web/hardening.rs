@@ -1,0 +1,37 @@
+//! Headers that every response carries, because browsers may show any of them: the content type is what it says, and who
+//! came over https comes back over https only.
+
+use actix_web::dev::ServiceResponse;
+use actix_web::http::header::{HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS};
+use actix_web::web::Data;
+use ipnet::IpNet;
+
+use super::origin;
+
+/// A browser takes the content type as it is given.
+pub const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
+
+/// For a year. Names below this one are not the service's to decide for.
+const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// How it is known that a request came over https.
+#[derive(Clone, Debug)]
+pub struct Https {
+    /// Whether the service is reached at an https address and nowhere else.
+    pub is_public: bool,
+    /// The proxies that are believed.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// Adds the headers to a response.
+pub(super) fn harden<B>(response: &mut ServiceResponse<B>) {
+    let request = response.request();
+    let is_https = request
+        .app_data::<Data<Https>>()
+        .is_some_and(|https| https.is_public || origin::is_https(request, &https.trusted_proxies));
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
+    if is_https {
+        headers.insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
+    }
+}

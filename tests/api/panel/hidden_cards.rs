@@ -1,0 +1,163 @@
+//! Webhooks and refusals tell nothing of cards that a person does not see.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::{OwnApp, Person, Receiver, Reply, TestApp};
+
+/// Every permission that counts here.
+fn permissions() -> Value {
+    let all = json!(["GET", "POST", "PUT", "DELETE"]);
+    json!({"crm": all, "webhooks": all, "events": ["GET"], "customFields": all, "contacts": all})
+}
+
+/// Ana, who does not administer the company; of a profile that sees all cards, or only her own.
+async fn ana(app: &TestApp, sees_all: bool) -> Person {
+    let email = format!("root-{}@example.com", app.company.id);
+    let (admin, _) = Person::admin(app, &email).await;
+    let profile = json!({"name": "Seller", "permissions": permissions(), "seesAllCards": sees_all});
+    let profile = id(admin.in_company(app.company.id).post("/profiles", profile).await.data(201));
+    app.api.put(&format!("/users/{}", app.company.ana), json!({"profileId": profile})).await.data(200);
+    Person::user(app, app.company.ana, "ana@example.com").await
+}
+
+#[actix_web::test]
+async fn a_webhook_tells_its_maker_of_no_hidden_card() {
+    let app = OwnApp::start().await;
+    let receiver = Receiver::start().await;
+    let url = receiver.url();
+    // The company's own, which is sent everything, and one that is sent nothing of cards.
+    let all = id(app.api.post("/webhooks", json!({"url": url})).await.data(201));
+    let cards = id(app.api.post("/webhooks", json!({"url": url, "types": ["card.won"]})).await.data(201));
+    let contacts = id(app.api.post("/webhooks", json!({"url": url, "types": ["contact.created"]})).await.data(201));
+    app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+    for sees_all in [false, true] {
+        let ana = if sees_all {
+            let profiles = app.api.all("/profiles").await;
+            let seller = profiles.iter().find(|profile| profile["name"] == "Seller").expect("the profile");
+            let change = "update profiles set sees_all_cards = true where company_id = $1 and id = $2";
+            let change = sqlx::query(change).bind(app.company.id).bind(id(seller));
+            change.execute(&app.db).await.expect("a change");
+            Person::user(&app, app.company.ana, "ana@example.com").await
+        } else {
+            ana(&app, false).await
+        };
+        for types in [json!(["card.created"]), json!(["contact.created", "card.deleted"]), json!([]), Value::Null] {
+            let made = ana.post("/webhooks", json!({"url": url, "types": types})).await;
+            made.error(403, "ERR_API_FORBIDDEN_SCOPE");
+            let changed = ana.put(&format!("/webhooks/{contacts}"), json!({"types": types})).await;
+            // `null` is nothing for a change.
+            if !types.is_null() {
+                changed.error(403, "ERR_API_FORBIDDEN_SCOPE");
+            }
+        }
+        ana.post("/webhooks", json!({"url": url})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        // Nothing of those that are there is led to another address, sent again, or signed by a secret she knows.
+        for webhook in [all, cards] {
+            let path = format!("/webhooks/{webhook}");
+            for change in
+                [json!({"url": url}), json!({"types": ["contact.created"]}), json!({"active": true}), json!({})]
+            {
+                ana.put(&path, change).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+            }
+            for (verb, body) in [("rotate-secret", json!({})), ("replay", json!({"after": 0}))] {
+                ana.post(&format!("{path}/{verb}"), body).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+            }
+        }
+        // What tells nothing of cards is hers to make.
+        let own = id(ana.post("/webhooks", json!({"url": url, "types": ["contact.created"]})).await.data(201));
+        ana.put(&format!("/webhooks/{own}"), json!({"url": url, "types": ["contact.updated"]})).await.data(200);
+        ana.post(&format!("/webhooks/{own}/replay"), json!({"after": 0})).await.data(202);
+        ana.delete(&format!("/webhooks/{own}")).await;
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn deliveries_of_hidden_cards_are_not_listed() {
+    let app = OwnApp::start().await;
+    let receiver = Receiver::start().await;
+    let webhook = id(app.api.post("/webhooks", json!({"url": receiver.url()})).await.data(201));
+    let ana = ana(&app, false).await;
+    let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let card = json!({"boardId": board, "name": "x", "assignedToUserId": app.company.ben});
+    app.api.post("/crm/cards", card).await.data(201);
+    app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+    let path = format!("/webhooks/{webhook}/deliveries");
+    let kinds =
+        |rows: &[Value]| rows.iter().filter_map(|row| row["type"].as_str().map(str::to_owned)).collect::<Vec<_>>();
+    crate::support::eventually("both are delivered", || async {
+        let kinds = kinds(&app.api.all(&format!("{path}?status=delivered")).await);
+        kinds.iter().any(|kind| kind == "card.created") && kinds.iter().any(|kind| kind == "contact.created")
+    })
+    .await;
+    for query in ["", "?status=delivered", "?createdFrom=2020-01-01T00:00:00Z"] {
+        let seen = ana.get(&format!("{path}{query}")).await;
+        let seen = kinds(seen.data(200).as_array().expect("a list"));
+        assert!(seen.contains(&"contact.created".to_owned()), "{query}: {seen:?}");
+        assert!(!seen.iter().any(|kind| kind.starts_with("card.")), "{query}: {seen:?}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_refusal_counts_no_hidden_card() {
+    let app = OwnApp::start().await;
+    let ana = ana(&app, false).await;
+    let queues = json!([{"queueId": app.company.support}]);
+    let board = app.api.post("/crm/boards", json!({"name": "Support", "crmBoardQueues": queues})).await;
+    let board = id(board.data(201));
+    let shown = app.api.get(&format!("/crm/boards/{board}")).await;
+    let lists = shown.data(200)["lists"].as_array().expect("lists").clone();
+    let (first, done) = (id(&lists[0]), id(lists.last().expect("a list")));
+    let field = json!({"name": "Roof", "application": "card", "type": "select", "options": ["flat", "steep"]});
+    let field = app.api.post("/custom-fields", field).await.data(201).clone();
+    let card = async |user: Value| {
+        let values = json!([{"key": field["key"], "value": "flat"}]);
+        let card = json!({"boardId": board, "name": "x", "assignedToUserId": user, "customFields": values});
+        let made = id(app.api.post("/crm/cards", card.clone()).await.data(201));
+        let mut won = card;
+        won["crmBoardListId"] = json!(done);
+        let won = id(app.api.post("/crm/cards", won).await.data(201));
+        app.api.post(&format!("/crm/cards/{won}/win"), json!({})).await.data(200);
+        (made, won)
+    };
+    card(json!(app.company.ben)).await;
+    card(Value::Null).await;
+    let field = format!("/custom-fields/{}", field["id"]);
+    let refusals = async |person: &Person| -> Vec<Value> {
+        let mut counted = Vec::new();
+        for (method, path, body) in [
+            (Method::DELETE, format!("/crm/boards/{board}"), json!({})),
+            (Method::DELETE, format!("/crm/boards/{board}/lists/{first}"), json!({})),
+            (Method::PUT, format!("/crm/boards/{board}/lists/{done}"), json!({"doneList": false})),
+            (Method::PUT, field.clone(), json!({"type": "text"})),
+            (Method::PUT, field.clone(), json!({"options": ["steep"]})),
+        ] {
+            let reply = Reply::of(person.request(method, &path).json(&body)).await;
+            counted.push(reply.error(409, "ERR_API_CONFLICT")["by"].clone());
+        }
+        counted
+    };
+    assert_eq!(refusals(&ana).await, vec![json!([]); 5], "there are only cards that she does not see");
+    card(json!(app.company.ana)).await;
+    let counts = |counts: [i64; 5]| counts.map(|count| json!([{"type": "card", "count": count}])).to_vec();
+    assert_eq!(refusals(&ana).await, counts([2, 1, 1, 2, 2]));
+    // Who administers the company sees all.
+    let (admin, _) = Person::admin(&app, "other-root@example.com").await;
+    assert_eq!(refusals(&admin.in_company(app.company.id)).await, counts([6, 3, 3, 6, 6]));
+    // Who sees the cards of the boards they see counts those.
+    let elsewhere = json!({"name": "Sales", "crmBoardQueues": [{"queueId": app.company.sales}]});
+    let elsewhere = id(app.api.post("/crm/boards", elsewhere).await.data(201));
+    let values = json!([{"key": "roof", "value": "flat"}]);
+    let hidden = json!({"boardId": elsewhere, "name": "x", "customFields": values});
+    app.api.post("/crm/cards", hidden).await.data(201);
+    sqlx::query("update profiles set sees_all_cards = true where company_id = $1 and name = 'Seller'")
+        .bind(app.company.id)
+        .execute(&app.db)
+        .await
+        .expect("a change");
+    assert_eq!(refusals(&ana).await, counts([6, 3, 3, 6, 6]));
+    app.stop().await;
+}
