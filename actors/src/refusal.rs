@@ -118,6 +118,9 @@ pub enum Refusal {
     /// The contact is being deleted, or has changed since it was read: the command is to be retried.
     #[error("the contact is being deleted")]
     ContactLeaving(ContactId),
+    /// What its caller had looked at has changed since: it is to be looked at again.
+    #[error("what this was based on has changed")]
+    Outdated,
     /// The change cannot be made durable, or the database is needed and unavailable.
     #[error("{0}")]
     Unavailable(String),
@@ -146,7 +149,7 @@ impl Refusal {
 
     /// Whether the refusal is temporary, so that the command should be retried.
     pub(crate) fn is_passing(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_))
+        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_) | Self::Outdated)
     }
 
     /// The error of a message without a waiting caller, in the terms of `POST /messages`; `not_found` describes the
@@ -163,9 +166,12 @@ impl Refusal {
             }
             Self::Conflict(_) | Self::TicketClosed(_) | Self::AlreadyOpen(_) => ("ERR_API_CONFLICT", self.to_string()),
             Self::InteractiveInvalid(_) => ("ERR_API_INTERACTIVE_INVALID", self.to_string()),
-            Self::Defect(_) | Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_) => {
-                ("ERR_API_INTERNAL", "internal error".to_owned())
-            }
+            Self::Defect(_)
+            | Self::Unavailable(_)
+            | Self::Unknown(_)
+            | Self::Gone
+            | Self::ContactLeaving(_)
+            | Self::Outdated => ("ERR_API_INTERNAL", "internal error".to_owned()),
         };
         MessageError { code: code.to_owned(), message }
     }

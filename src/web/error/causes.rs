@@ -60,7 +60,7 @@ impl From<Refusal> for ApiError {
                 tracing::warn!(reason, "nobody knows whether a change was made");
                 Self { is_unknown: true, ..Self::unavailable() }
             }
-            Refusal::Gone | Refusal::ContactLeaving(_) => Self::unavailable(),
+            Refusal::Gone | Refusal::ContactLeaving(_) | Refusal::Outdated => Self::unavailable(),
             Refusal::Defect(defect) => Self::internal(defect),
         }
     }

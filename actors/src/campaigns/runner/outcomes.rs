@@ -8,7 +8,7 @@ use hotline_persistence::tables::messages::MessageError;
 use serde_json::json;
 
 use super::super::line::NextRecipient;
-use super::leaving::{Decided, Left};
+use super::leaving::{Decided, Departure, Left};
 use super::{CampaignRunner, OUTAGE_PAUSE};
 use crate::Refusal;
 use crate::base::retry::while_unavailable;
@@ -32,7 +32,11 @@ struct Checked {
 impl CampaignRunner {
     fn settle(&mut self, left: Left, cx: &mut Mailbox<Self>) {
         match (&left.outcome, left.message) {
-            (Ok(()), _) => {
+            (Ok(Departure::OptedOut), _) => {
+                self.has_left(&left.recipient);
+                self.pass_over(left.recipient, RecipientStatus::Skipped, &MessageError::opted_out());
+            }
+            (Ok(Departure::Written), _) => {
                 self.scope.handed_over.fetch_add(1, Ordering::Relaxed);
                 self.has_left(&left.recipient);
             }

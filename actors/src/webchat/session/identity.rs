@@ -123,7 +123,7 @@ async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result
         let ended = ended.clone();
         Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])
     };
-    let what = Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached) };
+    let what = Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached), only_if: None };
     match scope.tickets.ask(ended.company_id, ticket, what).await {
         Ok(_) => Ok(Some(ended)),
         Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),
