@@ -174,9 +174,10 @@ fn what_follows_several_messages_follows_the_last() {
     let after = AfterSend { queue_id: Some(SALES), ..AfterSend::default() };
     let done = desk.does(Send { after: after.clone(), ..media(&[file("a.png"), file("b.png")], None) });
     let sent = messages(&done);
-    assert_eq!((&sent[0].after_send, &sent[1].after_send), (&None, &Some(json!({"queueId": 2, "closeTicket": false}))));
+    assert_eq!(sent[0].after_send, Some(json!({"answers": true, "closeTicket": false})));
+    assert_eq!(sent[1].after_send, Some(json!({"answers": true, "queueId": 2, "closeTicket": false})));
     let following = desk.ticket.following.iter().flat_map(|following| following.keys().copied());
-    assert_eq!(following.collect::<Vec<_>>(), [sent[1].id]);
+    assert_eq!(following.collect::<Vec<_>>(), [sent[0].id, sent[1].id]);
 }
 
 // Templates.
