@@ -17,7 +17,7 @@ use sqlx::PgConnection;
 use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
-use crate::web::values::{CutText, Email, Name, Number};
+use crate::web::values::{CutText, Email, ExternalId, Name, Number};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Reply};
 
 /// How often the visitor's contact is looked up again because it was deleted meanwhile.
@@ -99,7 +99,7 @@ fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
         email: fields.optional::<Email>("email").map(|email| email.0),
         number_country: number.as_ref().and_then(Number::country),
         number: number.map(|number| number.0),
-        external_id: fields.optional::<Name>("externalId").map(|id| id.0),
+        external_id: fields.optional::<ExternalId>("externalId").map(|id| id.0),
         ..Visitor::default()
     })
 }
