@@ -1,5 +1,6 @@
 //! Reasons why a command was refused. A refused command changes nothing.
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::select::DEPTH_MAX;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::MessageError;
@@ -106,9 +107,9 @@ pub enum Refusal {
     /// The contact cannot receive on this channel.
     #[error("the contact cannot receive on this channel: {}", .0.in_words())]
     ContactUnreachable(Unreachable),
-    /// The contact has not written on this phone channel lately: only a template may be sent.
+    /// The contact has not written on this phone channel lately: only a template may be sent. Since when, if that is known.
     #[error("the conversation window is closed")]
-    WindowClosed,
+    WindowClosed(Option<DateTime<Utc>>),
     /// The channel cannot show this interactive object.
     #[error("invalid interactive")]
     InteractiveInvalid(Vec<FieldError>),
@@ -159,7 +160,7 @@ impl Refusal {
             Self::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact is gone".to_owned()),
             Self::NotFound => ("ERR_API_NOT_FOUND", not_found.to_owned()),
             Self::ContactUnreachable(_) => ("ERR_API_CONTACT_UNREACHABLE", self.to_string()),
-            Self::WindowClosed => ("ERR_API_WINDOW_CLOSED", self.to_string()),
+            Self::WindowClosed(_) => ("ERR_API_WINDOW_CLOSED", self.to_string()),
             Self::Invalid(fields) => {
                 let named = fields.iter().map(|error| format!("{} {}", error.field, error.reason));
                 ("ERR_API_VALIDATION", named.collect::<Vec<_>>().join("; "))

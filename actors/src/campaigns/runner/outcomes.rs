@@ -97,7 +97,7 @@ impl CampaignRunner {
         self.has_left(&recipient);
         if !refusal.is_passing() {
             let is_skipped =
-                matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed | Refusal::ContactNotFound);
+                matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed(_) | Refusal::ContactNotFound);
             let status = if is_skipped { RecipientStatus::Skipped } else { RecipientStatus::Failed };
             tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "a recipient is not written to");
             return self.pass_over(recipient, status, &refusal.as_failure("the channel is gone"));

@@ -119,10 +119,7 @@ impl Send {
             return Err(Refusal::ContactUnreachable(channel.into()));
         }
         ticket.heard = ticket.heard.max(self.known.heard);
-        if channel.has_phone() && !self.content.is_template() && !is_within_window(ticket, cx) {
-            return Err(Refusal::WindowClosed);
-        }
-        Ok(())
+        if channel.has_phone() && !self.content.is_template() { check_window(ticket, cx) } else { Ok(()) }
     }
 }
 
@@ -174,12 +171,13 @@ fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: &Afte
     }
 }
 
-/// Whether the conversation window is open for anything but a template. If the contact never wrote, the provider
+/// Checks that the conversation window is open for anything but a template. If the contact never wrote, the provider
 /// decides. `Unknown` counts as closed, because the caller looks it up before it sends.
-fn is_within_window(ticket: &Ticket, cx: &Context<'_>) -> bool {
+fn check_window(ticket: &Ticket, cx: &Context<'_>) -> Result<(), Refusal> {
     match (cx.window, ticket.heard) {
-        (None, _) | (_, Heard::Never) => true,
-        (Some(window), Heard::At(at)) => cx.now - at <= window,
-        (Some(_), Heard::Unknown) => false,
+        (None, _) | (_, Heard::Never) => Ok(()),
+        (Some(window), Heard::At(at)) if cx.now - at <= window => Ok(()),
+        (Some(window), Heard::At(at)) => Err(Refusal::WindowClosed(at.checked_add_signed(window))),
+        (Some(_), Heard::Unknown) => Err(Refusal::WindowClosed(None)),
     }
 }
