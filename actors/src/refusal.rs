@@ -1,5 +1,6 @@
 //! Reasons why a command was refused. A refused command changes nothing.
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::select::DEPTH_MAX;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::MessageError;
@@ -106,9 +107,9 @@ pub enum Refusal {
     /// The contact cannot receive on this channel.
     #[error("the contact cannot receive on this channel: {}", .0.in_words())]
     ContactUnreachable(Unreachable),
-    /// The contact has not written on this phone channel lately: only a template may be sent.
+    /// The contact has not written on this phone channel lately: only a template may be sent. Since when, if that is known.
     #[error("the conversation window is closed")]
-    WindowClosed,
+    WindowClosed(Option<DateTime<Utc>>),
     /// The channel cannot show this interactive object.
     #[error("invalid interactive")]
     InteractiveInvalid(Vec<FieldError>),
@@ -118,6 +119,9 @@ pub enum Refusal {
     /// The contact is being deleted, or has changed since it was read: the command is to be retried.
     #[error("the contact is being deleted")]
     ContactLeaving(ContactId),
+    /// What its caller had looked at has changed since: it is to be looked at again.
+    #[error("what this was based on has changed")]
+    Outdated,
     /// The change cannot be made durable, or the database is needed and unavailable.
     #[error("{0}")]
     Unavailable(String),
@@ -146,7 +150,7 @@ impl Refusal {
 
     /// Whether the refusal is temporary, so that the command should be retried.
     pub(crate) fn is_passing(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_))
+        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_) | Self::Outdated)
     }
 
     /// The error of a message without a waiting caller, in the terms of `POST /messages`; `not_found` describes the
@@ -156,16 +160,19 @@ impl Refusal {
             Self::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact is gone".to_owned()),
             Self::NotFound => ("ERR_API_NOT_FOUND", not_found.to_owned()),
             Self::ContactUnreachable(_) => ("ERR_API_CONTACT_UNREACHABLE", self.to_string()),
-            Self::WindowClosed => ("ERR_API_WINDOW_CLOSED", self.to_string()),
+            Self::WindowClosed(_) => ("ERR_API_WINDOW_CLOSED", self.to_string()),
             Self::Invalid(fields) => {
                 let named = fields.iter().map(|error| format!("{} {}", error.field, error.reason));
                 ("ERR_API_VALIDATION", named.collect::<Vec<_>>().join("; "))
             }
             Self::Conflict(_) | Self::TicketClosed(_) | Self::AlreadyOpen(_) => ("ERR_API_CONFLICT", self.to_string()),
             Self::InteractiveInvalid(_) => ("ERR_API_INTERACTIVE_INVALID", self.to_string()),
-            Self::Defect(_) | Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_) => {
-                ("ERR_API_INTERNAL", "internal error".to_owned())
-            }
+            Self::Defect(_)
+            | Self::Unavailable(_)
+            | Self::Unknown(_)
+            | Self::Gone
+            | Self::ContactLeaving(_)
+            | Self::Outdated => ("ERR_API_INTERNAL", "internal error".to_owned()),
         };
         MessageError { code: code.to_owned(), message }
     }

@@ -28,6 +28,7 @@ pub mod id_blocks;
 pub mod ids;
 pub mod journal;
 pub mod key;
+pub mod letters;
 pub mod noun;
 pub mod ownership;
 pub mod partitions;

@@ -17,10 +17,20 @@ pub fn folded(text: &str) -> String {
     text.trim().nfkd().filter(|c| !is_accent(c)).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a message consists of one of these normalized words.
+/// Whether a message consists of one of these normalized words; punctuation, symbols and emoji around it do not count.
 pub fn is_one_of(words: &[String], message: &str) -> bool {
     let message = message.trim();
-    !message.is_empty() && message.len() <= BYTES_MAX && words.contains(&folded(message))
+    if message.is_empty() || message.len() > BYTES_MAX {
+        return false;
+    }
+    let message = folded(message);
+    let spoken = bare(&message);
+    words.iter().any(|word| *word == message || (!spoken.is_empty() && bare(word) == spoken))
+}
+
+/// A text without what is neither letter nor digit at its beginning and its end.
+fn bare(text: &str) -> &str {
+    text.trim_matches(|character: char| !character.is_alphanumeric())
 }
 
 #[cfg(test)]
@@ -29,12 +39,38 @@ mod tests {
 
     #[test]
     fn a_word_is_the_whole_message_in_any_case_and_with_any_accents() {
-        let words = ["stop", "cancelar inscricao"].map(str::to_owned);
+        let words = ["stop", "cancelar inscricao", "\u{1f6d1}"].map(str::to_owned);
         for message in ["STOP", " stop\n", "Stóp", "ＳＴＯＰ", "Cancelar Inscrição", "CANCELAR INSCRIC\u{327}A\u{303}O"]
         {
             assert!(is_one_of(&words, message), "{message}");
         }
-        for message in ["", " ", "stop it", "STOP!", "st op", "cancelar", &"stop ".repeat(100)] {
+        for message in [
+            "STOP!",
+            "Stop.",
+            "\"STOP\"",
+            "\u{ab}stop\u{bb}",
+            "🛑 stop",
+            "stop 🙏🏽",
+            "¡Stop!",
+            "*stop*",
+            "🛑",
+            "(cancelar inscrição)",
+        ] {
+            assert!(is_one_of(&words, message), "{message}");
+        }
+        for message in [
+            "",
+            " ",
+            "!",
+            "🙏",
+            "stop it",
+            "stop, o Zé não vem",
+            "stopwatch",
+            "st op",
+            "s.t.o.p",
+            "cancelar",
+            &"stop ".repeat(100),
+        ] {
             assert!(!is_one_of(&words, message), "{message}");
         }
         assert!(!is_one_of(&[], "stop") && !is_one_of(&[], ""));

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDate};
 use hotline_actors::{FieldError, Refusal};
+use hotline_persistence::letters;
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId, CustomFieldType};
 use hotline_persistence::{CompanyId, table};
 use sqlx::PgConnection;
@@ -112,7 +113,7 @@ pub fn check_all(
 /// A phrase that follows the field's key.
 pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<String, String> {
     let value = value.trim();
-    if value.is_empty() {
+    if letters::is_blank(value) {
         return Err("must not be blank".to_owned());
     }
     let is_accepted = match kind {
@@ -125,7 +126,7 @@ pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<S
         CustomFieldType::Email => return Email::from_text(value).map(|email| email.0),
         CustomFieldType::Url => is_url(value),
         CustomFieldType::Phone => return Number::from_text(value).map(|number| number.0),
-        CustomFieldType::Select => options.iter().any(|option| option == value),
+        CustomFieldType::Select => return named(options, value).ok_or_else(|| expected(kind, options)),
         CustomFieldType::Multiselect => return chosen(options, value),
     };
     if is_accepted { Ok(value.to_owned()) } else { Err(expected(kind, options)) }
@@ -169,13 +170,21 @@ fn is_url(text: &str) -> bool {
 /// Parses a JSON array of options; each may occur once.
 fn chosen(options: &[String], text: &str) -> Result<String, String> {
     let expected = || format!("must be a JSON array of {}", options.join(", "));
-    let chosen: Vec<String> = serde_json::from_str(text).map_err(|_| expected())?;
-    let is_once = |(index, option): (usize, &String)| options.contains(option) && !chosen[..index].contains(option);
-    if chosen.iter().enumerate().all(is_once) {
-        serde_json::to_string(&chosen).map_err(|_| expected())
-    } else {
-        Err(expected())
+    let given: Vec<String> = serde_json::from_str(text).map_err(|_| expected())?;
+    let mut chosen: Vec<String> = Vec::with_capacity(given.len());
+    for value in given {
+        match named(options, &value).filter(|option| !chosen.contains(option)) {
+            Some(option) => chosen.push(option),
+            None => return Err(expected()),
+        }
     }
+    serde_json::to_string(&chosen).map_err(|_| expected())
+}
+
+/// The option that looks like this.
+fn named(options: &[String], value: &str) -> Option<String> {
+    let value = letters::composed(value);
+    options.iter().find(|option| letters::composed(option) == value).cloned()
 }
 
 #[cfg(test)]
@@ -184,6 +193,17 @@ mod tests {
     use hotline_persistence::table::Stamps;
 
     use super::*;
+
+    #[test]
+    fn an_option_is_the_one_that_looks_like_it() {
+        let options = ["A\u{e7}\u{e3}o".to_owned()];
+        assert_eq!(check(CustomFieldType::Select, &options, "Ac\u{327}a\u{303}o"), Ok(options[0].clone()));
+        let given = "[\"Ac\u{327}a\u{303}o\"]";
+        assert_eq!(check(CustomFieldType::Multiselect, &options, given), Ok("[\"A\u{e7}\u{e3}o\"]".to_owned()));
+        let twice = "[\"A\u{e7}\u{e3}o\",\"Ac\u{327}a\u{303}o\"]";
+        assert!(check(CustomFieldType::Multiselect, &options, twice).is_err());
+        assert!(check(CustomFieldType::Text, &[], "\u{200b}").is_err());
+    }
 
     #[test]
     fn a_value_is_accepted_by_its_fields_type() {

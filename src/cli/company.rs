@@ -62,7 +62,7 @@ pub struct Changes {
     /// Where its days begin, for instance America/Sao_Paulo
     #[arg(long, value_name = "IANA", value_parser = time_zone)]
     time_zone: Option<chrono_tz::Tz>,
-    /// Words by which contacts opt out of campaigns, separated by commas: a whole message, in any case and with any accents
+    /// Words by which contacts opt out of campaigns, separated by commas: a whole message, in any case, with any accents and any punctuation around it
     #[arg(long, value_name = "WORDS", value_parser = stop_words)]
     stop_words: Option<StopWords>,
 }

@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
 use hotline_actors::engine::InboundMessage;
+use hotline_persistence::letters;
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
 use serde::{Deserialize, Serialize};
@@ -156,7 +157,8 @@ pub(super) fn id_at(value: &Value, pointer: &str) -> Option<String> {
 pub(super) fn name_at(value: &Value, pointer: &str) -> Option<String> {
     let name = scalar(value.pointer(pointer)?)?;
     let line: Vec<&str> = name.split_whitespace().collect();
-    Some(cut(line.join(" "), NAME_CHARACTERS_MAX)).filter(|name| !name.is_empty())
+    let name = letters::composed(&cut(letters::composed(&line.join(" ")), NAME_CHARACTERS_MAX));
+    Some(name).filter(|name| !letters::is_blank(name))
 }
 
 /// A time in seconds or milliseconds since 1970, as a number or a text.

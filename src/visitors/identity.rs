@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
 use hotline_actors::FieldError;
 use hotline_actors::engine::Identified;
+use hotline_persistence::letters;
 use hotline_persistence::tables::channels::Secret;
 use hotline_persistence::tables::contacts::Visitor;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::web::values::{Email, FromField, Name, Number};
+use crate::web::values::{Email, ExternalId, FromField, Name, Number};
 use crate::web::{ApiError, ApiResult};
 
 /// Maximum size of a token: three times what a name, an e-mail and a number of maximum length need.
@@ -59,7 +60,7 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
     });
     let claims = claims.map_err(ApiError::identity)?;
     let external_id = claims.sub.as_ref().ok_or("its `sub` is missing").and_then(|sub| {
-        Name::from_json(sub).map_err(|_| "its `sub` must be a text of one line, with at most 255 characters")
+        ExternalId::from_json(sub).map_err(|_| "its `sub` must be a text of one line, with at most 255 characters")
     });
     let external_id = external_id.map_err(ApiError::identity)?.0;
     let mut wrong = Vec::new();
@@ -143,7 +144,7 @@ fn holds(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'
 }
 
 fn optional<T: FromField>(name: &str, value: Option<Value>, wrong: &mut Vec<FieldError>) -> Option<T> {
-    let value = value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty()))?;
+    let value = value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !letters::is_blank(text)))?;
     match T::from_json(&value) {
         Ok(value) => Some(value),
         Err(reason) => {

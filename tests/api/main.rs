@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alike;
 mod bad_input;
 mod by_time;
 mod campaigns;

@@ -20,7 +20,7 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
-    let other = browser.open("v").await;
+    let other = browser.open("w").await;
     let mut tabs = [browser.socket(&session).await, browser.socket(&session).await];
     let mut bystander = browser.socket(&other).await;
     let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
@@ -30,7 +30,7 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
     }
     let (status, body) = browser.try_socket(&session.token).await.err().expect("refused");
     assert_eq!((status, &body["error"]["code"]), (409, &json!("ERR_API_CONFLICT")));
-    // Another session of the same visitor goes on.
+    // Another visitor's session goes on.
     let said = browser.say(&other, "still here").await;
     assert_eq!(bystander.message().await["id"], said["id"]);
     app.stop().await;

@@ -91,7 +91,8 @@ mod tests {
         let closed = Refusal::TicketClosed(TicketId::new(7));
         assert_eq!(tried(std::slice::from_ref(&closed), changed_hands).await, (Ok(()), 2));
         assert_eq!(tried(std::slice::from_ref(&closed), nothing).await, (Err(closed), 1), "of a ticket that is named");
-        assert_eq!(tried(&[Refusal::WindowClosed], changed_hands).await, (Err(Refusal::WindowClosed), 1));
+        let closed = Refusal::WindowClosed(None);
+        assert_eq!(tried(std::slice::from_ref(&closed), changed_hands).await, (Err(closed.clone()), 1));
     }
 
     #[tokio::test]

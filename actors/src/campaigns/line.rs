@@ -1,19 +1,16 @@
 //! The campaign's next recipients that are loaded in memory, in order.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
 
 use hotline_persistence::ContactId;
+
+use crate::channels::Stamp;
 
 /// Maximum recipients in memory: some tens of bytes each.
 const PAGE_MAX: i64 = 500;
 
 /// Pages per minute: the data of a recipient in memory is at most some ten seconds old.
 const PAGES_PER_MINUTE: i64 = 6;
-
-/// Longest that a recipient is at hand: then they are read again, since they may want no campaigns by now. The last of two
-/// pages at the lowest rates has its turn within fifteen seconds, so that it is no campaign that goes on which reads again.
-const AT_HAND_MAX: Duration = Duration::from_secs(20);
 
 /// A recipient in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +20,8 @@ pub(super) struct NextRecipient {
     pub(super) is_opted_out: bool,
     /// Whether the contact was cached for this campaign alone.
     pub(super) is_fetched: bool,
-    /// When they were read.
-    pub(super) read_at: Instant,
+    /// When they were read: what has changed since is to be looked at.
+    pub(super) looked: Stamp,
     /// Of which line they are.
     pub(super) generation: u64,
 }
@@ -66,13 +63,6 @@ impl Line {
         if recipient.generation == self.generation {
             self.ahead.push_front(recipient);
         }
-    }
-
-    /// Whether what is known of the next one is too old.
-    pub(super) fn is_stale(&self, now: Instant) -> bool {
-        let next = self.ahead.front();
-        hotline_persistence::fail_point!("campaign_line_stale", |_| next.is_some());
-        next.is_some_and(|next| now.saturating_duration_since(next.read_at) > AT_HAND_MAX)
     }
 
     /// Restarts the line: everything is read again from the tables, which must have all earlier decisions first.
@@ -120,12 +110,14 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use hotline_persistence::CompanyId;
+
     use super::*;
+    use crate::channels::Withdrawals;
 
     fn recipient(id: i64) -> NextRecipient {
-        static BEGUN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
-        let (contact_id, read_at) = (ContactId::new(id), *BEGUN);
-        NextRecipient { contact_id, is_opted_out: false, is_fetched: true, read_at, generation: 0 }
+        let looked = Withdrawals::default().stamp(CompanyId::new(1));
+        NextRecipient { contact_id: ContactId::new(id), is_opted_out: false, is_fetched: true, looked, generation: 0 }
     }
 
     fn all(line: &mut Line) -> Vec<i64> {
@@ -177,16 +169,6 @@ mod tests {
         line.end_reading(again, Some(vec![read(1), read(2)]));
         line.put_back(taken);
         assert_eq!(all(&mut line), [1, 2]);
-    }
-
-    #[test]
-    fn who_has_been_at_hand_for_long_is_stale() {
-        let mut line = Line::default();
-        let reading = line.begin_reading(1).expect("a page");
-        line.end_reading(reading, Some(vec![recipient(1)]));
-        let read_at = recipient(1).read_at;
-        assert!(!line.is_stale(read_at + AT_HAND_MAX));
-        assert!(line.is_stale(read_at + AT_HAND_MAX + Duration::from_millis(1)));
     }
 
     #[test]

@@ -6,4 +6,4 @@ mod pace;
 mod runner;
 
 pub use runner::{CampaignFigures, CampaignRunner};
-pub(crate) use runner::{CampaignScope, Changed, Hold, Withdraw};
+pub(crate) use runner::{CampaignScope, Changed, Hold};

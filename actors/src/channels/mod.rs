@@ -6,6 +6,7 @@ mod inbox;
 mod inboxes;
 mod outbox;
 mod provider;
+mod withdrawals;
 
 pub(crate) use early::{EARLY_MAX, Early};
 pub(crate) use in_transit::{InTransit, Landed};
@@ -14,3 +15,6 @@ pub(crate) use inboxes::{Inboxes, named};
 pub use outbox::{Attempted, ChannelSender, SendingFigures, SendingOptions};
 pub(crate) use outbox::{DecidesStatuses, Outboxes};
 pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider, SendFailure};
+#[cfg(test)]
+pub(crate) use withdrawals::Withdrawals;
+pub(crate) use withdrawals::{LOOKS_MAX, Stamp};

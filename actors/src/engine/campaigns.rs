@@ -13,7 +13,7 @@ use super::sending::Sending;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{nothing, on_conflict};
-use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold, Withdraw};
+use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold};
 use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry};
 
@@ -72,25 +72,19 @@ impl Drop for Begins {
     }
 }
 
-/// Pauses a campaign until dropped: it sends no messages.
+/// Pauses a campaign until dropped: it decides no messages. If it was canceled meanwhile, those that its provider does not
+/// have yet are not sent from then on.
 pub struct HeldCampaign {
     scope: Arc<CampaignScope>,
+    company: CompanyId,
     hot: ActorHandle<CampaignRunner>,
     holder: Option<Arc<()>>,
 }
 
-impl HeldCampaign {
-    /// The campaign was canceled: messages that its provider does not have yet are not sent.
-    ///
-    /// # Errors
-    /// When the actor has ended; then none of its messages are sent either.
-    pub async fn withdraw(&self) -> Result<(), Refusal> {
-        self.scope.base.deliver(&self.scope.hot, &self.hot, Withdraw).await
-    }
-}
-
 impl Drop for HeldCampaign {
     fn drop(&mut self) {
+        // However the change has ended: each message is looked at again before it leaves.
+        self.scope.in_transit.withdrawals.changed(self.company);
         // Released first, so that the actor no longer sees the hold when it handles `Changed`.
         drop(self.holder.take());
         hotline_persistence::fail_point!("campaign_released");
@@ -155,7 +149,7 @@ impl Campaigns {
             let holder = Arc::new(());
             let hold = Hold(Arc::downgrade(&holder));
             // Created before the call: its drop notifies the actor however the call ends.
-            let held = HeldCampaign { scope: self.scope.clone(), hot, holder: Some(holder) };
+            let held = HeldCampaign { scope: self.scope.clone(), company, hot, holder: Some(holder) };
             self.base.deliver(&self.scope.hot, &held.hot, hold).await?;
             Ok(held)
         };
@@ -170,18 +164,12 @@ impl Campaigns {
     /// Ends the actors of a closed company: none of its campaign messages are sent any more.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
-        let CampaignScope {
-            base: _,
-            contacts: _,
-            sending: _,
-            in_transit: _,
-            hot,
-            handed_over: _,
-            skipped: _,
-            failed: _,
-        } = &**scope;
+        let CampaignScope { base: _, contacts: _, sending: _, in_transit, hot, handed_over: _, skipped: _, failed: _ } =
+            &**scope;
         // Messages in transit are tracked for as long as their campaign's actor lives.
-        dismissed(hot, |(of, _)| *of == company).await
+        dismissed(hot, |(of, _)| *of == company).await?;
+        in_transit.withdrawals.forget_company(company);
+        Ok(())
     }
 
     /// Restarts a company's campaigns from the tables.

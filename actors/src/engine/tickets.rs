@@ -192,7 +192,7 @@ impl Tickets {
     /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
     pub async fn open(&self, open: Open, attached: Option<AttachedChanges<Ticket>>) -> Result<Ticket, Refusal> {
         let (company, log) = (open.company, &self.base.store.log);
-        let show = Execute { command: Show, attached };
+        let show = Execute { command: Show, attached, only_if: None };
         let attempt = || self.attempt_opening(open.clone(), show.clone());
         match on_conflict(self.contacts.known(), company, attempt, nothing).await {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),

@@ -81,6 +81,9 @@ impl Registered for TicketActor {
 /// Additional changes for the same log entry, built from the command's reply: the caller's own record of the answer.
 pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
 
+/// A condition that must still hold when a command is decided. It never waits.
+pub type Precondition = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// Asks a ticket's actor to execute a command and to reply once the entry is durable. The mailbox receives it inside an
 /// [`Envelope`].
 pub struct Execute<C: Command> {
@@ -88,17 +91,30 @@ pub struct Execute<C: Command> {
     pub command: C,
     /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<C::Reply>>,
+    /// What the caller has looked at before: if it does not hold any more, the command is refused with
+    /// [`Refusal::Outdated`].
+    pub only_if: Option<Precondition>,
+}
+
+impl<C: Command> Execute<C> {
+    /// Checks the caller's precondition. Nothing may await between this and the append.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        match &self.only_if {
+            Some(holds) if !holds() => Err(Refusal::Outdated),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<C: Command> Clone for Execute<C> {
     fn clone(&self) -> Self {
-        Self { command: self.command.clone(), attached: self.attached.clone() }
+        Self { command: self.command.clone(), attached: self.attached.clone(), only_if: self.only_if.clone() }
     }
 }
 
 impl<C: Command> From<C> for Execute<C> {
     fn from(command: C) -> Self {
-        Self { command, attached: None }
+        Self { command, attached: None, only_if: None }
     }
 }
 
@@ -296,6 +312,7 @@ impl TicketActor {
         let organization = self.scope.base.organization(company)?;
         let mut cx = self.scope.context(&organization, now());
         cx.open_elsewhere = open_elsewhere;
+        what.check()?;
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
         hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };

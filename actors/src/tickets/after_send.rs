@@ -1,12 +1,16 @@
-//! Follow-up actions that a sender requests with a message.
+//! What follows a message once its channel has accepted it.
 
 use hotline_persistence::{QueueId, WrapupTypeId};
 use serde::{Deserialize, Serialize};
 
-/// Executed once the channel has accepted the message: transfer, then close.
+/// Executed once the channel has accepted the message: it counts as an answer, then transfer, then close. The sender asks for
+/// the transfer and the close; whether it may count as an answer is decided with the message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterSend {
+    /// The contact waited for an answer when this was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answers: bool,
     /// Moves the ticket to this queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_id: Option<QueueId>,

@@ -10,7 +10,7 @@ mod published;
 pub mod state;
 mod written;
 
-pub use actor::{AttachedChanges, Execute, Retire, TicketActor};
+pub use actor::{AttachedChanges, Execute, Precondition, Retire, TicketActor};
 pub(crate) use actor::{ContactIs, Dismiss, Look, TicketGone, TicketScope};
 pub use after_send::AfterSend;
 pub use author::Author;

@@ -52,6 +52,7 @@ impl<C: Command> Opening<C> {
         let Self { mut open, greeting, then, .. } = self;
         open.user = open.user.or(agent);
         let now = now();
+        then.check()?;
         let mut cx = scope.context(organization, now);
         let ticket = open.decide(scope.base.store.ids.ticket()?, &mut cx)?;
         let mut entry = cx.into_changes(&ticket);

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::messages::Direction;
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::tickets::{Following, LoadedTicket, TicketRow, TicketStatus};
 
 use super::{AfterSend, Author, Written};
@@ -59,6 +60,8 @@ pub struct Follows {
     pub after: AfterSend,
     /// Who requested it.
     pub author: Author,
+    /// When the message was written.
+    pub written_at: DateTime<Utc>,
 }
 
 impl From<Following> for Follows {
@@ -66,7 +69,8 @@ impl From<Following> for Follows {
         let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
         // An action that this release cannot read becomes an empty one.
         let after = serde_json::from_value(row.after_send).unwrap_or_default();
-        Self { after, author: Author { user, integration: row.integration_id, source: row.source } }
+        let author = Author { user, integration: row.integration_id, source: row.source };
+        Self { after, author, written_at: row.created_at }
     }
 }
 
@@ -134,6 +138,31 @@ impl Ticket {
             reached: Reached::default(),
             written: Written::default(),
         }
+    }
+
+    /// Whether a message that is written now may be the first response of this opening, or what a contact waits for.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.row.first_response_at.is_none() || self.row.waiting_since.is_some()
+    }
+
+    /// A message that counts as an answer has left: the first one of an opening is its first response. What the contact has
+    /// written since waits for another one.
+    pub(crate) fn answered(&mut self, message: MessageId, written_at: DateTime<Utc>) {
+        if written_at < self.row.opened_at {
+            return;
+        }
+        if self.row.first_response_at.is_none() {
+            self.row.first_response_at = Some(written_at);
+            // A ticket that the company opened had nobody waiting, and is no part of the reports' averages.
+            self.row.answer_id = Some(message).filter(|_| self.row.creation_source == Source::Contact);
+        }
+        let last = self.last_message.as_ref().filter(|last| last.direction == Direction::Inbound);
+        let heard = match self.heard {
+            Heard::At(at) => Some(at),
+            Heard::Unknown | Heard::Never => None,
+        };
+        let since = last.map(|last| last.created_at).max(heard).filter(|at| *at > written_at);
+        self.row.waiting_since = self.row.waiting_since.and(since);
     }
 
     /// Stores the follow-up action of a message until the message is handed over.

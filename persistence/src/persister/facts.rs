@@ -7,13 +7,13 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::kinds::Kind;
-use crate::tables::messages::{DeliveryStatus, Direction, FailedMessage, MessageRow, MessageStatus};
+use crate::tables::messages::{DeliveryStatus, DeliveryStatusRow, Direction, FailedMessage, MessageRow, MessageStatus};
 use crate::tables::reports::{
     Counts, MessageCounts, MessagePlace, TicketCounts, TicketPlace, WrapupPlace, begin_of_quarter,
 };
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
-use crate::{Change, CompanyId, MessageId, QueueId, UserId, WrapupTypeId};
+use crate::{Change, CompanyId, MessageId, QueueId, TicketId, UserId, WrapupTypeId};
 
 /// The row a fact is derived from. If PostgreSQL refused that row, the fact is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,12 +57,21 @@ impl Facts {
                 }
                 Change::Message(message) => {
                     self.add_message(message);
+                    // On a webchat, where a message has left with its entry.
                     if let Some(ticket) = ticket_of(entry, |row| row.answer_id == Some(message.id)) {
-                        self.add_answer(message, ticket);
+                        self.add_answer(Origin::of_message(message), ticket, first_transfer(entry, ticket.id));
                     }
                 }
                 Change::Progress(row) if matches!(row.milestone, DeliveryStatus::Failed(_)) => {
                     self.failing.push((row.company_id, row.message_id));
+                }
+                // The ticket is in the entry of the first status that says so, and in no later one of this message.
+                Change::Progress(row) => {
+                    if let Some(ticket) = ticket_of(entry, |ticket| ticket.answer_id == Some(row.message_id)) {
+                        let origin =
+                            Origin { kind: DeliveryStatusRow::NAME, company: row.company_id, id: row.message_id.0 };
+                        self.add_answer(origin, ticket, first_transfer(entry, ticket.id));
+                    }
                 }
                 _ => {}
             }
@@ -118,11 +127,7 @@ impl Facts {
             }
             EventType::Transferred | EventType::NoteAdded | EventType::Read => return,
         };
-        let mut place = place_of(ticket, event.created_at);
-        if let Some(next) = next {
-            place.queue = id_in(next.from.as_ref(), "queue").map(QueueId::new);
-            place.user = id_in(next.from.as_ref(), "assignedTo").map(UserId::new);
-        }
+        let place = place_before(place_of(ticket, event.created_at), next);
         self.facts.push((origin, Fact::Ticket(place, counted)));
     }
 
@@ -156,11 +161,13 @@ impl Facts {
         self.facts.push((Origin::of_message(message), Fact::Message(place, counted)));
     }
 
-    /// The first answer to a contact who opened the ticket.
-    fn add_answer(&mut self, message: &MessageRow, ticket: &TicketRow) {
-        let answer_ms = milliseconds(ticket.created_at, message.created_at);
+    /// The first answer of an opening, in a ticket that a contact opened, where the ticket was before its entry: `next` is the
+    /// event that transferred it in the same entry.
+    fn add_answer(&mut self, origin: Origin, ticket: &TicketRow, next: Option<&EventRow>) {
+        let Some(at) = ticket.first_response_at else { return };
+        let answer_ms = milliseconds(ticket.opened_at, at);
         let counted = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
-        self.facts.push((Origin::of_message(message), Fact::Ticket(place_of(ticket, message.created_at), counted)));
+        self.facts.push((origin, Fact::Ticket(place_before(place_of(ticket, at), next), counted)));
     }
 }
 
@@ -181,17 +188,35 @@ fn place_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketPlace {
     }
 }
 
+/// Where a ticket was before it was transferred, if it was.
+fn place_before(place: TicketPlace, transfer: Option<&EventRow>) -> TicketPlace {
+    let Some(transfer) = transfer else { return place };
+    TicketPlace {
+        queue: id_in(transfer.from.as_ref(), "queue").map(QueueId::new),
+        user: id_in(transfer.from.as_ref(), "assignedTo").map(UserId::new),
+        ..place
+    }
+}
+
 fn milliseconds(from: DateTime<Utc>, to: DateTime<Utc>) -> i64 {
     (to - from).num_milliseconds().max(0)
 }
 
 /// The next transfer of the same ticket in the entry.
 fn next_transfer<'a>(entry: &'a [Change], event: &EventRow) -> Option<&'a EventRow> {
-    let transfers = entry.iter().filter_map(|change| match change {
-        Change::Event(next) if next.kind == EventType::Transferred && next.ticket_id == event.ticket_id => Some(next),
+    transfers(entry, event.ticket_id).filter(|next| next.id > event.id).min_by_key(|next| next.id)
+}
+
+/// The first transfer of a ticket in the entry.
+fn first_transfer(entry: &[Change], ticket: TicketId) -> Option<&EventRow> {
+    transfers(entry, ticket).min_by_key(|next| next.id)
+}
+
+fn transfers(entry: &[Change], ticket: TicketId) -> impl Iterator<Item = &EventRow> {
+    entry.iter().filter_map(move |change| match change {
+        Change::Event(next) if next.kind == EventType::Transferred && next.ticket_id == ticket => Some(next),
         _ => None,
-    });
-    transfers.filter(|next| next.id > event.id).min_by_key(|next| next.id)
+    })
 }
 
 /// The id that `from` or `to` of an event contains.

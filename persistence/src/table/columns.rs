@@ -43,11 +43,6 @@ impl Columns {
         self.0.contains_key(&column_of(field))
     }
 
-    /// Whether `true` is written into the column of a field.
-    pub fn is_true(&self, field: &str) -> bool {
-        self.0.get(&column_of(field)) == Some(&Value::Bool(true))
-    }
-
     /// Whether `false` is written into the column of a field.
     pub fn is_false(&self, field: &str) -> bool {
         self.0.get(&column_of(field)) == Some(&Value::Bool(false))

@@ -21,3 +21,11 @@ words! {
         Contact = "contact",
     }
 }
+
+impl Source {
+    /// Whether a message of this source that has left answers a waiting contact: one that a person, an integration or a
+    /// chatbot wrote. A greeting, a campaign and a scheduled message do not: the contact still waits for somebody.
+    pub fn answers(self) -> bool {
+        matches!(self, Self::Api | Self::User | Self::Bot)
+    }
+}

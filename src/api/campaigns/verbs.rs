@@ -54,11 +54,10 @@ async fn carry_out(
             Verb::Cancel => campaigns::cancel(db, company, id).await?,
         }))
     });
-    let changed = changed.await?;
-    if verb == Verb::Cancel {
-        held.withdraw().await?;
-    }
-    Ok(changed)
+    let changed = changed.await;
+    // Before the answer: from now on no message of a canceled campaign leaves.
+    drop(held);
+    changed
 }
 
 /// `POST /campaigns/{campaignId}/start`.

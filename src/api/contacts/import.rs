@@ -126,8 +126,9 @@ pub async fn import(
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let plan = plan(&mut attempt, company, &import).await?;
                 changes.note(plan.contacts.iter().filter_map(|contact| contact.id));
-                let opted_out = plan.contacts.iter().filter(|contact| contact.columns.is_true("marketingOptOut"));
-                changes.opt_out(opted_out.filter_map(|contact| contact.id));
+                if plan.contacts.iter().any(|contact| contact.columns.has("marketingOptOut")) {
+                    changes.note_preferences();
+                }
                 match store(&mut attempt, company, &plan.contacts).await {
                     Ok(()) => {
                         hotline_persistence::error::with_timeout(attempt.commit()).await?;

@@ -177,7 +177,9 @@ pub async fn update(
     let shown = once
         .transaction(db, async |db| {
             changes.note([id]);
-            changes.opt_out(change.columns.is_true("marketingOptOut").then_some(id));
+            if change.columns.has("marketingOptOut") {
+                changes.note_preferences();
+            }
             let watched = contacts::watch(db, company, &[id]).await?;
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = custom_values::accepted(db, company, Application::Contact, &change.values, false).await?;

@@ -137,6 +137,7 @@ impl Input for NewMessage {
             close_ticket,
             wrapup_type_id: wrapup_type_id.filter(|_| close_ticket),
             wrapup_note: wrapup_note.filter(|_| close_ticket).map(|note| note.0),
+            ..AfterSend::default()
         };
         let what = match kind? {
             Kind::Text => What::Text(body?),

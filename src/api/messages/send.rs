@@ -53,7 +53,7 @@ pub async fn send(
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let hand_over = |attached| {
-        let send = async || app.engine.sending.send(&target, Execute { command, attached }).await;
+        let send = async || app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await;
         published.named_by(send, |_, _| true)
     };
     once.command(show, hand_over).await

@@ -28,7 +28,8 @@ pub struct ServiceDashboard {
     /// Of the open ones those in which nobody waits for the company: it wrote last, or nothing was written yet.
     #[schema(example = 28)]
     pub waiting_contact: i64,
-    /// Of the open ones those in which the contact has written and no person or integration has answered since.
+    /// Of the open ones those in which the contact has written, and no answer has left since: a message of a person, an
+    /// integration or a chatbot.
     #[schema(example = 12)]
     pub waiting_agent: i64,
     /// How long the one waits who has waited longest for the company; none when nobody does.

@@ -27,10 +27,9 @@ pub struct TicketReportRow {
     pub closed: i64,
     #[schema(example = 1)]
     pub reopened: i64,
-    /// From when a contact opened a ticket to the first message that a person or an integration of the company wrote in it,
-    /// however late: counted when that message was written. A ticket that the company opened waits for no answer, a greeting or
-    /// a campaign is none, reopening begins nothing anew, and a ticket that was never answered does not count. None
-    /// without any.
+    /// From when a ticket was opened or last reopened to its first response (`firstResponseAt`), however late: counted when
+    /// that message was written, for each opening of a ticket that a contact opened. An opening that was never answered does not
+    /// count, nor do messages that failed, greetings, scheduled messages and campaigns. None without any.
     #[schema(example = 93.5)]
     pub avg_first_response_seconds: Option<f64>,
     /// From when a ticket was opened or last reopened to when it was closed: counted when it was closed, each time. None

@@ -22,7 +22,10 @@ where
 {
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Json::of(Ticket::of(&organization, ticket.clone().into()));
-    once.command(show, |attached| app.engine.tickets.ask(caller.company, id, Execute { command, attached })).await
+    once.command(show, |attached| {
+        app.engine.tickets.ask(caller.company, id, Execute { command, attached, only_if: None })
+    })
+    .await
 }
 
 /// The body of `POST /tickets/{ticketId}/transfer`.
@@ -173,6 +176,8 @@ pub async fn add_note(
     let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
     let showing = Showing::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
-    once.command(show, |attached| app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached }))
-        .await
+    once.command(show, |attached| {
+        app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached, only_if: None })
+    })
+    .await
 }

@@ -79,7 +79,8 @@ struct View<'a> {
     reopen_count: i32,
     /// When it was last opened.
     opened_at: Timestamp,
-    /// The company's first message since it was opened.
+    /// When the first message since it was opened was written that counts as an answer: one of a person, an integration or a
+    /// chatbot, once it has left.
     first_response_at: Option<Timestamp>,
     closed_at: Option<Timestamp>,
     created_at: Timestamp,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::engine::{Identified, VisitorTurn};
+use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::tables::channels::ChannelType;
@@ -17,7 +18,7 @@ use sqlx::PgConnection;
 use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
-use crate::web::values::{CutText, Email, Name, Number};
+use crate::web::values::{CutText, Email, ExternalId, Name, Number};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Reply};
 
 /// How often the visitor's contact is looked up again because it was deleted meanwhile.
@@ -99,7 +100,7 @@ fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
         email: fields.optional::<Email>("email").map(|email| email.0),
         number_country: number.as_ref().and_then(Number::country),
         number: number.map(|number| number.0),
-        external_id: fields.optional::<Name>("externalId").map(|id| id.0),
+        external_id: fields.optional::<ExternalId>("externalId").map(|id| id.0),
         ..Visitor::default()
     })
 }
@@ -190,6 +191,12 @@ impl Opening<'_> {
     ) -> ApiResult<T> {
         let Found { contact, is_returning, turn } = self.find().await?;
         let engine = &self.app.engine;
+        let is_signed_in = matches!(self.who, Who::Identified(_));
+        // Two openings at once continue in one session.
+        let turn = match turn {
+            None if is_signed_in => Some(engine.sessions.visitor_turn(self.company, contact.id).await),
+            turn => turn,
+        };
         let shown_from =
             if is_returning { engine.sessions.shown_from(self.company, self.channel, contact.id).await? } else { None };
         let token = key::new_key(TOKEN_PREFIX);
@@ -212,8 +219,17 @@ impl Opening<'_> {
             shown_from,
             token_hashes: Vec::new(),
         };
+        let hash = key::hash(&token);
+        let of = (self.company, self.channel, contact.id);
         let show = move |row: &SessionRow| show(row, &contact, &token);
-        let begun = self.once.command(show, |attached| engine.sessions.begin(NewSession { row, attached })).await;
+        let begin = |attached: Option<AttachedChanges<SessionRow>>| async move {
+            // Whoever is signed in has one conversation in this webchat, which continues.
+            if is_signed_in && let Some(there) = engine.sessions.admit(of, hash, attached.clone()).await? {
+                return Ok(there);
+            }
+            engine.sessions.begin(NewSession { row, attached }).await
+        };
+        let begun = self.once.command(show, begin).await;
         drop(turn);
         begun
     }

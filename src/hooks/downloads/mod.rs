@@ -356,7 +356,12 @@ impl Taking {
             Refused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
             Refused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
-        Missing::Forever(MessageError { code: code.to_owned(), message: refused.to_string() })
+        let message = match refused {
+            // For who runs the service: the provider itself may take larger ones.
+            Refused::TooLarge(_) => format!("{refused}, the limit that --media-bytes-max sets"),
+            refused => refused.to_string(),
+        };
+        Missing::Forever(MessageError { code: code.to_owned(), message })
     }
 }
 

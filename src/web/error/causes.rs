@@ -2,8 +2,8 @@
 
 use actix_web::http::StatusCode;
 use hotline_actors::{Conflict, Refusal};
-use hotline_persistence::Error;
 use hotline_persistence::error::Taken;
+use hotline_persistence::{Error, Timestamp};
 use serde_json::json;
 
 use super::ApiError;
@@ -45,11 +45,15 @@ impl From<Refusal> for ApiError {
                 error.details = Some(Box::new(json!({"reason": why.as_str()})));
                 error
             }
-            Refusal::WindowClosed => Self::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "ERR_API_WINDOW_CLOSED",
-                "the contact has not written on this channel within the last 24 hours: only a template can be sent",
-            ),
+            Refusal::WindowClosed(since) => {
+                let mut error = Self::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "ERR_API_WINDOW_CLOSED",
+                    "the contact has not written on this channel within the last 24 hours: only a template can be sent",
+                );
+                error.details = since.map(|since| Box::new(json!({"closedAt": Timestamp(since)})));
+                error
+            }
             Refusal::InteractiveInvalid(fields) => Self::interactive_invalid(&fields),
             Refusal::ContactNotFound => Self::contact_not_found(),
             Refusal::Unavailable(reason) => {
@@ -60,7 +64,7 @@ impl From<Refusal> for ApiError {
                 tracing::warn!(reason, "nobody knows whether a change was made");
                 Self { is_unknown: true, ..Self::unavailable() }
             }
-            Refusal::Gone | Refusal::ContactLeaving(_) => Self::unavailable(),
+            Refusal::Gone | Refusal::ContactLeaving(_) | Refusal::Outdated => Self::unavailable(),
             Refusal::Defect(defect) => Self::internal(defect),
         }
     }

@@ -11,6 +11,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use hotline_actors::FieldError;
+use hotline_persistence::letters;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
@@ -208,7 +209,7 @@ fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
 }
 
 fn is_blank(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.trim().is_empty())
+    value.as_str().is_some_and(letters::is_blank)
 }
 
 /// The schema of an optional value.

@@ -1,5 +1,6 @@
 //! Field values as the contract defines them: a value of these types is always valid.
 
+mod mailbox;
 mod object;
 #[cfg(test)]
 mod tests;
@@ -15,8 +16,8 @@ use serde_json::{Value, json};
 
 pub use object::Object;
 pub use text::{
-    ClientId, Color, CutText, Email, FilledText, MessageBody, Name, Number, PictureAddress, Search, Shortcut, Text,
-    VariableKey, WebAddress, country_of,
+    ClientId, Color, CutText, Email, ExternalId, FilledText, MessageBody, Name, Number, PictureAddress, Search,
+    Shortcut, Text, VariableKey, WebAddress, country_of,
 };
 
 /// Maximum length of a name, in characters.

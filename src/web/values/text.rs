@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use hotline_persistence::letters;
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::global_variables::BUILT_IN;
 use phonenumber::Type;
@@ -10,6 +11,7 @@ use phonenumber::metadata::{DATABASE, Metadata};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::mailbox::is_mailbox;
 use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
 use crate::webhooks::check_address;
 
@@ -41,8 +43,18 @@ fn one_line(text: String) -> Result<String, String> {
     if text.contains(['\n', '\r']) { Err("must be one line".to_owned()) } else { Ok(text) }
 }
 
+/// A text without the characters that nobody sees, in one form: so names that look the same are the same.
+fn composed(value: &Value, characters_max: usize) -> Result<String, String> {
+    let text = letters::composed(trimmed(value)?);
+    if text.chars().count() > characters_max {
+        return Err(format!("must have at most {characters_max} characters"));
+    }
+    Ok(text)
+}
+
+/// A text that shows something.
 fn not_blank(text: String) -> Result<String, String> {
-    if text.is_empty() { Err("must not be blank".to_owned()) } else { Ok(text) }
+    if letters::is_blank(&text) { Err("must not be blank".to_owned()) } else { Ok(text) }
 }
 
 macro_rules! text {
@@ -80,7 +92,12 @@ macro_rules! text {
 
 text! {
     /// A name: not blank, one line, at most 255 characters.
-    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n]*\S[^\r\n]*$", "example": "Maria Lima"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
+    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n]*\S[^\r\n]*$", "example": "Maria Lima"}, |value| one_line(not_blank(composed(value, NAME_CHARACTERS_MAX)?)?)
+}
+
+text! {
+    /// An id that others have given, which is compared letter by letter: not blank, one line, at most 255 characters.
+    ExternalId, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n]*\S[^\r\n]*$", "example": "user-81"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
@@ -98,7 +115,7 @@ text! {
 text! {
     /// The shortcut of a quick message: 1 to 60 characters, no blanks.
     Shortcut, {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^\\S+$", "example": "/hours"}, |value| {
-        let text = not_blank(bounded(value, SHORTCUT_CHARACTERS_MAX)?)?;
+        let text = not_blank(composed(value, SHORTCUT_CHARACTERS_MAX)?)?;
         if text.contains(char::is_whitespace) { Err("must not contain blanks".to_owned()) } else { Ok(text) }
     }
 }
@@ -198,13 +215,10 @@ pub fn country_of(digits: &str) -> Option<String> {
 }
 
 text! {
-    /// An e-mail address: something, one `@`, something, no blanks.
+    /// An e-mail address: a mailbox of RFC 5321, also with letters of other scripts (RFC 6531).
     Email, {"type": "string", "format": "email", "maxLength": 255, "example": "maria@example.com"}, |value| {
-        let text = bounded(value, NAME_CHARACTERS_MAX)?;
-        let is_address = text.split_once('@').is_some_and(|(name, host)| {
-            !name.is_empty() && !host.is_empty() && !host.contains('@') && !text.contains(char::is_whitespace)
-        });
-        if is_address { Ok(text) } else { Err("must be an e-mail address".to_owned()) }
+        let text = composed(value, NAME_CHARACTERS_MAX)?;
+        if is_mailbox(&text) { Ok(text) } else { Err("must be an e-mail address".to_owned()) }
     }
 }
 

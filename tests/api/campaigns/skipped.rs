@@ -1,17 +1,20 @@
 //! Contacts that are not written to, each with its reason; and those that are not, since the campaign was canceled.
 
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use hotline::providers::ProviderOptions;
 use hotline_actors::channels::SendingOptions;
+use hotline_actors::clock;
 use serde_json::{Value, json};
 
 use super::time::time;
 use super::{becomes, check_once, contacts, counts, does, fast, list, made, numbers, office, recipients, shown};
 use crate::outbox::{Office, fast as unpaced};
-use crate::support::eventually;
 use crate::support::provider::Answer;
+use crate::support::service::TestOptions;
+use crate::support::{OwnApp, TestApp, eventually};
 
 /// Recipients of the campaign that goes on while another is paused: their messages are the clock.
 const OTHERS: usize = 40;
@@ -182,43 +185,153 @@ async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
     app.stop().await;
 }
 
+/// The three ways to opt out, each answered.
+async fn opt_out(office: &Office, [by_change, by_import, by_word]: [i64; 3]) {
+    let (app, api) = (&office.app, &office.app.api);
+    api.put(&format!("/contacts/{by_change}"), json!({"marketingOptOut": true})).await.data(200);
+    let row = json!({"number": numbers(app, &[by_import]).await[0], "marketingOptOut": true});
+    let imported = api.post("/contacts/import", json!({"contacts": [row]})).await;
+    assert_eq!(imported.data(200)["updated"], 1);
+    says_stop(app, by_word).await;
+}
+
+/// A contact writes a stop word, on the webchat.
+async fn says_stop(app: &TestApp, contact: i64) {
+    let session = json!({"channelId": app.company.webchat, "contactId": contact});
+    let session = app.api.post("/webchat/sessions", session).await.data(201)["id"].clone();
+    let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
+    app.api.post(&path, json!({"body": "stop"})).await.data(201);
+}
+
 #[actix_web::test]
 async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
-    let (office, _, all, everybody) = office("1808", 100).await;
-    let channel = office.phone("1809").await.0;
+    let (office, channel, all, everybody) = office("1808", 100).await;
     let api = &office.app.api;
-    office.provider.always("1809", Answer::refuse(503, 2, "not now"));
+    office.provider.always("1808", Answer::refuse(503, 2, "not now"));
     let campaign = made(api, fast(everybody, channel, "hello")).await;
     does(api, campaign, "start").await;
     let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
     eventually("as many as may be are under way", waiting).await;
-    let opt_out = async |contact: i64| {
-        api.put(&format!("/contacts/{contact}"), json!({"marketingOptOut": true})).await.data(200);
-    };
-    // At hand, and by then for too long.
-    opt_out(all[80]).await;
-    fail::cfg("campaign_line_stale", "1*return").expect("failpoint");
-    // Of those under way, in both ways.
-    opt_out(all[30]).await;
-    let row = json!({"number": numbers(&office.app, &all[31..32]).await[0], "marketingOptOut": true});
-    let imported = api.post("/contacts/import", json!({"contacts": [row]})).await;
-    assert_eq!(imported.data(200)["updated"], 1);
+    opt_out(&office, [all[30], all[31], all[32]]).await;
+    // At hand, and not written to yet but for the two that follow those of before.
+    opt_out(&office, [all[80], all[81], all[82]]).await;
     // A call that began before that may arrive after it: the provider takes nothing until there is none.
     eventually("they are withdrawn", || async {
         let rows = recipients(api, campaign).await;
-        [30, 31].iter().all(|number: &usize| rows[*number]["status"] == "skipped")
+        [30, 31, 32].iter().all(|number: &usize| rows[*number]["status"] == "skipped")
     })
     .await;
-    office.provider.always("1809", Answer::Accept);
-    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 97, "skipped": 3}));
+    office.provider.always("1808", Answer::Accept);
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 94, "skipped": 6}));
     let rows = recipients(api, campaign).await;
-    for number in [30, 31, 80] {
+    for number in [30, 31, 32, 80, 81, 82] {
         let row = &rows[number];
         assert_eq!((&row["status"], &row["error"]["code"]), (&json!("skipped"), &json!("ERR_MARKETING_OPT_OUT")));
-        assert_eq!(row["messageId"].is_null(), number == 80, "{row}");
+        assert_eq!(row["messageId"].is_null(), number >= 80, "{row}");
     }
-    assert_eq!(office.provider.accepted_count("1809"), 97);
+    assert_eq!(office.provider.accepted_count("1808"), 94);
     office.close().await;
+}
+
+#[actix_web::test]
+async fn who_opts_out_while_at_hand_on_a_webchat_is_skipped_and_who_opts_in_is_written_to() {
+    let app = OwnApp::start().await;
+    let api = &app.api;
+    let mut all = Vec::new();
+    for visitor in ["first", "by change", "by word", "in again"] {
+        all.push(app.session(visitor).await.1.0);
+    }
+    api.put(&format!("/contacts/{}", all[3]), json!({"marketingOptOut": true})).await.data(200);
+    let mut body = fast(list(api, &all).await, app.company.webchat.0, "hello");
+    body["ratePerMinute"] = json!(60);
+    let campaign = made(api, body).await;
+    clock::stop();
+    does(api, campaign, "start").await;
+    // The second has its turn in a second of a clock that stands still.
+    let one_is_sent = || async { counts(&shown(api, campaign).await)["sent"] == 1 };
+    eventually("the first is written to", one_is_sent).await;
+    api.put(&format!("/contacts/{}", all[1]), json!({"marketingOptOut": true})).await.data(200);
+    says_stop(&app, all[2]).await;
+    api.put(&format!("/contacts/{}", all[3]), json!({"marketingOptOut": false})).await.data(200);
+    let is_completed = || async {
+        clock::advance(Duration::from_secs(1));
+        shown(api, campaign).await["status"] == "completed"
+    };
+    eventually("the campaign is completed", is_completed).await;
+    assert_eq!(counts(&shown(api, campaign).await), json!({"sent": 2, "skipped": 2}));
+    let rows = recipients(api, campaign).await;
+    let of = |index: usize| rows.iter().find(|row| row["contact"]["id"] == all[index]).expect("a recipient");
+    for index in [1, 2] {
+        assert_eq!(
+            (&of(index)["error"]["code"], &of(index)["messageId"]),
+            (&json!("ERR_MARKETING_OPT_OUT"), &Value::Null)
+        );
+    }
+    assert_eq!([&of(0)["status"], &of(3)["status"]], ["sent", "sent"]);
+    app.stop().await;
+}
+
+/// Messages of a paused campaign wait for a provider that would take them; the first of them was looked at and is about
+/// to leave. Then something is answered that keeps all of them from leaving.
+async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncFnOnce(&TestApp, i64, &[i64])) -> Value {
+    let (office, channel, all, everybody) = office(account, 3).await;
+    office.provider.always(account, Answer::refuse(503, 2, "not now"));
+    let api = office.app.api.clone();
+    let campaign = made(&api, fast(everybody, channel, "hello")).await;
+    does(&api, campaign, "start").await;
+    let all_wait = || async { api.all("/messages?status=queued").await.len() == 3 };
+    eventually("all wait for the provider", all_wait).await;
+    // Nobody tracks the messages of a paused campaign after a restart.
+    does(&api, campaign, "pause").await;
+    let Office { app, provider } = office;
+    let (looked, looks) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let goes_on = Mutex::new(goes_on);
+    let stand_still = move || {
+        let _ = looked.send(());
+        // Ends once the other side is dropped.
+        let _ = goes_on.lock().map(|goes_on| goes_on.recv());
+    };
+    let app = app
+        .restarted(&TestOptions::default(), async |_| {
+            fail::cfg_callback("campaign_message_looked_at", stand_still).expect("failpoint");
+            provider.always(account, Answer::Accept);
+        })
+        .await;
+    eventually("one was looked at", || async { looks.try_recv().is_ok() }).await;
+    change(&app.app, campaign, &all).await;
+    drop(go_on);
+    let is_settled = || async { app.api.get("/messages?status=queued").await.data(200) == &json!([]) };
+    eventually("nothing waits", is_settled).await;
+    fail::remove("campaign_message_looked_at");
+    assert_eq!(provider.accepted_count(account), 0);
+    let counted = counts(&shown(&app.api, campaign).await);
+    let rows = recipients(&app.api, campaign).await;
+    assert!(rows.iter().all(|row| row["messageId"].is_i64()), "{rows:?}");
+    drop(provider);
+    app.stop().await;
+    json!([counted, rows[0]["error"]["code"]])
+}
+
+#[actix_web::test]
+async fn an_opt_out_that_is_answered_between_a_look_and_its_call_holds() {
+    let opt_out = async |app: &TestApp, _: i64, all: &[i64]| {
+        app.api.put(&format!("/contacts/{}", all[0]), json!({"marketingOptOut": true})).await.data(200);
+        let row = json!({"number": numbers(app, &all[1..2]).await[0], "marketingOptOut": true});
+        app.api.post("/contacts/import", json!({"contacts": [row]})).await.data(200);
+        says_stop(app, all[2]).await;
+    };
+    let outcome = answered_between_a_look_and_its_call("1810", opt_out).await;
+    assert_eq!(outcome, json!([{"skipped": 3}, "ERR_MARKETING_OPT_OUT"]));
+}
+
+#[actix_web::test]
+async fn a_cancellation_that_is_answered_between_a_look_and_its_call_holds() {
+    let cancel = async |app: &TestApp, campaign: i64, _: &[i64]| {
+        does(&app.api, campaign, "cancel").await;
+    };
+    let outcome = answered_between_a_look_and_its_call("1811", cancel).await;
+    assert_eq!(outcome, json!([{"skipped": 3}, "ERR_CAMPAIGN_CANCELED"]));
 }
 
 /// How often a campaign is paused while its messages arrive.

@@ -19,7 +19,7 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
     let theirs = other.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
-    for (mid, body) in [("wamid.1", "please stop"), ("wamid.2", "STOP!"), ("wamid.3", "sair agora")] {
+    for (mid, body) in [("wamid.1", "please stop"), ("wamid.2", "stopwatch"), ("wamid.3", "sair agora")] {
         assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", text(mid, body))).await, taken(1));
     }
     let captioned = image("wamid.4", "media 1", Some("STOP"));
@@ -79,6 +79,31 @@ async fn a_company_has_stop_words_of_its_own_which_count_on_a_webchat_as_well() 
         api.post(&path, json!({"body": word})).await.data(201);
         let shown = contact(api, &session["contact"]["id"]).await;
         assert_eq!(shown["marketingOptOut"], opts_out, "{word}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_around_a_stop_word_does_not_count_and_a_sentence_stays() {
+    let app = TestApp::shared().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let said = [
+        ("Sair.", true),
+        ("parar!", true),
+        ("\"STOP\"", true),
+        ("🛑 stop", true),
+        ("stop 🙏🏽", true),
+        ("stop, o Zé não vem", false),
+        ("please do not stop", false),
+        ("!", false),
+    ];
+    for (index, (body, opts_out)) in said.into_iter().enumerate() {
+        let number = format!("55119000000{index:02}");
+        let said = phone.message(&number, "Somebody", text(&format!("wamid.around.{index}"), body));
+        assert_eq!(channel.told(&app.api, &said).await, taken(1));
+        let found = app.api.get(&format!("/contacts?number={number}")).await.data(200)[0].clone();
+        assert_eq!(contact(&app.api, &found["id"]).await["marketingOptOut"], opts_out, "{body}");
     }
     app.stop().await;
 }

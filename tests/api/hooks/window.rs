@@ -1,6 +1,6 @@
 //! What a contact writes opens the window in which a phone channel takes any message.
 
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{Hooked, MARIA, messages, taken};
@@ -24,7 +24,12 @@ async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of
     let late = (Utc::now() - TimeDelta::hours(25)).timestamp();
     assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi").at(late))).await, taken(1));
     let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
-    send(&app, &channel, &maria).await.error(422, "ERR_API_WINDOW_CLOSED");
+    let refused = send(&app, &channel, &maria).await;
+    refused.error(422, "ERR_API_WINDOW_CLOSED");
+    // When it ended, a day after the contact wrote.
+    let closed = DateTime::from_timestamp(late, 0).expect("a time") + TimeDelta::hours(24);
+    let closed = closed.to_rfc3339_opts(SecondsFormat::Millis, true);
+    assert_eq!(refused.body["error"]["details"], json!({"closedAt": closed}));
 
     let now = Utc::now().timestamp();
     channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "now").at(now))).await;

@@ -1,5 +1,6 @@
 //! Reports and dashboards: figures that are counted as things happen.
 
+mod answers;
 mod recount;
 mod rows;
 mod sales;
@@ -178,7 +179,7 @@ async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_r
             "update tickets set created_at = created_at - $2, opened_at = opened_at - $2, closed_at = closed_at - $2,
                  first_response_at = first_response_at - $2, waiting_since = waiting_since - $2 where id = $1",
             "update ticket_events set created_at = created_at - $2 where ticket_id = $1",
-            "update messages set created_at = created_at - $2 where ticket_id = $1",
+            "update messages set created_at = created_at - $2, sent_at = sent_at - $2 where ticket_id = $1",
         ] {
             let moved = sqlx::query(statement).bind(id(&ticket)).bind(back).execute(&app.db).await;
             moved.expect("moved back");

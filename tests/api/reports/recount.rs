@@ -85,6 +85,7 @@ impl Records {
             let mut place: Place = (None, None);
             let mut places: Vec<(DateTime<Utc>, Place)> = Vec::new();
             let mut opened_at: Option<DateTime<Utc>> = None;
+            let mut openings = Vec::new();
             for event in events {
                 let at = time(&event["createdAt"]);
                 let kind = event["type"].as_str().expect("type");
@@ -100,6 +101,7 @@ impl Records {
                 };
                 if what != "closed" {
                     opened_at = Some(at);
+                    openings.push(at);
                 }
                 all.push(Happened { what, at, ms, place, channel });
             }
@@ -108,12 +110,17 @@ impl Records {
                     && message["direction"] == "outbound"
                     && ["api", "user"].contains(&message["source"].as_str().expect("source"))
             };
-            let answer = self.messages.iter().find(is_answer).filter(|_| ticket["creationSource"] == "contact");
-            if let Some(answer) = answer {
-                let at = time(&answer["createdAt"]);
-                let place = places.iter().rev().find(|(since, _)| *since <= at).expect("it was somewhere by then").1;
-                let ms = (at - time(&ticket["createdAt"])).num_milliseconds();
-                all.push(Happened { what: "answered", at, ms, place, channel });
+            let answers: Vec<DateTime<Utc>> =
+                self.messages.iter().filter(is_answer).map(|answer| time(&answer["createdAt"])).collect();
+            for (index, opened) in openings.iter().enumerate().filter(|_| ticket["creationSource"] == "contact") {
+                let next = openings.get(index + 1);
+                let is_of_it = |at: &&DateTime<Utc>| *at >= opened && next.is_none_or(|next| *at < next);
+                if let Some(at) = answers.iter().find(is_of_it).copied() {
+                    // What follows the answer has its time.
+                    let place = places.iter().rev().find(|(since, _)| *since < at).expect("it was somewhere before").1;
+                    let ms = (at - *opened).num_milliseconds();
+                    all.push(Happened { what: "answered", at, ms, place, channel });
+                }
             }
         }
         all

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hotline_actors::EngineOptions;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{bodies, said_in, shown};
 use crate::door::answer;
 use crate::support::service::TestOptions;
-use crate::support::{OwnApp, TestApp, eventually};
+use crate::support::{OwnApp, Reply, TestApp, eventually};
 use crate::visitor::{Browser, Session, signed};
 
 #[actix_web::test]
@@ -180,5 +181,50 @@ async fn somebody_else_on_the_same_computer_takes_nothing_along() {
     assert_ne!(shown(&app, &nils).await["contact"]["id"], shown(&app, &vera).await["contact"]["id"]);
     assert_eq!(said_in(&browser, &nils).await.len(), 0);
     assert_eq!(shown(&app, &vera).await["status"], "active", "she may be in it elsewhere");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_opens_with_an_identity_again_goes_on_where_they_are() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let mine = browser.open("v-1").await;
+    browser.say(&mine, "where is my order?").await;
+    let other = browser.open("v-2").await;
+    assert_ne!(other.id, mine.id);
+    // Back on the first account, and in a second tab at the same moment.
+    let twins = join_all((0..4).map(|_| browser.open("v-1"))).await;
+    for again in &twins {
+        assert_eq!(again.id, mine.id);
+        assert_ne!(again.token, mine.token);
+        assert_eq!(bodies(&said_in(&browser, again).await), ["where is my order?"]);
+    }
+    browser.say(&twins[0], "it is a lamp").await;
+    assert_eq!(bodies(&said_in(&browser, &mine).await), ["where is my order?", "it is a lamp"]);
+    assert_eq!(said_in(&browser, &other).await.len(), 0);
+    assert_eq!(app.api.all("/tickets").await.len(), 1);
+
+    // Once it has ended, there is another; the browser of an unknown visitor never continues anybody's.
+    browser.post(&mine, "/end", json!({})).await.data(200);
+    let next = browser.open("v-1").await;
+    assert_ne!(next.id, mine.id);
+    assert_eq!(browser.open("v-1").await.id, next.id);
+    assert_ne!(browser.open_unknown(json!({"externalId": "v-1"})).await.id, next.id);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_opening_that_is_repeated_with_its_key_adds_no_browser() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let mine = browser.open("v-1").await;
+    let identity = signed("v-1", json!({}));
+    let again = || async {
+        let request = browser.request(Method::POST, "/sessions").header("idempotency-key", "opening-2");
+        Reply::of(request.json(&json!({"identity": identity}))).await.data(201).clone()
+    };
+    let first = again().await;
+    let replayed = again().await;
+    assert_eq!((&first["id"], &replayed["id"]), (&json!(mine.id), &json!(mine.id)));
     app.stop().await;
 }

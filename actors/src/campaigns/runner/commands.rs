@@ -1,4 +1,4 @@
-//! Commands of a campaign's actor: pause while the campaign is changed, and withdraw messages in transit.
+//! Commands of a campaign's actor: pause while the campaign is changed.
 
 use std::sync::Weak;
 
@@ -13,11 +13,6 @@ use crate::tickets::Dismiss;
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct Hold(pub(crate) Weak<()>);
-
-/// The campaign was canceled: messages that its provider does not have yet are not sent.
-#[derive(Clone, Copy, Message)]
-#[rtype(result = "Result<(), Refusal>")]
-pub(crate) struct Withdraw;
 
 /// The campaign may have changed, or its hold may have been released.
 #[derive(Clone, Copy, Message)]
@@ -44,16 +39,6 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
     }
 }
 
-impl Handler<Envelope<Withdraw>> for CampaignRunner {
-    type Result = ();
-
-    fn handle(&mut self, withdraw: Envelope<Withdraw>, _: &mut Self::Context) {
-        let Some((Withdraw, answer)) = withdraw.taken() else { return };
-        self.withdraw();
-        answer.give(Ok(()));
-    }
-}
-
 impl Handler<Changed> for CampaignRunner {
     type Result = ();
 
@@ -74,14 +59,5 @@ impl Handler<Dismiss> for CampaignRunner {
         }
         // The caller may have timed out.
         let _ = gone.send(());
-    }
-}
-
-impl CampaignRunner {
-    /// Withdraws the messages that are in transit.
-    pub(super) fn withdraw(&self) {
-        for message in &self.in_transit {
-            self.scope.in_transit.withdraw(self.company, *message);
-        }
     }
 }

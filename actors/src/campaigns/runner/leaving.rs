@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use actix::{Addr, Message};
 use futures_util::{FutureExt, StreamExt, stream};
 use hotline_persistence::tables::campaigns::{CampaignRun, RecipientRow, RecipientStatus};
+use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId};
@@ -13,8 +14,9 @@ use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId};
 use super::super::line::NextRecipient;
 use super::{CampaignRunner, CampaignScope};
 use crate::Refusal;
+use crate::channels::{LOOKS_MAX, Stamp};
 use crate::engine::{Recipient, Target};
-use crate::tickets::{AttachedChanges, Author, Content, Execute, Send};
+use crate::tickets::{AttachedChanges, Author, Content, Execute, Precondition, Send};
 
 /// Concurrent look-ups ahead for recipients: a small part of the company's share of the database.
 const LOOK_AHEAD_AT_ONCE: usize = 8;
@@ -22,9 +24,17 @@ const LOOK_AHEAD_AT_ONCE: usize = 8;
 /// The outcome of a send to a recipient.
 pub(super) struct Left {
     pub(super) recipient: NextRecipient,
-    pub(super) outcome: Result<(), Refusal>,
+    pub(super) outcome: Result<Departure, Refusal>,
     /// The message that may be in the log, whatever the outcome says.
     pub(super) message: Option<MessageId>,
+}
+
+/// What became of a recipient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Departure {
+    Written,
+    /// Nothing was written: they have opted out of campaigns.
+    OptedOut,
 }
 
 /// A recipient is decided and will be durable: the next one may follow.
@@ -46,14 +56,14 @@ pub(super) async fn leave(
 ) -> Left {
     let contact = recipient.contact_id;
     let decided = Arc::<Mutex<Option<MessageId>>>::default();
-    let attached: AttachedChanges<MessageRow> = {
-        let (scope, decided) = (scope.clone(), decided.clone());
+    let attached = |looked: Stamp| -> AttachedChanges<MessageRow> {
+        let (scope, decided, home) = (scope.clone(), decided.clone(), home.clone());
         Arc::new(move |message: &MessageRow| {
             *decided.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.id);
             let is_queued = message.status == MessageStatus::Queued;
             if is_queued {
                 // Registered before anyone can report that the message has arrived.
-                scope.in_transit.begin(company, message.id, contact, home.clone().recipient());
+                scope.in_transit.begin(company, message.id, Some(looked), home.clone().recipient());
             }
             home.do_send(Decided { contact, in_transit: is_queued.then_some(message.id) });
             vec![Change::Recipient(Box::new(RecipientRow {
@@ -69,12 +79,32 @@ pub(super) async fn leave(
     };
     let sent = async {
         let (target, command) = (target(&scope, company, &run, contact).await?, command(&run)?);
-        let message = scope.sending.send(&target, Execute { command, attached: Some(attached) }).await?;
-        scope.sending.let_go(company, message.ticket_id);
-        if recipient.is_fetched {
-            scope.contacts.let_go(company, contact);
+        let mut looked = recipient.looked;
+        for _ in 0..LOOKS_MAX {
+            // What has changed since the recipient was read may be that they want no campaigns.
+            if !scope.in_transit.withdrawals.is_current(company, looked) {
+                looked = scope.in_transit.withdrawals.stamp(company);
+                let db = scope.base.reads().tables_as_of_now(company).await?;
+                if contacts::has_opted_out(db, company, contact).await? {
+                    return Ok(Departure::OptedOut);
+                }
+            }
+            let only_if: Precondition = {
+                let in_transit = scope.in_transit.clone();
+                Arc::new(move || in_transit.withdrawals.is_current(company, looked))
+            };
+            let what = Execute { command: command.clone(), attached: Some(attached(looked)), only_if: Some(only_if) };
+            let message = match scope.sending.send(&target, what).await {
+                Err(Refusal::Outdated) => continue,
+                outcome => outcome?,
+            };
+            scope.sending.let_go(company, message.ticket_id);
+            if recipient.is_fetched {
+                scope.contacts.let_go(company, contact);
+            }
+            return Ok(Departure::Written);
         }
-        Ok(())
+        Err(Refusal::Outdated)
     };
     let outcome = AssertUnwindSafe(sent).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("a campaign's send met a panic".to_owned())));

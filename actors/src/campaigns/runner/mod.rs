@@ -7,7 +7,8 @@
 //!
 //! A message to a recipient goes through their conversation like any other, and the recipient's new status is in the
 //! same entry of the log. Recipients are decided one at a time, in order; their entries become durable together. Only a
-//! few messages of a campaign are in transit at once: so none waits long, and a cancellation can withdraw them.
+//! few messages of a campaign are in transit at once: so none waits long. Whether a contact wants campaigns, and whether the
+//! campaign was canceled, is looked at when a message is decided and again before each call of its provider.
 
 mod commands;
 mod leaving;
@@ -26,7 +27,7 @@ use hotline_persistence::tables::campaigns::{CampaignRun, CampaignStatus, Recipi
 use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, Presence};
 
-pub(crate) use self::commands::{Changed, Hold, Withdraw};
+pub(crate) use self::commands::{Changed, Hold};
 use self::outcomes::HasLeft;
 use super::line::{Line, NextRecipient, page_of};
 use super::pace::{Pace, under_way_max};
@@ -259,12 +260,9 @@ impl CampaignRunner {
                 break;
             }
             let Some(presence) = self.enter() else { break };
-            // The campaign had to wait: who is at hand may want no campaigns by now.
-            if self.line.is_stale(clock) {
-                self.line.begin_anew();
-            }
             let Some(recipient) = self.line.next() else { break };
-            if recipient.is_opted_out {
+            let is_current = self.scope.in_transit.withdrawals.is_current(self.company, recipient.looked);
+            if recipient.is_opted_out && is_current {
                 self.pass_over(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
                 if self.rests_for().is_some() {
                     break;

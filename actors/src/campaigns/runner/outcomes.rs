@@ -8,7 +8,7 @@ use hotline_persistence::tables::messages::MessageError;
 use serde_json::json;
 
 use super::super::line::NextRecipient;
-use super::leaving::{Decided, Left};
+use super::leaving::{Decided, Departure, Left};
 use super::{CampaignRunner, OUTAGE_PAUSE};
 use crate::Refusal;
 use crate::base::retry::while_unavailable;
@@ -32,7 +32,11 @@ struct Checked {
 impl CampaignRunner {
     fn settle(&mut self, left: Left, cx: &mut Mailbox<Self>) {
         match (&left.outcome, left.message) {
-            (Ok(()), _) => {
+            (Ok(Departure::OptedOut), _) => {
+                self.has_left(&left.recipient);
+                self.pass_over(left.recipient, RecipientStatus::Skipped, &MessageError::opted_out());
+            }
+            (Ok(Departure::Written), _) => {
                 self.scope.handed_over.fetch_add(1, Ordering::Relaxed);
                 self.has_left(&left.recipient);
             }
@@ -93,7 +97,7 @@ impl CampaignRunner {
         self.has_left(&recipient);
         if !refusal.is_passing() {
             let is_skipped =
-                matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed | Refusal::ContactNotFound);
+                matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed(_) | Refusal::ContactNotFound);
             let status = if is_skipped { RecipientStatus::Skipped } else { RecipientStatus::Failed };
             tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "a recipient is not written to");
             return self.pass_over(recipient, status, &refusal.as_failure("the channel is gone"));

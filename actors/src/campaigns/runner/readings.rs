@@ -12,7 +12,7 @@ use super::super::line::{NextRecipient, Reading};
 use super::leaving;
 use super::{CampaignRunner, CampaignScope, Known, OUTAGE_PAUSE, TICK, VERIFY_EVERY};
 use crate::Refusal;
-use crate::clock::{self, now};
+use crate::clock::now;
 
 /// The result of reading the campaign.
 #[derive(Message)]
@@ -25,7 +25,7 @@ struct Read {
 struct Found {
     run: CampaignRun,
     /// Its messages that their provider does not have yet.
-    in_transit: Vec<(MessageId, ContactId)>,
+    in_transit: Vec<MessageId>,
 }
 
 /// Which of the messages in transit still are, as of a time after tracking began.
@@ -81,12 +81,12 @@ impl CampaignRunner {
                 if run.status != CampaignStatus::Processing {
                     self.line.begin_anew();
                 }
-                let unknown: Vec<(MessageId, ContactId)> =
-                    in_transit.into_iter().filter(|(message, _)| self.in_transit.insert(*message)).collect();
-                for (message, contact) in &unknown {
-                    self.scope.in_transit.begin(self.company, *message, *contact, cx.address().recipient());
+                let unknown: Vec<MessageId> =
+                    in_transit.into_iter().filter(|message| self.in_transit.insert(*message)).collect();
+                for message in &unknown {
+                    self.scope.in_transit.begin(self.company, *message, None, cx.address().recipient());
                 }
-                self.verify(unknown.into_iter().map(|(message, _)| message).collect(), cx);
+                self.verify(unknown, cx);
                 let run = Arc::new(run);
                 self.known = if is_current { Known::Run(run) } else { Known::Stale(Some(run)) };
             }
@@ -110,8 +110,7 @@ impl CampaignRunner {
         actix::spawn(async move {
             let still = async {
                 let db = scope.base.reads().tables_as_of_now(company).await?;
-                let still = campaigns::in_transit(db, company, id).await?;
-                Ok(still.into_iter().map(|(message, _)| message).collect())
+                Ok(campaigns::in_transit(db, company, id).await?)
             };
             home.do_send(Verified { asked, still: still.await });
         });
@@ -177,9 +176,8 @@ impl CampaignRunner {
         self.change(What::Complete, cx);
     }
 
-    /// Handles the cancellation: messages in transit are withdrawn, and pending recipients are skipped.
+    /// Handles the cancellation: pending recipients are skipped. Messages in transit are, once it is their turn.
     pub(super) fn call_off(&mut self, run: &CampaignRun, cx: &mut Mailbox<Self>) {
-        self.withdraw();
         if !self.is_called_off && run.pending > 0 {
             self.change(What::CallOff, cx);
         } else if self.in_transit.is_empty() && self.leaving.is_empty() {
@@ -251,18 +249,17 @@ async fn next(
     run: &CampaignRun,
     Reading { generation, after, limit }: Reading,
 ) -> Result<Vec<NextRecipient>, Refusal> {
-    let db = scope.base.reads().tables(company).await?;
+    let looked = scope.in_transit.withdrawals.stamp(company);
+    let db = scope.base.reads().tables_as_of_now(company).await?;
     let page = campaigns::waiting(db, company, id, after, limit).await?;
     let contacts: Vec<ContactId> = page.iter().map(|recipient| recipient.contact_id).collect();
     let fetched: HashSet<ContactId> = scope.contacts.have_at_hand(company, &contacts).await?.into_iter().collect();
     leaving::look_ahead(scope, company, run, &contacts).await;
-    // That looking up took long does not make it old, or a slow database would have the same page read for ever.
-    let read_at = clock::instant();
     let next = page.into_iter().map(|recipient| NextRecipient {
         contact_id: recipient.contact_id,
         is_opted_out: recipient.is_opted_out,
         is_fetched: fetched.contains(&recipient.contact_id),
-        read_at,
+        looked,
         generation,
     });
     Ok(next.collect())

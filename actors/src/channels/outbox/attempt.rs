@@ -6,13 +6,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::contacts;
-use hotline_persistence::tables::messages::{DeliveryStatus, DeliveryStatusRow, MessageError};
+use hotline_persistence::tables::messages::{self, DeliveryStatus, DeliveryStatusRow, MessageError};
 use hotline_persistence::tables::source::Source;
 
 use super::dispatch::Dispatch;
 use super::outgoing::Outgoing;
 use crate::Refusal;
-use crate::channels::{Accepted, Account, Delivery, SendFailure};
+use crate::channels::{Accepted, Account, Delivery, LOOKS_MAX, SendFailure};
 use crate::clock::now;
 use crate::tickets::UpdateDeliveryStatus;
 
@@ -73,10 +73,13 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
         }
         Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
     };
-    if what.message.source == Source::Campaign
-        && let Some(error) = dispatch.in_transit.withdrawn(what.message.company_id, what.message.id)
-    {
-        return Decision::now(DeliveryStatus::Failed(error), None);
+    // Nothing awaits between this and the call: what is acknowledged later meets a message that has left.
+    if what.message.source == Source::Campaign {
+        match withdrawn(dispatch, &what).await {
+            Ok(None) => {}
+            Ok(Some(error)) => return Decision::now(DeliveryStatus::Failed(error), None),
+            Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
+        }
     }
     // Without the lease another process may have taken over, and would send it as well.
     if !dispatch.base.store.may_act() {
@@ -99,6 +102,32 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
             }
         }
     }
+}
+
+/// Why a campaign's message is not to leave; none: it may, as of the moment of the answer. The tables are looked at only if
+/// anything has changed since the message was decided, or was looked at before.
+async fn withdrawn(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<MessageError>, String> {
+    let (company, id) = (what.message.company_id, what.message.id);
+    let mut looked = dispatch.in_transit.looked(company, id);
+    for _ in 0..LOOKS_MAX {
+        if looked.is_some_and(|stamp| dispatch.in_transit.withdrawals.is_current(company, stamp)) {
+            return Ok(None);
+        }
+        let stamp = dispatch.in_transit.withdrawals.stamp(company);
+        let base = dispatch.base.clone();
+        let look = async move {
+            let db = base.reads().tables_as_of_now(company).await?;
+            Ok::<_, Refusal>(messages::withdrawn(db, company, id).await?)
+        };
+        let found = dispatch.base.background.spawn(look).await.map_err(|error| error.to_string())?;
+        if let Some(error) = found.map_err(|refusal| refusal.to_string())? {
+            return Ok(Some(error));
+        }
+        hotline_persistence::fail_point!("campaign_message_looked_at");
+        dispatch.in_transit.has_looked(company, id, stamp);
+        looked = Some(stamp);
+    }
+    Err("contacts opt out faster than they can be looked at".to_owned())
 }
 
 /// How the provider addresses the recipient.

@@ -1,6 +1,7 @@
 //! Changes and deletions of contacts while their conversations are hot.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ pub struct ContactChanges {
     contacts: Arc<Contacts>,
     company: CompanyId,
     ids: Mutex<Vec<ContactId>>,
-    /// Those of them who want no campaigns from then on.
-    opted_out: Mutex<Vec<ContactId>>,
+    /// Whether some of them want campaigns from then on, or want none any more.
+    preferences: AtomicBool,
 }
 
 impl ContactChanges {
@@ -32,26 +33,31 @@ impl ContactChanges {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
     }
 
-    /// Notes contacts who want no campaigns once they are changed.
-    pub fn opt_out(&self, ids: impl IntoIterator<Item = ContactId>) {
-        self.opted_out.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+    /// Notes that the change is about whether contacts want campaigns.
+    pub fn note_preferences(&self) {
+        self.preferences.store(true, Ordering::Release);
     }
 
     fn take(&self) -> Vec<ContactId> {
         std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells the conversations: what is asked next shows the contacts as they are now. What a campaign has on its way to one
+    /// Tells the conversations: what is asked next shows the contacts as they are now. What a campaign has not sent yet to one
     /// who wants none does not leave.
     pub async fn settle(self) {
-        for contact in self.opted_out.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            self.contacts.in_transit.opt_out(self.company, contact);
-        }
+        self.withdraw();
         let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if self.contacts.settle(self.company, &ids, false).await.is_ok() {
             self.take();
         }
         // On failure the drop continues after the answer: the change is committed.
+    }
+
+    /// Has campaigns look again at whom they may write to.
+    fn withdraw(&self) {
+        if self.preferences.load(Ordering::Acquire) {
+            self.contacts.in_transit.withdrawals.changed(self.company);
+        }
     }
 }
 
@@ -59,8 +65,13 @@ impl Drop for ContactChanges {
     fn drop(&mut self) {
         let ids = self.take();
         if !ids.is_empty() {
+            self.withdraw();
             let (contacts, company) = (self.contacts.clone(), self.company);
-            self.contacts.base.spawn_for(company, async move { contacts.settle_in_time(company, &ids).await });
+            self.contacts.base.spawn_for(company, async move {
+                contacts.settle_in_time(company, &ids).await;
+                // By now it is committed, if it ever is.
+                contacts.in_transit.withdrawals.changed(company);
+            });
         }
     }
 }
@@ -75,7 +86,7 @@ struct Become {
 impl Contacts {
     /// Must be called before contacts are changed, and settled afterwards.
     pub fn changes(self: &Arc<Self>, company: CompanyId) -> ContactChanges {
-        ContactChanges { contacts: self.clone(), company, ids: Mutex::default(), opted_out: Mutex::default() }
+        ContactChanges { contacts: self.clone(), company, ids: Mutex::default(), preferences: AtomicBool::new(false) }
     }
 
     /// Reads contacts again, and updates everything in memory that holds a copy of them.

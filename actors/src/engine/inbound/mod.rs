@@ -157,7 +157,7 @@ impl Inbound {
             ..Receive::default()
         };
         let attached = (!referral.is_empty()).then(|| brought_by(referral));
-        let what = Execute { command: receive, attached };
+        let what = Execute { command: receive, attached, only_if: None };
         let attempt = || async {
             let contact = self.contact_from(company, channel, &from).await?;
             self.attempt(company, channel, contact.id, &what).await

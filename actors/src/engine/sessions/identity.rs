@@ -13,6 +13,7 @@ use super::Sessions;
 use crate::Refusal;
 use crate::clock::now;
 use crate::keyed_locks::{KeyedGuard, KeyedLocks};
+use crate::tickets::AttachedChanges;
 use crate::webchat::{Admit, End, Leave, NewSession, Verify};
 
 /// Locks of contacts whose identity is being established. They ensure that no session of an unknown visitor begins with
@@ -138,7 +139,8 @@ impl Sessions {
             Some(turn) => turn,
             None => self.visitor_turn(company, contact.id).await,
         };
-        let there = match self.admit(session, contact.id, token).await? {
+        let of = (company, session.channel_id, contact.id);
+        let there = match self.admit(of, token, None).await? {
             Some(row) => row,
             None => self.begin_beside(session, contact.id, token).await?,
         };
@@ -154,18 +156,21 @@ impl Sessions {
         Ok((there, true))
     }
 
-    /// Adds a token to the contact's active session in the webchat, if there is one.
-    async fn admit(
+    /// Adds a token to the contact's active verified session in a webchat, if there is one. To be called in the contact's turn
+    /// ([`Sessions::visitor_turn`]).
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be made durable.
+    pub async fn admit(
         &self,
-        session: &SessionRow,
-        contact: ContactId,
+        (company, webchat, contact): (CompanyId, ChannelId, ContactId),
         token: KeyHash,
+        attached: Option<AttachedChanges<SessionRow>>,
     ) -> Result<Option<SessionRow>, Refusal> {
-        let company = session.company_id;
         let db = self.base.reads().tables(company).await?;
         for (channel, id) in webchat_sessions::active(db, company, contact, true).await? {
-            if channel == session.channel_id {
-                match self.ask(company, &id, Admit { token }).await {
+            if channel == webchat {
+                match self.ask(company, &id, Admit { token, attached: attached.clone() }).await {
                     // The session has just ended.
                     Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
                     outcome => return outcome.map(Some),

@@ -36,7 +36,7 @@ pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> L
     };
     let sent = async {
         let (target, command) = prepare(&scope, &row).await?;
-        scope.sending.send(&target, Execute { command, attached: Some(attached) }).await
+        scope.sending.send(&target, Execute { command, attached: Some(attached), only_if: None }).await
     };
     let outcome = AssertUnwindSafe(sent).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("a scheduled message met a panic".to_owned())));

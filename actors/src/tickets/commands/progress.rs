@@ -37,17 +37,21 @@ impl Command for UpdateDeliveryStatus {
             provider_message_id: self.provider_message_id,
         })));
         match follows {
-            Some(follows) if !has_failed => follows.carry_out(ticket, cx),
+            Some(follows) if !has_failed => follows.carry_out(self.message, ticket, cx),
             _ => Ok(()),
         }
     }
 }
 
 impl Follows {
-    /// Transfers, then closes. Both were checked when the message was accepted. What has become impossible since,
-    /// because the queue was deleted or somebody has closed the ticket, is skipped.
-    fn carry_out(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        let Self { after, author } = self;
+    /// Counts it as an answer, transfers, then closes. The latter two were checked when the message was accepted. What has
+    /// become impossible since, because the queue was deleted or somebody has closed the ticket, is skipped.
+    fn carry_out(self, message: MessageId, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        let Self { after, author, written_at } = self;
+        if after.answers {
+            ticket.answered(message, written_at);
+            cx.touch(ticket);
+        }
         if after.queue_id.is_some() {
             let transfer = Transfer { queue: after.queue_id, user: None, author: author.clone() };
             if_possible(transfer.decide(ticket, cx))?;

@@ -36,6 +36,7 @@ impl Command for Reopen {
         ticket.row.opened_at = cx.now;
         ticket.row.closed_at = None;
         ticket.row.first_response_at = None;
+        ticket.row.answer_id = None;
         ticket.row.wrapup_type_id = None;
         ticket.row.wrapup_note = None;
         ticket.row.reopen_count += 1;

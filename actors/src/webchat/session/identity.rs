@@ -24,11 +24,13 @@ const TOKENS_MAX: usize = 16;
 pub struct Verify;
 
 /// Adds another browser of the visitor to this session, with a token of its own.
-#[derive(Clone, Copy, Message)]
+#[derive(Clone, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct Admit {
     /// The token's hash.
     pub token: KeyHash,
+    /// Changes that become durable in the same entry.
+    pub attached: Option<AttachedChanges<SessionRow>>,
 }
 
 /// The visitor continues in another session: ends this one, with a note in its ticket.
@@ -45,7 +47,7 @@ impl Handler<Envelope<Verify>> for VisitorSession {
     fn handle(&mut self, verify: Envelope<Verify>, _: &mut Self::Context) {
         let Some((Verify, answer)) = verify.taken() else { return };
         self.life.used();
-        let verified = self.changed(|row| row.verified = true);
+        let verified = self.changed(|row| row.verified = true, None);
         answer.give_after(&self.scope.base.store.log, self.life.last_seq(), verified);
     }
 }
@@ -54,14 +56,15 @@ impl Handler<Envelope<Admit>> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, admit: Envelope<Admit>, _: &mut Self::Context) {
-        let Some((Admit { token }, answer)) = admit.taken() else { return };
+        let Some((Admit { token, attached }, answer)) = admit.taken() else { return };
         self.life.used();
         let before: Vec<KeyHash> = self.row.tokens().collect();
-        let admitted = self.changed(|row| {
+        let add = |row: &mut SessionRow| {
             row.token_hashes.push(token.to_vec());
             let surplus = row.token_hashes.len().saturating_sub(TOKENS_MAX);
             row.token_hashes.drain(..surplus);
-        });
+        };
+        let admitted = self.changed(add, attached);
         if let Ok(row) = &admitted {
             let kept: Vec<KeyHash> = row.tokens().collect();
             for gone in before.iter().filter(|hash| !kept.contains(hash)) {
@@ -75,7 +78,11 @@ impl Handler<Envelope<Admit>> for VisitorSession {
 
 impl VisitorSession {
     /// Changes the row of an active session.
-    fn changed(&mut self, change: impl FnOnce(&mut SessionRow)) -> Result<SessionRow, Refusal> {
+    fn changed(
+        &mut self,
+        change: impl FnOnce(&mut SessionRow),
+        attached: Option<AttachedChanges<SessionRow>>,
+    ) -> Result<SessionRow, Refusal> {
         if self.retired {
             return Err(Refusal::Gone);
         }
@@ -84,7 +91,7 @@ impl VisitorSession {
         change(&mut row);
         if row != self.row {
             row.last_seen_at = now().max(row.last_seen_at);
-            self.append(row, None)?;
+            self.append(row, attached)?;
         }
         Ok(self.row.clone())
     }
@@ -123,7 +130,7 @@ async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result
         let ended = ended.clone();
         Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])
     };
-    let what = Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached) };
+    let what = Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached), only_if: None };
     match scope.tickets.ask(ended.company_id, ticket, what).await {
         Ok(_) => Ok(Some(ended)),
         Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),

@@ -332,7 +332,7 @@ async fn said(
         client_id: say.client_id,
         ..Receive::default()
     };
-    let what = Execute { command: receive, attached: Some(attached) };
+    let what = Execute { command: receive, attached: Some(attached), only_if: None };
     let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
     seen.ticket_id = Some(message.ticket_id);
     Ok((message, Some(seen)))

@@ -177,18 +177,14 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
-/// The messages of a campaign that their provider does not have yet, and who they are for: no more than are under way at once.
+/// The messages of a campaign that their provider does not have yet: no more than are under way at once.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn in_transit(
-    db: impl Database<'_>,
-    company: CompanyId,
-    id: CampaignId,
-) -> Result<Vec<(MessageId, ContactId)>> {
+pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
     with_timeout(
-        sqlx::query_as(
-            "select message_id, contact_id from campaign_recipients where company_id = $1 and campaign_id = $2
+        sqlx::query_scalar(
+            "select message_id from campaign_recipients where company_id = $1 and campaign_id = $2
                  and status = 'pending' and message_id is not null order by message_id",
         )
         .bind(company)

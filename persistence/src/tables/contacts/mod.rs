@@ -23,8 +23,8 @@ pub use identities::{Addressed, address_of, by_address, find_or_create_by_addres
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
 pub use list::{list, list_of};
-pub use opt_out::OptOut;
 pub(crate) use opt_out::set_opt_out;
+pub use opt_out::{OptOut, has_opted_out};
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, remove, sessions, tie};

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use crate::{CompanyId, ContactId};
+use crate::error::with_timeout;
+use crate::{CompanyId, ContactId, Database, Result};
 
 /// A contact sent one of the company's stop words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,15 @@ pub struct OptOut {
     pub contact_id: ContactId,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub at: DateTime<Utc>,
+}
+
+/// Whether a contact has opted out of campaigns; one that was deleted has not.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn has_opted_out(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<bool> {
+    let found = sqlx::query_scalar("select marketing_opt_out from contacts where company_id = $1 and id = $2");
+    Ok(with_timeout(found.bind(company).bind(id).fetch_optional(db)).await?.unwrap_or(false))
 }
 
 /// Stores opt-outs. A contact that has already opted out does not change, and deleted contacts are skipped.

@@ -16,7 +16,7 @@ pub(crate) use columns::{copy, copy_rows, insert, insert_rows, note_zones};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use list::{MessageFilter, list};
-pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes};
+pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes, withdrawn};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
 pub(crate) use progress::{FailedMessage, Moved, MovedBy, failed, merge, not_failed, progress};
 pub use receipts::DeliveryReceipt;

@@ -119,6 +119,34 @@ pub async fn outbox(
     Ok(rows.iter().map(Waiting::of).collect::<sqlx::Result<_>>()?)
 }
 
+/// Why a queued message of a campaign is not to leave: the campaign was canceled, or the contact has opted out. None: it may.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: MessageId) -> Result<Option<MessageError>> {
+    let found: Option<(bool, bool)> = with_timeout(
+        sqlx::query_as(
+            "select exists (select from campaign_recipients r
+                     join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
+                     where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled'),
+                 coalesce(c.marketing_opt_out, false)
+             from messages m
+             left join lateral (select marketing_opt_out from contacts
+                 where company_id = m.company_id and id = m.contact_id offset 0) c on true
+             where m.company_id = $1 and m.id = $2",
+        )
+        .bind(company)
+        .bind(message)
+        .fetch_optional(db),
+    )
+    .await?;
+    Ok(match found {
+        Some((true, _)) => Some(MessageError::campaign_canceled()),
+        Some((false, true)) => Some(MessageError::opted_out()),
+        Some((false, false)) | None => None,
+    })
+}
+
 /// The message with this provider id on a channel, or `None`.
 ///
 /// # Errors

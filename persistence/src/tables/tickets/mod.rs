@@ -211,6 +211,7 @@ pub struct Following {
     pub user_name: Option<String>,
     pub integration_id: Option<TokenId>,
     pub source: Source,
+    pub created_at: DateTime<Utc>,
 }
 
 /// What follows the queued messages of these tickets, in message order.
@@ -221,7 +222,8 @@ pub async fn following(db: impl Database<'_>, company: CompanyId, ids: &[TicketI
     let following = with_timeout(
         sqlx::query(
             "select m.* from unnest($2::bigint[]) as x (id)
-             cross join lateral (select id, ticket_id, after_send, user_id, user_name, integration_id, source from messages
+             cross join lateral (select id, ticket_id, after_send, user_id, user_name, integration_id, source, created_at
+                 from messages
                  where company_id = $1 and ticket_id = x.id and status = 'queued' and after_send is not null offset 0) m
              order by m.id",
         )

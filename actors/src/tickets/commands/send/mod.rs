@@ -6,7 +6,6 @@ mod content;
 use hotline_persistence::Change;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
-use hotline_persistence::tables::source::Source;
 
 use content::Part;
 pub use content::{Check, Content};
@@ -83,15 +82,19 @@ impl Command for Send {
         let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &known.values };
         let parts = content.rendered(&values)?;
         let mut messages = say_all(parts, ticket, cx, &author)?;
-        ticket.row.first_response_at.get_or_insert(cx.now);
-        answer(ticket, &messages, &author);
         cx.touch(ticket);
+        let answers = author.source.answers() && ticket.awaits_answer();
         if channel == ChannelType::Webchat {
             hand_over_at_once(&mut messages, cx);
+            if let Some(first) = messages.first().filter(|_| answers) {
+                ticket.answered(first.id, first.created_at);
+            }
             after.carry_out(ticket, cx, &author)?;
-        } else if after != AfterSend::default() {
-            after.check(ticket, cx, &author)?;
-            keep_for_later(&mut messages, ticket, after, author.clone());
+        } else {
+            if after != AfterSend::default() {
+                after.check(ticket, cx, &author)?;
+            }
+            keep_for_later(&mut messages, ticket, &AfterSend { answers, ..after }, &author);
         }
         if keeps_closed {
             Close::unheard(author, ticket, cx)?;
@@ -116,22 +119,7 @@ impl Send {
             return Err(Refusal::ContactUnreachable(channel.into()));
         }
         ticket.heard = ticket.heard.max(self.known.heard);
-        if channel.has_phone() && !self.content.is_template() && !is_within_window(ticket, cx) {
-            return Err(Refusal::WindowClosed);
-        }
-        Ok(())
-    }
-}
-
-/// A message from an agent or integration answers a waiting contact. An automatic message (a greeting, a campaign, a
-/// bot) does not: the contact still waits for somebody.
-fn answer(ticket: &mut Ticket, messages: &[MessageRow], author: &Author) {
-    if !matches!(author.source, Source::Api | Source::User) {
-        return;
-    }
-    ticket.row.waiting_since = None;
-    if ticket.row.creation_source == Source::Contact {
-        ticket.row.answer_id = ticket.row.answer_id.or(messages.first().map(|message| message.id));
+        if channel.has_phone() && !self.content.is_template() { check_window(ticket, cx) } else { Ok(()) }
     }
 }
 
@@ -166,20 +154,30 @@ fn hand_over_at_once(messages: &mut [MessageRow], cx: &Context<'_>) {
     }
 }
 
-/// Stores the follow-up action with the last message, until the provider has that message.
-fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: AfterSend, author: Author) {
-    if let Some(last) = messages.last_mut() {
-        last.after_send = serde_json::to_value(&after).ok();
-        ticket.follow(last.id, Follows { after, author });
+/// Stores what follows with each message until the provider has it: each may be the first to arrive and so the answer, and
+/// the sender's action follows the last one.
+fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: &AfterSend, author: &Author) {
+    let last = messages.last().map(|message| message.id);
+    for message in messages {
+        let after = if Some(message.id) == last {
+            after.clone()
+        } else {
+            AfterSend { answers: after.answers, ..AfterSend::default() }
+        };
+        if after != AfterSend::default() {
+            message.after_send = serde_json::to_value(&after).ok();
+            ticket.follow(message.id, Follows { after, author: author.clone(), written_at: message.created_at });
+        }
     }
 }
 
-/// Whether the conversation window is open for anything but a template. If the contact never wrote, the provider
+/// Checks that the conversation window is open for anything but a template. If the contact never wrote, the provider
 /// decides. `Unknown` counts as closed, because the caller looks it up before it sends.
-fn is_within_window(ticket: &Ticket, cx: &Context<'_>) -> bool {
+fn check_window(ticket: &Ticket, cx: &Context<'_>) -> Result<(), Refusal> {
     match (cx.window, ticket.heard) {
-        (None, _) | (_, Heard::Never) => true,
-        (Some(window), Heard::At(at)) => cx.now - at <= window,
-        (Some(_), Heard::Unknown) => false,
+        (None, _) | (_, Heard::Never) => Ok(()),
+        (Some(window), Heard::At(at)) if cx.now - at <= window => Ok(()),
+        (Some(window), Heard::At(at)) => Err(Refusal::WindowClosed(at.checked_add_signed(window))),
+        (Some(_), Heard::Unknown) => Err(Refusal::WindowClosed(None)),
     }
 }

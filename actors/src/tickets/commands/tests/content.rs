@@ -174,9 +174,10 @@ fn what_follows_several_messages_follows_the_last() {
     let after = AfterSend { queue_id: Some(SALES), ..AfterSend::default() };
     let done = desk.does(Send { after: after.clone(), ..media(&[file("a.png"), file("b.png")], None) });
     let sent = messages(&done);
-    assert_eq!((&sent[0].after_send, &sent[1].after_send), (&None, &Some(json!({"queueId": 2, "closeTicket": false}))));
+    assert_eq!(sent[0].after_send, Some(json!({"answers": true, "closeTicket": false})));
+    assert_eq!(sent[1].after_send, Some(json!({"answers": true, "queueId": 2, "closeTicket": false})));
     let following = desk.ticket.following.iter().flat_map(|following| following.keys().copied());
-    assert_eq!(following.collect::<Vec<_>>(), [sent[1].id]);
+    assert_eq!(following.collect::<Vec<_>>(), [sent[0].id, sent[1].id]);
 }
 
 // Templates.
@@ -269,10 +270,10 @@ fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
     // The last inbound message was not looked up.
-    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed);
-    assert_eq!(desk.refuses(media(&[file("a.png")], None)), Refusal::WindowClosed);
+    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed(None));
+    assert_eq!(desk.refuses(media(&[file("a.png")], None)), Refusal::WindowClosed(None));
     let interactive = send(Content::Interactive { interactive: question("x"), check: None });
-    assert_eq!(desk.refuses(interactive), Refusal::WindowClosed);
+    assert_eq!(desk.refuses(interactive), Refusal::WindowClosed(None));
     desk.does(template(json!([]), None));
 
     desk.does(Receive::text("hi"));
@@ -281,7 +282,7 @@ fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
     desk.now = heard + TimeDelta::hours(24) - TimeDelta::seconds(1);
     desk.does(text("hello"));
     desk.now = heard + TimeDelta::hours(24);
-    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed);
+    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed(Some(heard + TimeDelta::hours(24))));
     desk.does(template(json!([]), None));
     desk.window = None;
     desk.does(text("hello"));
@@ -291,13 +292,14 @@ fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
 fn what_the_caller_has_looked_up_opens_the_window_and_is_remembered() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    let heard = Heard::At(desk.now - TimeDelta::hours(1));
+    let at = desk.now - TimeDelta::hours(1);
+    let heard = Heard::At(at);
     desk.does(Send { known: Knowledge { heard, ..Knowledge::default() }, ..text("hello") });
     desk.does(text("hello again"));
     desk.now += TimeDelta::hours(23);
     assert_eq!(
         desk.refuses(Send { known: Knowledge { heard, ..Knowledge::default() }, ..text("hello") }),
-        Refusal::WindowClosed
+        Refusal::WindowClosed(Some(at + TimeDelta::hours(24)))
     );
 
     let mut desk = Desk::on(PHONE);
@@ -319,6 +321,6 @@ fn only_phone_channels_have_a_window() {
 fn a_closed_window_does_not_reopen_a_ticket() {
     let mut desk = Desk::with_closed_ticket();
     in_window(&mut desk);
-    assert_eq!(desk.refuses(Send { reopen: true, ..text("hello") }), Refusal::WindowClosed);
+    assert_eq!(desk.refuses(Send { reopen: true, ..text("hello") }), Refusal::WindowClosed(None));
     assert!(desk.ticket.is_closed());
 }

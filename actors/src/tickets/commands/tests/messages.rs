@@ -53,7 +53,8 @@ fn a_send_queues_an_outbound_message_that_is_its_own_job() {
     let done = desk.does(send());
     let message = &done.reply;
     assert_eq!((message.direction, message.kind), (Direction::Outbound, MessageType::Text));
-    assert_eq!((message.status, message.sent_at, &message.after_send), (MessageStatus::Queued, None, &None));
+    assert_eq!((message.status, message.sent_at), (MessageStatus::Queued, None));
+    assert_eq!(message.after_send, Some(json!({"answers": true, "closeTicket": false})));
     assert_eq!(message.job_id, Some(message.id));
     assert_eq!((message.body.as_deref(), message.user_name.as_deref()), (Some("hello"), Some("Ana")));
     assert_eq!((message.ticket_id, message.channel_id), (desk.ticket.row.id, PHONE));
@@ -64,7 +65,7 @@ fn a_send_queues_an_outbound_message_that_is_its_own_job() {
 
 #[test]
 fn only_the_first_message_of_an_opening_is_the_first_response() {
-    let mut desk = Desk::on(PHONE);
+    let mut desk = Desk::on(WEBCHAT);
     desk.does(send());
     let first = desk.now;
     assert_eq!(desk.ticket.row.first_response_at, Some(first));
@@ -73,6 +74,18 @@ fn only_the_first_message_of_an_opening_is_the_first_response() {
     desk.does(close());
     desk.does(Send { reopen: true, ..send() });
     assert_eq!(desk.ticket.row.first_response_at, Some(desk.now));
+}
+
+#[test]
+fn what_nobody_wrote_for_this_contact_is_no_answer() {
+    for source in [Source::Automation, Source::Campaign, Source::Schedule] {
+        let mut desk = Desk::on(WEBCHAT);
+        desk.does(receive("hi"));
+        let waits = desk.ticket.row.waiting_since;
+        desk.does(Send::text("hello", Author { user: None, integration: None, source }));
+        let row = &desk.ticket.row;
+        assert_eq!((row.first_response_at, row.waiting_since, row.answer_id), (None, waits, None), "{source:?}");
+    }
 }
 
 #[test]
@@ -158,6 +171,7 @@ fn after() -> AfterSend {
         close_ticket: true,
         wrapup_type_id: Some(SOLD),
         wrapup_note: Some("sold one".to_owned()),
+        ..AfterSend::default()
     }
 }
 
@@ -195,9 +209,10 @@ fn on_a_phone_channel_what_follows_is_kept_with_the_message_until_it_is_taken() 
     assert!(desk.ticket.is_open());
     assert_eq!(desk.ticket.row.queue_id, Some(SUPPORT));
     assert_eq!(kinds(&done), []);
-    let kept = json!({"queueId": 2, "closeTicket": true, "wrapupTypeId": 2, "wrapupNote": "sold one"});
+    let kept = json!({"answers": true, "queueId": 2, "closeTicket": true, "wrapupTypeId": 2, "wrapupNote": "sold one"});
     assert_eq!(done.reply.after_send, Some(kept.clone()));
-    assert_eq!(serde_json::from_value::<AfterSend>(kept).expect("it is read back"), after());
+    let read = serde_json::from_value::<AfterSend>(kept).expect("it is read back");
+    assert_eq!(read, AfterSend { answers: true, ..after() });
 }
 
 #[test]

@@ -151,7 +151,10 @@ impl Model {
                     return Err("unreachable");
                 }
                 let mut recorded = if self.is_open { vec![] } else { self.reopen(step.open_elsewhere, now)? };
-                self.responded = self.responded.or(Some(now));
+                // Elsewhere it counts once the provider has it.
+                if self.line == Line::Webchat {
+                    self.responded = self.responded.or(Some(now));
+                }
                 let mut then = self.clone();
                 let mut follows = vec![];
                 if queue.is_some() {

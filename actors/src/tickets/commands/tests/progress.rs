@@ -1,13 +1,13 @@
 //! Follow-up actions of a send, once the channel has the message.
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::{Change, MessageId};
 
 use super::fixture::*;
-use crate::tickets::{AfterSend, Author, Close, Send, Transfer, UpdateDeliveryStatus};
+use crate::tickets::{AfterSend, Author, Close, Receive, Reopen, Send, Transfer, UpdateDeliveryStatus};
 
 /// Ana sends, and the ticket is then moved to sales, with its wrap-up, and closed.
 fn sent(desk: &mut Desk) -> MessageId {
@@ -16,6 +16,7 @@ fn sent(desk: &mut Desk) -> MessageId {
         close_ticket: true,
         wrapup_type_id: Some(SOLD),
         wrapup_note: Some("two of them".to_owned()),
+        ..AfterSend::default()
     };
     desk.does(Send { after, ..Send::text("hello", ana()) }).reply.id
 }
@@ -110,4 +111,54 @@ fn each_message_is_followed_by_its_own() {
     assert_eq!(desk.ticket.row.queue_id, Some(SALES));
     assert_eq!(kinds(&desk.does(progress(second, DeliveryStatus::Sent))), [EventType::Transferred]);
     assert_eq!(desk.ticket.row.queue_id, Some(SUPPORT));
+}
+
+// What counts as an answer.
+
+/// What the ticket says of its first response and of who waits.
+fn answers(desk: &Desk) -> (Option<DateTime<Utc>>, Option<DateTime<Utc>>) {
+    (desk.ticket.row.first_response_at, desk.ticket.row.waiting_since)
+}
+
+#[test]
+fn a_message_answers_once_it_has_left_and_as_of_when_it_was_written() {
+    for milestone in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read] {
+        let mut desk = Desk::on(PHONE);
+        desk.does(Receive::text("hi"));
+        let asked = desk.now;
+        let lost = desk.does(Send::text("one", ana())).reply.id;
+        desk.does(progress(lost, failed()));
+        assert_eq!(answers(&desk), (None, Some(asked)), "a failed one is none");
+        let message = desk.does(Send::text("two", Author::API)).reply;
+        let later = desk.does(Send::text("three", ana())).reply;
+        assert_eq!(answers(&desk), (None, Some(asked)), "the contact still waits");
+        desk.does(progress(message.id, milestone));
+        assert_eq!(answers(&desk), (Some(message.created_at), None));
+        desk.does(progress(later.id, DeliveryStatus::Sent));
+        assert_eq!(answers(&desk), (Some(message.created_at), None), "the first one is the first");
+    }
+}
+
+#[test]
+fn who_has_written_again_before_the_answer_left_waits_for_another() {
+    let mut desk = Desk::on(PHONE);
+    desk.does(Receive::text("hi"));
+    let message = desk.does(Send::text("hello", ana())).reply;
+    desk.does(Receive::text("and one more thing"));
+    let asked = desk.now;
+    desk.does(progress(message.id, DeliveryStatus::Sent));
+    assert_eq!(answers(&desk), (Some(message.created_at), Some(asked)));
+}
+
+#[test]
+fn an_answer_of_an_earlier_opening_is_none_of_this_one() {
+    let mut desk = Desk::on(PHONE);
+    let early = desk.does(Send::text("hello", ana())).reply;
+    desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: None, author: ana() });
+    desk.does(Reopen { author: ana() });
+    desk.does(progress(early.id, DeliveryStatus::Sent));
+    assert_eq!(answers(&desk), (None, None));
+    let message = desk.does(Send::text("again", ana())).reply;
+    desk.does(progress(message.id, DeliveryStatus::Sent));
+    assert_eq!(answers(&desk), (Some(message.created_at), None));
 }

@@ -163,7 +163,7 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
             let close_ticket = close.is_some();
             let (kind, wrapup_note) = close.unwrap_or_default();
             let (queue_id, wrapup_type_id) = (queue.map(QueueId::new), kind.map(WrapupTypeId::new));
-            let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note };
+            let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note, answers: false };
             let known = Knowledge { reachable, ..Knowledge::default() };
             desk.tries(Send { reopen, known, after, ..Send::text(body, author) }).map(|done| done.changes)
         }

@@ -335,7 +335,7 @@ fn a_closed_ticket_is_shown_and_read() {
 
 #[test]
 fn reopening_clears_what_the_last_opening_left() {
-    let mut desk = Desk::on(PHONE);
+    let mut desk = Desk::on(WEBCHAT);
     let author = Author::API;
     let after = Default::default();
     desk.does(Send { after, ..Send::text("hi", author.clone()) });

@@ -1,0 +1,134 @@
+//! What counts as an answer: one definition for the ticket, the reports and the service desk.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use hotline_actors::clock;
+use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::reports;
+use serde_json::{Value, json};
+
+use crate::campaigns::{becomes, does, fast, list, made};
+use crate::hooks::{Hooked, MARIA, Setup, taken, tickets};
+use crate::steps::id;
+use crate::support::provider::Answer;
+use crate::support::provider::hooks::text;
+use crate::support::{OwnApp, Provider, TestApp, eventually};
+
+fn time(value: &Value) -> DateTime<Utc> {
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
+}
+
+/// When a ticket was answered first, how many wait at the desk, and the report's average of the ticket's channel.
+async fn answered(app: &TestApp, ticket: i64) -> (Value, Value, Value) {
+    let api = &app.api;
+    let shown = api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
+    let desk = api.get("/dashboards/service").await.data(200).clone();
+    let report = api.get("/reports/tickets?groupBy=channel").await.data(200).clone();
+    let row = report.as_array().expect("rows").iter().find(|row| row["key"] == shown["channel"]["id"]);
+    let average = row.map_or(Value::Null, |row| row["avgFirstResponseSeconds"].clone());
+    (shown["firstResponseAt"].clone(), desk["waitingAgent"].clone(), average)
+}
+
+/// Sends a text in a ticket; its message.
+async fn say(app: &TestApp, ticket: i64, body: &str) -> i64 {
+    let send = json!({"ticketId": ticket, "type": "text", "body": body});
+    let job = app.api.post("/messages", send).await.data(202)["jobId"].as_str().expect("a job").to_owned();
+    id(&json!({"id": app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"]}))
+}
+
+async fn message_is(app: &TestApp, message: i64, status: &str) -> Value {
+    let path = format!("/messages/{message}");
+    let is = || async { app.api.get(&path).await.data(200)["status"] == status };
+    eventually(&format!("the message is {status}"), is).await;
+    app.api.get(&path).await.data(200).clone()
+}
+
+#[actix_web::test]
+async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does() {
+    let app = TestApp::shared().await;
+    let provider = Provider::start().await;
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, ChannelType::Whatsapp, setup).await;
+    let hello = channel.speaks().message(MARIA, "Maria", text("wamid.answers.1", "hello"));
+    assert_eq!(channel.told(&app.api, &hello).await, taken(1));
+    let ticket = id(&tickets(&app.api, channel.id).await[0]);
+    let waits = (Value::Null, json!(1), Value::Null);
+    assert_eq!(answered(&app, ticket).await, waits);
+
+    provider.next(&channel.account, [Answer::refuse(400, 131_026, "undeliverable")]);
+    let lost = say(&app, ticket, "lost").await;
+    message_is(&app, lost, "failed").await;
+    assert_eq!(answered(&app, ticket).await, waits);
+
+    provider.always(&channel.account, Answer::Accept.held());
+    let message = say(&app, ticket, "hello Maria").await;
+    provider.called_times(&channel.account, 2).await;
+    assert_eq!(answered(&app, ticket).await, waits, "it has not left yet");
+    provider.release();
+    let message = message_is(&app, message, "sent").await;
+    let (first, waiting, average) = answered(&app, ticket).await;
+    assert_eq!((&first, waiting), (&message["createdAt"], json!(0)));
+    let opened = time(&app.api.get(&format!("/tickets/{ticket}")).await.data(200)["openedAt"]);
+    let took = (time(&first) - opened).num_milliseconds();
+    let seconds: f64 = format!("{}.{:03}", took / 1000, took % 1000).parse().expect("seconds");
+    assert_eq!(average.as_f64(), Some(seconds));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_greeting_and_a_campaign_are_no_answer() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let webchat = app.company.webchat;
+    let queue = id(api.post("/queues", json!({"name": "Greets", "greeting": "Welcome"})).await.data(201));
+    sqlx::query("update channels set queue_id = $1 where id = $2")
+        .bind(queue)
+        .bind(webchat)
+        .execute(&app.db)
+        .await
+        .expect("set");
+    app.refreshed().await;
+    let session = api.post("/webchat/sessions", json!({"channelId": webchat})).await.data(201).clone();
+    let path = format!("/webchat/sessions/{}/messages", session["id"].as_str().expect("id"));
+    api.post(&path, json!({"body": "hi"})).await.data(201);
+    let ticket = id(&tickets(api, webchat).await[0]);
+    let everybody = list(api, &[id(&session["contact"])]).await;
+    let campaign = made(api, fast(everybody, webchat.0, "Spring sale")).await;
+    does(api, campaign, "start").await;
+    becomes(api, campaign, "completed").await;
+    let bodies: Vec<Value> =
+        api.all(&format!("/messages?ticketId={ticket}")).await.iter().map(|message| message["body"].clone()).collect();
+    assert_eq!(bodies, ["hi", "Welcome", "Spring sale"]);
+    assert_eq!(answered(&app, ticket).await, (Value::Null, json!(1), Value::Null));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reopened_ticket_is_answered_as_of_its_reopening_everywhere() {
+    let app = OwnApp::start().await;
+    let api = &app.api;
+    clock::stop();
+    let (session, _) = app.session("visitor").await;
+    let path = format!("/webchat/sessions/{}/messages", session.0);
+    api.post(&path, json!({"body": "hi"})).await.data(201);
+    let ticket = id(&tickets(api, app.company.webchat).await[0]);
+    clock::advance(Duration::from_secs(5));
+    say(&app, ticket, "hello").await;
+    assert_eq!(answered(&app, ticket).await.2, json!(5.0));
+    clock::advance(Duration::from_secs(60));
+    api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": app.company.solved})).await.data(200);
+    clock::advance(Duration::from_secs(60));
+    api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
+    assert_eq!(answered(&app, ticket).await, (Value::Null, json!(0), json!(5.0)));
+    clock::advance(Duration::from_secs(3));
+    say(&app, ticket, "hello again").await;
+    let (first, _, average) = answered(&app, ticket).await;
+    let opened = time(&api.get(&format!("/tickets/{ticket}")).await.data(200)["openedAt"]);
+    assert_eq!((time(&first) - opened).num_milliseconds(), 3000);
+    assert_eq!(average, json!(4.0), "of five and three seconds");
+    let mut db = app.db.acquire().await.expect("connection");
+    assert!(reports::rebuild(&mut db, app.company.id).await.expect("rebuilt").is_none());
+    drop(db);
+    app.stop().await;
+}
