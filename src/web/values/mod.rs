@@ -14,6 +14,7 @@ use hotline_persistence::tables::custom_fields::POSITION_MAX;
 use serde_json::{Value, json};
 
 pub use object::Object;
+pub(crate) use text::CONTROLS_REFUSED;
 pub use text::{
     ClientId, Color, CutText, Email, FilledText, MessageBody, Name, Number, Search, Shortcut, Text, VariableKey,
     WebAddress, country_of,
