@@ -403,6 +403,7 @@ impl Directory {
         if let Some((_, before)) = self.inner.companies.remove(&id) {
             self.drop_keys(&before, |_| false, |_| false);
         }
+        self.inner.changed.send_replace(());
     }
 
     /// Drops the tokens and public keys of a company that it does not have any more. Only its own are looked at: with

@@ -15,6 +15,7 @@ pub mod change;
 pub mod change_log;
 pub mod clock;
 pub mod cluster;
+pub mod controls;
 mod copy;
 pub mod db;
 pub mod directory_events;

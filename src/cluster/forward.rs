@@ -32,8 +32,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 /// gone.
 const EARLY_ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Responses up to this size are read completely before they are passed on, which frees the connection at once.
-const WHOLE_BYTES_MAX: u64 = 64 * 1024;
+/// Responses up to this size are read completely before they are passed on, which frees the connection at once. The owner has
+/// counted larger ones, and holds them until their reader takes them.
+const WHOLE_BYTES_MAX: u64 = crate::web::wire::ANSWER_PIECE_BYTES as u64;
 
 /// Hop-by-hop headers: each connection has its own.
 const OF_A_CONNECTION: [HeaderName; 7] =

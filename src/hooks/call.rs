@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
 use hotline_actors::engine::InboundMessage;
+use hotline_persistence::controls;
 use hotline_persistence::letters;
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
@@ -170,7 +171,8 @@ pub(super) fn time(value: &Value, field: &str) -> Option<DateTime<Utc>> {
 
 /// The body of a message, truncated to the maximum; `None` when it is blank.
 pub(super) fn body(text: impl Into<String>) -> Option<String> {
-    let mut text = text.into().replace('\0', "");
+    let mut text = text.into();
+    controls::leave_out(&mut text);
     if text.len() > BODY_BYTES_MAX {
         text.truncate(text.floor_char_boundary(BODY_BYTES_MAX));
     }
@@ -210,9 +212,11 @@ pub(super) fn failure(errors: &[Value]) -> MessageError {
 
 fn scalar(value: &Value) -> Option<String> {
     match value {
-        // PostgreSQL cannot store U+0000.
-        Value::String(text) if text.contains('\0') => Some(text.replace('\0', "")),
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => {
+            let mut text = text.clone();
+            controls::leave_out(&mut text);
+            Some(text)
+        }
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }

@@ -5,6 +5,7 @@ mod describe;
 mod table;
 mod texts;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -223,12 +224,20 @@ pub async fn docs(file: Path<String>) -> HttpResponse {
     // The validator's badge would reveal the address of this service to a third party.
     let config = utoipa_swagger_ui::Config::new([PATH]).validator_url("none");
     match utoipa_swagger_ui::serve(&file, std::sync::Arc::new(config)) {
-        Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(file.bytes.into_owned()),
+        Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(shared(file.bytes)),
         Ok(None) => HttpResponse::NotFound().finish(),
         Err(error) => {
             tracing::error!(%error, "a file of the documentation cannot be read");
             HttpResponse::InternalServerError().finish()
         }
+    }
+}
+
+/// An embedded file is one copy for all of its readers.
+fn shared(bytes: Cow<'static, [u8]>) -> Bytes {
+    match bytes {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => bytes.into(),
     }
 }
 

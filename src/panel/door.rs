@@ -22,7 +22,7 @@ use crate::web::aside::Tenant;
 use crate::web::auth::{Admission, permit, stay};
 use crate::web::idempotency::once;
 use crate::web::origin::Address;
-use crate::web::rate::{Allowance, Unlimited};
+use crate::web::rate::{Allowance, RateLimits, Unlimited};
 use crate::web::{ApiError, ApiResult, Caller};
 
 /// The header in which an administrator of the installation names the company they work in.
@@ -53,6 +53,7 @@ struct Parts {
     app: Data<App>,
     panel: Data<Panel>,
     admission: Data<Admission>,
+    rates: Data<RateLimits>,
 }
 
 impl Parts {
@@ -62,6 +63,7 @@ impl Parts {
             app: request.app_data::<Data<App>>().cloned().ok_or_else(lacks)?,
             panel: request.app_data::<Data<Panel>>().cloned().ok_or_else(lacks)?,
             admission: request.app_data::<Data<Admission>>().cloned().ok_or_else(lacks)?,
+            rates: request.app_data::<Data<RateLimits>>().cloned().ok_or_else(lacks)?,
         })
     }
 }
@@ -153,6 +155,13 @@ async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> A
     }
     if let PersonId::User(company, _) = signed.person() {
         let known = parts.admission.directory.company(company).ok_or_else(ApiError::signed_out)?;
+        match parts.rates.take_of_people(company, known.company.rate_per_minute) {
+            Ok(left) => *allowance = allowance.map(|own| own.or_less(left)),
+            Err(refused) => {
+                *allowance = Some(refused.allowance);
+                return Err(ApiError::rate_limited(refused.retry_after_s));
+            }
+        }
         if !known.company.active {
             return Err(ApiError::company_inactive());
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hotline_actors::channels::Account;
+use hotline_persistence::controls;
 use reqwest::header::RETRY_AFTER;
 use reqwest::multipart::Form;
 use reqwest::redirect::Policy;
@@ -217,14 +218,10 @@ impl From<OutboundError> for GraphError {
     }
 }
 
-/// Removes U+0000, which PostgreSQL cannot store: a template's text becomes a message's.
-fn storable(told: Value) -> Value {
-    match told {
-        Value::String(text) => Value::String(text.replace('\0', "")),
-        Value::Array(values) => Value::Array(values.into_iter().map(storable).collect()),
-        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, storable(value))).collect(),
-        other => other,
-    }
+/// Leaves out what no text holds: a template's text becomes a message's.
+fn storable(mut told: Value) -> Value {
+    controls::leave_out_of(&mut told);
+    told
 }
 
 fn encoded(text: &str) -> String {

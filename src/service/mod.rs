@@ -49,7 +49,7 @@ use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
 use crate::web::wire::{self, Listened, Listening, Peers, Side};
 use crate::web::wrong_tokens::WrongTokens;
-use crate::web::{Front, compression, head};
+use crate::web::{Front, compression, head, unread};
 use crate::webhooks::Webhooks;
 
 /// How long requests in flight may take once the service stops.
@@ -293,6 +293,7 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
         rates: Data::new(RateLimits::new(settings.rate_per_minute)),
         per_page_max: Data::new(PerPageMax(settings.per_page_max)),
         aside: Data::new(Aside::default()),
+        unread: Data::default(),
         media: Data::new(media.clone()),
         retries: Data::new(Retries {
             keys,
@@ -347,6 +348,7 @@ fn listen(
         }
         let routes = Routes::new()
             .wrap(from_fn(compression::pack))
+            .wrap(from_fn(unread::count))
             .wrap(from_fn(head::as_get))
             .wrap(from_fn(routes::name_request))
             .configure(routes::configure(handles.clone()));

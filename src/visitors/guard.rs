@@ -26,6 +26,7 @@ use crate::app::App;
 use crate::openapi::{Described, Operation};
 use crate::web::aside::Tenant;
 use crate::web::auth::stay;
+use crate::web::body::Brought;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
 use crate::web::schema::Schemas;
@@ -51,6 +52,13 @@ pub struct Door {
 }
 
 impl Door {
+    /// Whether a new request of the page would find the webchat: what lasts longer than a request asks again.
+    pub(super) fn stands(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
+        let known = app.engine.directory().company(company).filter(|known| known.company.active);
+        let settings = known.and_then(|known| known.channels.get(&channel).and_then(|row| row.settings().ok()));
+        settings.is_some_and(|settings| check_origin(origin, OriginRule::Allowed, &settings).is_ok())
+    }
+
     /// The company.
     pub fn company(&self) -> CompanyId {
         self.organization.company.id
@@ -107,6 +115,9 @@ pub async fn pass<B: MessageBody + 'static>(
             Ok(()) => {
                 request.extensions_mut().insert(Tenant(door.company()));
                 request.extensions_mut().insert(door);
+                if !is_desk(request.match_info().unprocessed()) {
+                    request.extensions_mut().insert(Brought);
+                }
                 None
             }
             Err(refused) => Some(refused.error_response()),

@@ -24,12 +24,13 @@ use super::identity;
 use super::limits::Visitors;
 use super::new_message::Said;
 use super::view::{MessageView, SessionView};
-use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
+use crate::api::webchat::{Arrival, Arriving, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
 use crate::app::App;
 use crate::openapi::{Access, Described, Operation};
 use crate::web::auth::{bearer, bearer_in};
 use crate::web::form::Meter;
 use crate::web::head::is_asked_alone;
+use crate::web::params::is_by_number;
 use crate::web::schema::Schemas;
 use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Page, Query};
@@ -259,11 +260,15 @@ pub async fn list_messages(
     let filter = shown_in(&session, after, created);
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
+    let arriving = Arriving::of(&rows.rows);
+    let mut shown = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
+    let goes_on = after.is_some() && !page.descending && !is_by_number(&request);
+    let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_asked_alone(&request) {
-        note_delivery(&app.engine, session.company_id, session.id.clone(), &rows.rows);
+        note_delivery(&app.engine, session.company_id, session.id.clone(), arriving.first(shown_count));
     }
-    Ok(Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links())))
+    Ok(shown)
 }
 
 /// `POST …/end`. Ending a session again is not an error.

@@ -47,8 +47,17 @@ pub struct Caller {
 /// Who acts for the company.
 #[derive(Clone)]
 enum By {
-    Token(Arc<Token>),
+    Token(Arc<Token>, Terms),
     Person(Arc<Signed>),
+}
+
+/// What else a token's request depends on.
+#[derive(Clone, Copy)]
+struct Terms {
+    /// Where it came from.
+    origin: Option<IpAddr>,
+    /// Whether the company's plan must have the API.
+    needs_plan: bool,
 }
 
 impl Caller {
@@ -64,7 +73,7 @@ impl Caller {
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
     pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
         let (permissions, refused): (_, fn(&str, &str) -> ApiError) = match &self.by {
-            By::Token(token) => (&token.row.permissions, ApiError::forbidden_scope),
+            By::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
             By::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
         };
         let is_admin = self.signed().is_some_and(|signed| signed.person().is_admin());
@@ -76,35 +85,48 @@ impl Caller {
         if permitted { Ok(()) } else { Err(refused(method, module)) }
     }
 
-    /// Whether the token or the session still permits the method in the module, and shows no fewer cards: what lasts longer
-    /// than a request asks again. While the database is away, nobody knows of a session that it has ended.
-    pub async fn stands(&self, method: &str, module: &str, directory: &Directory, db: Db<'_>) -> bool {
-        let Some(organization) = directory.company(self.company).filter(|known| known.company.active) else {
-            return false;
-        };
+    /// Checks that a new request of the caller would be admitted, and would show no fewer cards: what lasts longer than a
+    /// request asks again. While the database is away, nobody knows of a session that it has ended.
+    ///
+    /// # Errors
+    /// What such a request would be answered.
+    pub async fn stands(&self, method: &str, module: &str, directory: &Directory, db: Db<'_>) -> ApiResult<()> {
         let by = match &self.by {
-            By::Token(token) => {
-                let Ok(hash) = KeyHash::try_from(token.row.hash.as_slice()) else { return false };
-                let Some(token) = directory.token(&hash) else { return false };
-                if token.row.revoked_at.is_some() || token.row.expires_at.is_some_and(|expiry| expiry <= clock::now()) {
-                    return false;
-                }
-                By::Token(token)
+            By::Token(token, terms) => {
+                let hash = KeyHash::try_from(token.row.hash.as_slice()).map_err(|_| ApiError::unauthorized())?;
+                let token = directory.token(&hash).filter(|token| is_good(token, terms.origin));
+                By::Token(token.ok_or_else(ApiError::unauthorized)?, *terms)
             }
             By::Person(signed) => match sessions::lives(db, signed).await {
-                Ok(None) => return false,
+                Ok(None) => return Err(ApiError::signed_out()),
                 Ok(Some(signed)) => By::Person(Arc::new(signed)),
                 Err(_) => self.by.clone(),
             },
         };
+        let organization = directory.company(self.company).ok_or_else(ApiError::unauthorized)?;
+        if !organization.company.active {
+            return Err(ApiError::company_inactive());
+        }
+        if matches!(by, By::Token(_, terms) if terms.needs_plan && !organization.company.api_enabled) {
+            return Err(ApiError::not_enabled());
+        }
         let now = Self { company: self.company, organization, by };
-        now.may(method, module).is_ok() && (now.sees_every_card() || !self.sees_every_card())
+        now.may(method, module)?;
+        if self.sees_every_card() && !now.sees_every_card() { Err(ApiError::others_cards()) } else { Ok(()) }
+    }
+
+    /// Whether a change of the directory may concern the caller: of this company, or, for an administrator of the
+    /// installation, whose session is of no company, any.
+    pub fn is_concerned(&self, seen: &mut u64, directory: &Directory) -> bool {
+        let version = directory.company(self.company).map_or(0, |known| known.version);
+        let is_changed = std::mem::replace(seen, version) != version;
+        is_changed || self.signed().is_some_and(|signed| signed.person().is_admin())
     }
 
     /// The person who has signed in; `None` when a token calls.
     pub fn signed(&self) -> Option<&Signed> {
         match &self.by {
-            By::Token(_) => None,
+            By::Token(..) => None,
             By::Person(signed) => Some(signed),
         }
     }
@@ -142,7 +164,7 @@ impl Caller {
     /// The author that is recorded for the caller's changes.
     pub fn author(&self) -> Author {
         match &self.by {
-            By::Token(token) => Author { integration: Some(token.row.id), ..Author::API },
+            By::Token(token, _) => Author { integration: Some(token.row.id), ..Author::API },
             By::Person(_) => Author { user: self.user(), integration: None, source: Source::User },
         }
     }
@@ -156,7 +178,7 @@ impl Caller {
         let Some(id) = user else { return Ok(self.author()) };
         let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
         match &self.by {
-            By::Token(_) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
+            By::Token(..) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
             By::Person(_) if self.user().is_some_and(|(own, _)| own == id) => Ok(self.author()),
             By::Person(_) => Err(ApiError::not_in_anothers_name()),
         }
@@ -281,13 +303,14 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResu
     let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
     let (admission, rates) = admission.ok_or_else(|| ApiError::internal("nobody is told apart"))?;
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
-    let caller = identify(request, &admission.directory, origin);
+    let terms = Terms { origin, needs_plan: !admission.on_premise };
+    let caller = identify(request, &admission.directory, terms);
     let caller = caller.ok_or_else(|| admission.wrong_tokens.refuse(origin.map(Address::of)))?;
     let company = &caller.organization.company;
     if !company.active {
         return Err(ApiError::company_inactive());
     }
-    if !company.api_enabled && !admission.on_premise {
+    if !company.api_enabled && terms.needs_plan {
         return Err(ApiError::not_enabled());
     }
     match rates.take(company.id, company.rate_per_minute) {
@@ -308,17 +331,17 @@ pub fn company_of(headers: &HeaderMap, directory: &Directory) -> Option<CompanyI
 }
 
 /// The holder of the token. Every invalid token takes the same path (hash, look up, refuse), so timing reveals nothing.
-fn identify(request: &ServiceRequest, directory: &Directory, origin: Option<IpAddr>) -> Option<Caller> {
+fn identify(request: &ServiceRequest, directory: &Directory, terms: Terms) -> Option<Caller> {
     // A key of another length cannot be valid. A stand-in of the right length replaces it, so that hashing takes
     // equally long.
     let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(NOBODY);
     let token = directory.token(&key::hash(key))?;
-    if !is_good(&token, origin) {
+    if !is_good(&token, terms.origin) {
         return None;
     }
     let organization = directory.company(token.row.company_id)?;
     token.note_use(clock::now());
-    Some(Caller { company: token.row.company_id, organization, by: By::Token(token) })
+    Some(Caller { company: token.row.company_id, organization, by: By::Token(token, terms) })
 }
 
 /// Length of a whole key, in characters.

@@ -7,6 +7,7 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use hotline_persistence::controls;
 use serde_json::{Map, Value};
 
 use super::compression::unpack;
@@ -31,7 +32,8 @@ impl<T: Input + Send + 'static> FromRequest for Body<T> {
                 return Err(ApiError::unsupported_media_type());
             }
             let bytes = read(&request, &mut payload?, T::BYTES_MAX, |_| ()).await?;
-            aside::parse(&request, bytes.len(), move || parse(&bytes)).await.map(Body)
+            let is_brought = is_brought(&request);
+            aside::parse(&request, bytes.len(), move || parse_from(&bytes, is_brought)).await.map(Body)
         })
     }
 }
@@ -42,16 +44,32 @@ pub(super) fn is_json(request: &HttpRequest) -> bool {
     !request.headers().contains_key(CONTENT_TYPE) || request.content_type().eq_ignore_ascii_case("application/json")
 }
 
+/// Marks a request of a visitor: its texts lose the control characters that a caller's are refused for.
+pub struct Brought;
+
+/// Whether the request is a visitor's.
+pub(super) fn is_brought(request: &HttpRequest) -> bool {
+    request.extensions().contains::<Brought>()
+}
+
 /// Parses a body's bytes into the endpoint's input.
 ///
 /// # Errors
 /// `400` when the bytes are not JSON, `422` with every field that is missing or invalid.
 pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
+    parse_from(bytes, false)
+}
+
+/// The same for the bytes of a visitor, if `is_brought`.
+pub(super) fn parse_from<T: Input>(bytes: &[u8], is_brought: bool) -> Result<T, ApiError> {
     if bytes.is_empty() && T::MAY_BE_EMPTY {
         return Fields::parse(&Value::Object(Map::new()), b"{}");
     }
-    let value: Value = serde_json::from_slice(bytes)
+    let mut value: Value = serde_json::from_slice(bytes)
         .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
+    if is_brought {
+        controls::leave_out_of(&mut value);
+    }
     Fields::parse(&value, bytes)
 }
 

@@ -15,7 +15,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use hotline_actors::FieldError;
-use hotline_persistence::CompanyId;
+use hotline_persistence::{CompanyId, controls};
 use serde_json::{Map, Value};
 
 use super::body::{self, DRAINED_FACTOR};
@@ -70,10 +70,11 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
         Box::pin(async move {
             let mut payload = payload?;
             let meter = request.extensions().get::<Meter>().cloned();
+            let is_brought = body::is_brought(&request);
             if body::is_json(&request) {
                 let bytes = body::read(&request, &mut payload, T::BYTES_MAX, |_| ()).await?;
                 meter.map_or(Ok(()), |meter| meter.take(bytes.len()))?;
-                let fields = aside::parse(&request, bytes.len(), move || body::parse(&bytes)).await?;
+                let fields = aside::parse(&request, bytes.len(), move || body::parse_from(&bytes, is_brought)).await?;
                 return Ok(Self { fields, files: Vec::new() });
             }
             if !is_form(&request) {
@@ -81,7 +82,10 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
             }
             let media = request.app_data::<Data<Media>>().ok_or_else(|| ApiError::internal("the media are missing"))?;
             // Boxed: a large future, which every JSON body would carry and copy.
-            let Form { fields, files } = Box::pin(read(&request, payload, media, FILES, meter)).await?;
+            let Form { mut fields, files } = Box::pin(read(&request, payload, media, FILES, meter)).await?;
+            if is_brought {
+                fields.values_mut().for_each(controls::leave_out_of);
+            }
             let bytes = fields.values().filter_map(Value::as_str).map(str::len).sum();
             let fields = aside::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;
             Ok(Self { fields, files })

@@ -9,6 +9,7 @@ use super::hardening::Https;
 use super::idempotency::Retries;
 use super::params::PerPageMax;
 use super::rate::RateLimits;
+use super::unread::Unread;
 use crate::media::Media;
 use crate::metrics::Metrics;
 
@@ -25,6 +26,8 @@ pub struct Front {
     pub per_page_max: Data<PerPageMax>,
     /// The scheduler of large bodies.
     pub aside: Data<Aside>,
+    /// The answers that are in memory until they are taken.
+    pub unread: Data<Unread>,
     /// Stores uploaded files.
     pub media: Data<Media>,
     /// Detects retries.
@@ -36,21 +39,24 @@ pub struct Front {
 impl Front {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Wrong tokens are counted per address, and large bodies have permits only while they are in memory.
-        let Self { admission: _, https: _, rates, per_page_max: _, aside: _, media: _, retries, figures: _ } = self;
+        // Wrong tokens are counted per address; large bodies have permits, and answers are counted, only while they are in
+        // memory.
+        let Self { admission: _, https: _, rates, per_page_max: _, aside: _, unread: _, media: _, retries, figures: _ } =
+            self;
         rates.forget(company);
         retries.forget(company);
     }
 
     /// Registers the state with the server.
     pub fn add(self, services: &mut ServiceConfig) {
-        let Self { admission, https, rates, per_page_max, aside, media, retries, figures } = self;
+        let Self { admission, https, rates, per_page_max, aside, unread, media, retries, figures } = self;
         services
             .app_data(admission)
             .app_data(https)
             .app_data(rates)
             .app_data(per_page_max)
             .app_data(aside)
+            .app_data(unread)
             .app_data(media)
             .app_data(retries)
             .app_data(figures);

@@ -29,6 +29,7 @@ pub mod reply;
 pub mod request_id;
 pub mod schema;
 pub mod seats;
+pub mod unread;
 pub mod values;
 pub mod wire;
 pub mod wrong_tokens;

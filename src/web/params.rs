@@ -8,10 +8,10 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::FieldError;
 use hotline_persistence::select::{DEPTH_MAX, PageRequest};
-use hotline_persistence::{Id, SessionId};
+use hotline_persistence::{Id, SessionId, controls};
 use serde_json::{Value, json};
 
-use super::values::FromField;
+use super::values::{CONTROLS_REFUSED, FromField};
 use super::{ApiError, ApiResult};
 
 /// An id in a path.
@@ -119,6 +119,11 @@ impl<F: Filter> FromRequest for QueryParams<F> {
     }
 }
 
+/// Whether a list is asked for by the number of a page: such a page is whole, since the next begins where its number says.
+pub fn is_by_number(request: &HttpRequest) -> bool {
+    form_urlencoded::parse(request.query_string().as_bytes()).any(|(name, _)| name == "page")
+}
+
 /// The maximum page size, from the settings.
 #[derive(Clone, Copy, Debug)]
 pub struct PerPageMax(pub i64);
@@ -175,6 +180,7 @@ impl Params {
             return None;
         }
         let read = match self.text(name) {
+            Ok(Some(given)) if controls::has_refused(given) => Err(CONTROLS_REFUSED.to_owned()),
             Ok(given) => T::from_text(given?),
             Err(reason) => Err(reason.to_owned()),
         };

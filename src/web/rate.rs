@@ -37,7 +37,13 @@ pub struct RateLimits {
     /// Requests per minute of a company without its own limit; 0: no limit.
     default_per_minute: u32,
     companies: DashMap<CompanyId, Arc<Limit>>,
+    /// Those of the companies' people, all of one company together.
+    people: DashMap<CompanyId, Arc<Limit>>,
 }
+
+/// Requests per minute that the people of a company have at least, however few its tokens have: two who work as fast as one
+/// person may, or twenty who open six pages a minute each.
+const PEOPLE_PER_MINUTE_MIN: u32 = 1_200;
 
 /// The limit of one caller.
 pub(crate) struct Limit {
@@ -80,7 +86,7 @@ impl TooMany {
 impl RateLimits {
     /// Limits with a default.
     pub fn new(default_per_minute: u32) -> Self {
-        Self { default_per_minute, companies: DashMap::new() }
+        Self { default_per_minute, companies: DashMap::new(), people: DashMap::new() }
     }
 
     /// The allowance reported to a caller without a company: the default, unused.
@@ -90,8 +96,9 @@ impl RateLimits {
 
     /// Drops a company's limit: it starts again with a full minute.
     pub fn forget(&self, company: CompanyId) {
-        let Self { default_per_minute: _, companies } = self;
+        let Self { default_per_minute: _, companies, people } = self;
         companies.remove(&company);
+        people.remove(&company);
     }
 
     /// Takes one request from a company's allowance; `per_minute` is the company's own limit, if it has one.
@@ -99,24 +106,39 @@ impl RateLimits {
     /// # Errors
     /// When none is left.
     pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, TooMany> {
-        let per_minute = per_minute.and_then(|own| u32::try_from(own).ok()).unwrap_or(self.default_per_minute);
-        let Some(rate) = NonZeroU32::new(per_minute) else { return Ok(full(0)) };
-        self.of(company, rate).take()
+        let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
+        of(&self.companies, company, rate).take()
     }
 
-    fn of(&self, company: CompanyId, rate: NonZeroU32) -> Arc<Limit> {
-        if let Some(limit) = self.companies.get(&company)
-            && limit.per_minute == rate.get()
-        {
-            return limit.clone();
-        }
-        // Checked again under the lock, so that concurrent requests share the same limiter.
-        let mut limit = self.companies.entry(company).or_insert_with(|| Limit::new(rate));
-        if limit.per_minute != rate.get() {
-            *limit = Limit::new(rate);
-        }
-        limit.clone()
+    /// Takes one request from the allowance of a company's people: as many as its tokens have, and some at least. It is one
+    /// of its own, so that neither an integration nor the people keep each other from working.
+    ///
+    /// # Errors
+    /// When none is left.
+    pub fn take_of_people(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, TooMany> {
+        let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
+        let least = NonZeroU32::new(PEOPLE_PER_MINUTE_MIN).unwrap_or(rate);
+        of(&self.people, company, rate.max(least)).take()
     }
+
+    /// The company's own rate, or the default; `None`: no limit.
+    fn rate_of(&self, per_minute: Option<i32>) -> Option<NonZeroU32> {
+        NonZeroU32::new(per_minute.and_then(|own| u32::try_from(own).ok()).unwrap_or(self.default_per_minute))
+    }
+}
+
+fn of(limits: &DashMap<CompanyId, Arc<Limit>>, company: CompanyId, rate: NonZeroU32) -> Arc<Limit> {
+    if let Some(limit) = limits.get(&company)
+        && limit.per_minute == rate.get()
+    {
+        return limit.clone();
+    }
+    // Checked again under the lock, so that concurrent requests share the same limiter.
+    let mut limit = limits.entry(company).or_insert_with(|| Limit::new(rate));
+    if limit.per_minute != rate.get() {
+        *limit = Limit::new(rate);
+    }
+    limit.clone()
 }
 
 impl Limit {
@@ -149,6 +171,12 @@ pub(crate) fn allowance(limit: u32, remaining: u32) -> Allowance {
 }
 
 impl Allowance {
+    /// The one of two that is used up first.
+    #[must_use]
+    pub fn or_less(self, other: Self) -> Self {
+        if other.is_limited() && other.remaining < self.remaining { other } else { self }
+    }
+
     /// Whether there is a limit at all.
     pub fn is_limited(self) -> bool {
         self.limit != NO_LIMIT
@@ -188,6 +216,23 @@ mod tests {
         // A raised limit takes effect at once, and 0 means no limit.
         assert_eq!(limits.take(a, Some(100)).map(|left| left.remaining), Ok(99));
         assert!(limits.take(a, Some(0)).is_ok_and(|left| !left.is_limited()));
+    }
+
+    #[test]
+    fn the_people_of_a_company_have_a_figure_of_their_own_and_enough_to_work() {
+        let limits = RateLimits::new(2);
+        let company = CompanyId::new(1);
+        let taken =
+            |limits: &RateLimits, own| (0..10_000).take_while(|_| limits.take_of_people(company, own).is_ok()).count();
+        let least = PEOPLE_PER_MINUTE_MIN as usize;
+        assert!((least..least + 100).contains(&taken(&limits, None)), "however few its tokens have");
+        assert!(limits.take(company, None).is_ok(), "the tokens have theirs");
+        assert!(taken(&limits, Some(5_000)) >= 5_000);
+        assert!(limits.take_of_people(company, Some(0)).is_ok_and(|left| !left.is_limited()));
+        limits.forget(company);
+        assert!(limits.people.is_empty() && limits.companies.is_empty());
+        let (much, little) = (allowance(600, 500), allowance(1_200, 3));
+        assert_eq!((much.or_less(little), little.or_less(much), much.or_less(full(0))), (little, little, much));
     }
 
     #[test]

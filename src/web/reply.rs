@@ -1,5 +1,6 @@
 //! Response types of handlers: `data` around every success, and their schemas in the API document.
 
+use std::io::{self, Write};
 use std::marker::PhantomData;
 
 use actix_web::body::BoxBody;
@@ -93,10 +94,57 @@ impl<T> Page<T> {
         Self { page, rows: listed.rows.into_iter().map(show).collect(), has_more: listed.has_more }
     }
 
+    /// Ends the page at [`PAGE_BYTES_MAX`]: for readers who go on from the last row they have. Returns how many rows are
+    /// left. A page by number is not ended, since the next one begins where its number says.
+    ///
+    /// # Errors
+    /// As for [`Reply::body`].
+    pub fn end_by_bytes(&mut self) -> ApiResult<usize>
+    where
+        T: Serialize,
+    {
+        let fitting = fitting(&self.rows)?;
+        self.has_more |= fitting < self.rows.len();
+        self.rows.truncate(fitting);
+        Ok(fitting)
+    }
+
     /// All rows as one page, however many.
     pub fn whole(rows: Vec<T>) -> Self {
         let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
         Self { page: PageRequest { number: 1, size, descending: false }, rows, has_more: false }
+    }
+}
+
+/// Maximum size of a page that ends by its bytes, unless its first row alone is larger.
+pub const PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// How many rows fit in a page that ends at [`PAGE_BYTES_MAX`]: at least one, if there is any.
+///
+/// # Errors
+/// As for [`Reply::body`].
+pub fn fitting<T: Serialize>(rows: &[T]) -> ApiResult<usize> {
+    let mut written = Counting(0);
+    for (index, row) in rows.iter().enumerate() {
+        serde_json::to_writer(&mut written, row).map_err(ApiError::internal)?;
+        if written.0 > PAGE_BYTES_MAX {
+            return Ok(index.max(1));
+        }
+    }
+    Ok(rows.len())
+}
+
+/// Counts what is written to it.
+struct Counting(usize);
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -122,10 +170,17 @@ struct Meta {
 /// Approximate size of a resource as JSON, for the initial capacity: a growing body is copied each time.
 const RESOURCE_BYTES: usize = 768;
 
+/// Bodies up to this size may hold as much again in vain.
+const SPARE_BYTES_MAX: usize = 64 * 1024;
+
 /// Serializes a value; `resources` is the number of resources in it.
 fn write(value: &impl Serialize, resources: usize) -> ApiResult<Vec<u8>> {
     let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(resources.max(1)));
     serde_json::to_writer(&mut body, value).map_err(ApiError::internal)?;
+    if body.len() > SPARE_BYTES_MAX {
+        // A growing body doubles, and is in memory until its reader has taken it.
+        body.shrink_to_fit();
+    }
     Ok(body)
 }
 
@@ -232,5 +287,22 @@ impl<T: Serialize + ToSchema + 'static> Responder for CachedJson<T> {
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
         respond(<Self as Reply>::STATUS, self.body)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_by_its_bytes_and_has_one_row_at_least() {
+        let row = |bytes: usize| "x".repeat(bytes - 2);
+        let fits = |rows: &[String]| fitting(rows).expect("JSON");
+        assert_eq!(fits(&[]), 0);
+        assert_eq!(fits(&[row(PAGE_BYTES_MAX + 1), row(10)]), 1, "larger alone");
+        assert_eq!(fits(&[row(PAGE_BYTES_MAX / 2), row(PAGE_BYTES_MAX / 2), row(10)]), 2);
+        assert_eq!(fits(&[row(10), row(PAGE_BYTES_MAX), row(10)]), 1, "the first that does not fit ends it");
+        assert_eq!(fits(&[row(10), row(10)]), 2);
     }
 }

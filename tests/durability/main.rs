@@ -30,6 +30,7 @@ mod rows;
 mod scene;
 mod schedules;
 mod spans;
+mod unread;
 mod webhooks;
 
 use support::process;

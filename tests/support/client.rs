@@ -51,6 +51,18 @@ impl Api {
         Self { base: format!("http://{address}"), ..self.clone() }
     }
 
+    /// The same, from another address of this machine.
+    pub fn from_address(&self, address: &str) -> Self {
+        let client = hotline::tls::client().timeout(super::patience(PATIENCE));
+        let client = client.local_address(Some(address.parse().expect("an address"))).build();
+        Self { client: client.expect("client"), ..self.clone() }
+    }
+
+    /// The token.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
     /// The same, with other patience.
     pub fn within(mut self, time: Duration) -> Self {
         self.within = time;

@@ -16,6 +16,7 @@ mod limits;
 mod load;
 mod modes;
 mod origins;
+mod pages;
 mod pushes;
 mod script;
 mod visitor;

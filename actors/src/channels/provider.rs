@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use hotline_persistence::controls;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType, Secret};
 use hotline_persistence::tables::messages::{MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId};
@@ -88,7 +89,7 @@ impl Accepted {
     /// Keeps the id only if it can be stored. The message is accepted all the same: to fail it or to send it again
     /// would be wrong.
     pub(crate) fn storable(self) -> Self {
-        let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !id.contains('\0');
+        let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
         let given = self.provider_message_id;
         if let Some(bytes) = given.as_ref().filter(|id| !is_id(id)).map(String::len) {
             tracing::warn!(bytes, "a provider calls a message what is no id; its statuses will not be known");
@@ -112,7 +113,7 @@ impl SendFailure {
 }
 
 fn words(told: &str) -> String {
-    told.chars().filter(|character| *character != '\0').take(PROVIDER_WORDS_CHARACTERS_MAX).collect()
+    told.chars().filter(|character| !controls::is_refused(*character)).take(PROVIDER_WORDS_CHARACTERS_MAX).collect()
 }
 
 /// Why a message was not accepted.

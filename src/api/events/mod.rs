@@ -210,11 +210,17 @@ pub async fn list(
     let portion = Portion { events: usize::try_from(asked.limit).unwrap_or_default(), bytes: BYTES_MAX };
     let until = Instant::now() + Duration::from_secs(asked.wait_s.unsigned_abs());
     let mut stopping = app.stopping();
+    let directory = app.engine.directory();
+    let (mut changes, mut seen, mut has_waited) = (directory.changes(), caller.organization.version, asked.wait_s > 0);
     let mut after = After::event(asked.after);
     let mut db = app.engine.reads().shown(caller.company).await?;
     // A waiting request gives up its presence, so that dropping the company does not wait for it.
     let mut inside = request.extensions_mut().remove::<Presence>();
     loop {
+        // What was taken from the caller meanwhile is not answered with what has happened since.
+        if has_waited {
+            caller.stands("GET", "events", directory, app.db(caller.company)).await?;
+        }
         let read = events::read(db, caller.company, after, &types, portion).await?;
         after = read.next;
         let is_over = !read.events.is_empty() || read.has_more || app.is_stopping();
@@ -223,10 +229,12 @@ pub async fn list(
             let woken = async {
                 tokio::select! {
                     () = news.changed() => {}
+                    () = stream::changed_for(&mut changes, &caller, &mut seen, directory) => {}
                     _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
                 }
             };
             let is_late = timeout_at(until, woken).await.is_err();
+            has_waited = true;
             match app.engine.enter(caller.company).await {
                 Ok(presence) => inside = Some(presence),
                 // The company has moved. The next request is forwarded to its new owner.

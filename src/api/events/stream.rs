@@ -13,10 +13,11 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use dashmap::DashMap;
 use futures_util::stream;
+use hotline_actors::Directory;
 use hotline_persistence::tables::events::{self, After, EventKind, Portion};
 use hotline_persistence::{CompanyId, EventNews, Listening, LoggedEventId, Presence};
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::view::{Page, ShownEvent, show_page};
@@ -39,8 +40,8 @@ const RETRY_MS: u64 = 3000;
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
 /// What is read at once, and so the most a stream holds for a reader who takes nothing: of all that a company may open some
-/// 50 MiB. An event that alone is larger is a piece of its own.
-const PIECE: Portion = Portion { events: 100, bytes: 256 << 10 };
+/// 12 MiB. An event that alone is larger is a piece of its own.
+const PIECE: Portion = Portion { events: 100, bytes: 64 << 10 };
 
 /// Events of a company that its streams share: enough for those slightly behind the others.
 const SHARED_EVENTS_MAX: usize = 256;
@@ -171,6 +172,9 @@ struct Streaming {
     showing: Showing,
     tail: Option<Arc<Tail>>,
     news: Listening,
+    /// Changes of the directory, and the version of the company that was seen.
+    changes: watch::Receiver<()>,
+    seen: u64,
     after: After,
     types: Vec<EventKind>,
     /// When a comment must be sent at the latest.
@@ -207,7 +211,22 @@ pub async fn stream(
     let comment_at = Instant::now() + COMMENT_EVERY;
     let after = After::event(after);
     let begun = false;
-    let streaming = Streaming { app, tails, caller, showing, tail, news, after, types, comment_at, begun, _seat: seat };
+    let (changes, seen) = (app.engine.directory().changes(), 0);
+    let streaming = Streaming {
+        app,
+        tails,
+        caller,
+        showing,
+        tail,
+        news,
+        changes,
+        seen,
+        after,
+        types,
+        comment_at,
+        begun,
+        _seat: seat,
+    };
     let body = stream::unfold(streaming, |mut streaming| async move {
         let piece = streaming.next().await?;
         Some((Ok::<_, actix_web::Error>(piece), streaming))
@@ -221,6 +240,24 @@ pub async fn stream(
     Ok(response.into())
 }
 
+/// Waits for a change of the directory that may concern the caller.
+pub(super) async fn changed_for(
+    changes: &mut watch::Receiver<()>,
+    caller: &Caller,
+    seen: &mut u64,
+    directory: &Directory,
+) {
+    loop {
+        // The sender lives as long as the directory.
+        if changes.changed().await.is_err() {
+            std::future::pending().await
+        }
+        if caller.is_concerned(seen, directory) {
+            return;
+        }
+    }
+}
+
 impl Streaming {
     /// The next bytes to send; `None`: the stream ends.
     async fn next(&mut self) -> Option<Bytes> {
@@ -231,7 +268,13 @@ impl Streaming {
         let mut stopping = self.app.stopping();
         loop {
             let (directory, db) = (self.app.engine.directory(), self.app.db(self.caller.company));
-            if self.app.is_stopping() || !self.caller.stands("GET", "events", directory, db).await {
+            if self.app.is_stopping() {
+                return None;
+            }
+            // Of what changes from here on there is news.
+            self.changes.mark_unchanged();
+            self.caller.is_concerned(&mut self.seen, directory);
+            if self.caller.stands("GET", "events", directory, db).await.is_err() {
                 return None;
             }
             let had = self.after.id;
@@ -254,8 +297,10 @@ impl Streaming {
                     }
                 }
             }
+            let changed = changed_for(&mut self.changes, &self.caller, &mut self.seen, self.app.engine.directory());
             tokio::select! {
                 () = self.news.changed() => {}
+                () = changed => {}
                 () = sleep_until(self.comment_at) => {
                     self.comment_at = Instant::now() + COMMENT_EVERY;
                     // Includes the last position read, so that a reconnecting reader skips events of other types.

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use crate::api::messages::{Message, Showing};
 use crate::app::App;
 use crate::web::head::is_asked_alone;
-use crate::web::params::Span;
+use crate::web::params::{Span, is_by_number};
 use crate::web::values::{ClientId, MessageBody, Text};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Page, Params, PathId, Query,
@@ -141,12 +141,16 @@ pub async fn list_messages(
     let filter = shown_in(&session, after, (from, to));
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
+    let arriving = Arriving::of(&rows.rows);
+    let showing = Showing::of(&caller, &app, &request);
+    let mut shown = Page::of(page, rows, |row| Message::of(row, &showing));
+    let goes_on = after.is_some() && !page.descending && !is_by_number(&request);
+    let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_asked_alone(&request) {
-        note_delivery(&app.engine, caller.company, id, &rows.rows);
+        note_delivery(&app.engine, caller.company, id, arriving.first(shown_count));
     }
-    let showing = Showing::of(&caller, &app, &request);
-    Ok(Page::of(page, rows, |row| Message::of(row, &showing)))
+    Ok(shown)
 }
 
 /// The filter for the messages that the visitor of this session sees, as in [`is_shown`].
@@ -161,16 +165,38 @@ pub(crate) fn shown_in(session: &SessionRow, after: Option<MessageId>, (from, to
     }
 }
 
+/// Listed messages; those that are not known to be delivered are named.
+pub(crate) struct Arriving(Vec<Option<(TicketId, MessageId)>>);
+
+impl Arriving {
+    pub(crate) fn of(rows: &[MessageRow]) -> Self {
+        let is_arriving = |row: &&MessageRow| {
+            row.direction == Direction::Outbound && matches!(row.status, MessageStatus::Queued | MessageStatus::Sent)
+        };
+        Self(rows.iter().map(|row| Some(row).filter(is_arriving).map(|row| (row.ticket_id, row.id))).collect())
+    }
+
+    /// The first of them: those that the page has.
+    pub(crate) fn first(mut self, count: usize) -> Self {
+        self.0.truncate(count);
+        self
+    }
+
+    /// The last one of each ticket.
+    fn last(self) -> HashMap<TicketId, MessageId> {
+        let mut last: HashMap<TicketId, MessageId> = HashMap::new();
+        for (ticket, message) in self.0.into_iter().flatten() {
+            let known = last.entry(ticket).or_insert(message);
+            *known = message.max(*known);
+        }
+        last
+    }
+}
+
 /// Reports to the tickets that their messages were delivered, and to the session that its visitor is present. The
 /// response does not wait for this: reads work while changes are refused, and the next list reports again.
-pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, rows: &[MessageRow]) {
-    let mut arrived: HashMap<TicketId, MessageId> = HashMap::new();
-    for row in rows {
-        if row.direction == Direction::Outbound && matches!(row.status, MessageStatus::Queued | MessageStatus::Sent) {
-            let last = arrived.entry(row.ticket_id).or_insert(row.id);
-            *last = row.id.max(*last);
-        }
-    }
+pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, listed: Arriving) {
+    let arrived = listed.last();
     let behind = engine.clone();
     engine.spawn_for(company, async move {
         let engine = behind;

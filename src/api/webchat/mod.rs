@@ -10,8 +10,8 @@ use hotline_persistence::SessionId;
 use hotline_persistence::tables::contacts::{self, ContactRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 
+pub(crate) use messages::{Arriving, Words, is_shown, note_delivery, shown_in};
 pub use messages::{Filters, VisitorMessage, list_messages, say};
-pub(crate) use messages::{Words, is_shown, note_delivery, shown_in};
 pub use open::open;
 pub(crate) use open::{Arrival, Opening, TOKEN_PREFIX, Who};
 pub use view::Session;

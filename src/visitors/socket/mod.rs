@@ -1,18 +1,20 @@
 //! `GET …/socket`: pushes messages to the visitor as they happen.
 //!
 //! There is one task per socket. The session's actor pushes to it through a bounded queue, and the task writes to the
-//! framework's bounded queue. So the cost of a slow reader is bounded: when both queues are full, the socket is closed,
-//! and the browser catches up from the tables when it reconnects.
+//! framework's bounded queue, as far as its reader takes what is there. So the cost of a slow reader is bounded: when both
+//! queues are full, the socket is closed, and the browser catches up from the tables when it reconnects.
 
 mod frames;
 mod heads;
 mod talk;
+mod window;
 
 use actix_http::BoxedPayloadStream;
-use actix_web::http::header::SEC_WEBSOCKET_PROTOCOL;
+use actix_web::http::header::{HeaderValue, ORIGIN, SEC_WEBSOCKET_PROTOCOL};
 use actix_web::web::{Data, Payload};
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::webchat::{Attach, PUSHES_MAX};
+use hotline_persistence::ChannelId;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
@@ -25,6 +27,7 @@ use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult};
 use heads::Heads;
 use talk::{Feed, Talk};
+use window::Window;
 
 /// The subprotocol of the handshake. The token is sent as another subprotocol, because browsers can set no other
 /// header.
@@ -53,6 +56,18 @@ impl Describes for Upgrade {
     }
 }
 
+/// The page that a socket is open for.
+struct Page {
+    channel: ChannelId,
+    origin: Option<HeaderValue>,
+}
+
+/// Where a socket's frames are written.
+struct Out {
+    session: actix_ws::Session,
+    window: Window,
+}
+
 fn too_many() -> ApiError {
     ApiError::too_many_open("sockets", RETRY_AFTER_S)
 }
@@ -78,9 +93,19 @@ pub async fn open(
     let bounded = Payload::from_request(&request, &mut bounded).await.map_err(ApiError::internal)?;
     let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
         .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
-    let talk = Talk::new(app, visitors, door.channel, attached, place, out, Feed { pushes: told, cut });
+    let window = Window::default();
+    let page = Page { channel: door.channel, origin: request.headers().get(ORIGIN).cloned() };
+    let talk = Talk::new(
+        app,
+        visitors,
+        page,
+        attached,
+        place,
+        Out { session: out, window: window.clone() },
+        Feed { pushes: told, cut },
+    );
     actix_web::rt::spawn(talk.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
-    Ok(response.into())
+    Ok(response.map_body(|_, body| window.watch(body)).into())
 }
 
 /// The visitor's token among the subprotocols the browser offers.

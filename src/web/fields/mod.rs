@@ -11,6 +11,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use hotline_actors::FieldError;
+use hotline_persistence::controls;
 use hotline_persistence::letters;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
@@ -18,7 +19,7 @@ use serde_json::{Map, Number, Value};
 pub use self::input::Input;
 pub use self::patch::Patch;
 use super::schema::{Shape, nullable, or_blank};
-use super::values::FromField;
+use super::values::{CONTROLS_REFUSED, FromField};
 use super::{ApiError, ApiResult};
 
 /// The fields of one object, and the errors found so far.
@@ -184,6 +185,10 @@ impl<'a> Fields<'a> {
     }
 
     fn accept<T: FromField>(&mut self, name: &str, value: &Value) -> Option<T> {
+        if controls::value_has_refused(value) {
+            self.refuse(name, CONTROLS_REFUSED);
+            return None;
+        }
         let read = match (self.nested, value) {
             (_, Value::Number(number)) if T::IS_DECIMAL => {
                 self.digits(name, number).map_or_else(|| T::from_json(value), |digits| T::from_text(&digits))
@@ -209,7 +214,8 @@ fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
 }
 
 fn is_blank(value: &Value) -> bool {
-    value.as_str().is_some_and(letters::is_blank)
+    // A control character is no blank: it is refused.
+    value.as_str().is_some_and(|text| letters::is_blank(text) && !controls::has_refused(text))
 }
 
 /// The schema of an optional value.

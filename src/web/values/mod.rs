@@ -15,6 +15,7 @@ use hotline_persistence::tables::custom_fields::POSITION_MAX;
 use serde_json::{Value, json};
 
 pub use object::Object;
+pub(crate) use text::CONTROLS_REFUSED;
 pub use text::{
     ClientId, Color, CutText, Email, ExternalId, FilledText, MessageBody, Name, Number, PictureAddress, Search,
     Shortcut, Text, VariableKey, WebAddress, country_of,

@@ -1,8 +1,9 @@
 //! JSON objects whose shape is partly defined by third parties.
 
+use hotline_persistence::controls;
 use serde_json::{Map, Number as JsonNumber, Value, json};
 
-use super::{BODY_BYTES_MAX, FromField};
+use super::{BODY_BYTES_MAX, CONTROLS_REFUSED, FromField};
 
 /// Maximum nesting depth of such an object. It is stored inside a few more levels, and JSON readers stop at 128; no
 /// provider uses more than ten.
@@ -39,7 +40,7 @@ fn stored(value: &Value, depth: usize) -> Result<usize, String> {
     if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
         return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));
     }
-    let text = |text: &str| if text.contains('\0') { Err("must not contain U+0000".to_owned()) } else { Ok(0) };
+    let text = |text: &str| if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(0) };
     match value {
         Value::Null | Value::Bool(_) => Ok(0),
         Value::String(inner) => text(inner),

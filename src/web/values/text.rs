@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use hotline_persistence::controls;
 use hotline_persistence::letters;
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::global_variables::BUILT_IN;
@@ -26,9 +27,13 @@ const PASSWORD_CHARACTERS_MAX: usize = 200;
 /// Digits of a phone number: E.164 allows 15; shorter than 8, none can be reached from abroad.
 const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 
+/// Why a text with a control character is refused.
+pub(crate) const CONTROLS_REFUSED: &str = "must not contain control characters but tab, line feed and carriage return";
+
 fn trimmed(value: &Value) -> Result<&str, String> {
-    let text = value.as_str().ok_or("must be a string")?.trim();
-    if text.contains('\0') { Err("must not contain U+0000".to_owned()) } else { Ok(text) }
+    let text = value.as_str().ok_or("must be a string")?;
+    // Before it is trimmed, which would take some of them off its ends.
+    if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(text.trim()) }
 }
 
 fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {

@@ -10,8 +10,9 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// balancer owns the pool and must close first, or it sends a request on a connection that has just closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// Time for a client to read more of a response when its receive window is full.
-const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
+/// Time for a client to read more of a response when its receive window is full. Its answer is in memory meanwhile, and
+/// counts against its share; a phone that has lost its network for longer asks again.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Bytes a second that a client takes at least of an answer it makes wait, on top of the time above: a phone at the edge of its
 /// network takes more. Who takes a byte now and then would hold a piece of an answer for as long as they like.

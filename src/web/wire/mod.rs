@@ -39,12 +39,18 @@ pub use limits::{CONNECTIONS_PER_ADDRESS, Limits};
 use line::Line;
 pub use pace::{Pace, Paced, body_error};
 pub use peers::Peers;
+pub use progress::ANSWER_PIECE_BYTES;
 use progress::{Begun, Counted, Progress};
 
 use crate::web::{ApiError, OutcomeUnknown};
 
 /// Time for telling a refused client the reason. The connection uses a descriptor meanwhile, so the time is short.
 const TURN_AWAY_TIME_MAX: Duration = Duration::from_millis(250);
+
+/// Bytes of answers that the system holds for a connection; Linux doubles it. Its own choice is up to 4 MiB for a client that
+/// reads nothing, and it reports progress by thirds of that: a client of 50 KiB a second would seem to take nothing for longer
+/// than [`Limits::write`]. A client a tenth of a second away still takes 2 MiB a second.
+const SEND_BUFFER_BYTES: u32 = 128 * 1024;
 
 /// `Retry-After` in seconds: a connection may be free by then.
 const RETRY_AFTER_S: u64 = 1;
@@ -83,6 +89,8 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // Without this, a restart waits until the last connection of the previous process has expired.
     socket.set_reuseaddr(true)?;
+    // Accepted connections inherit it.
+    socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
     Ok(socket)
 }

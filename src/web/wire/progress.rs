@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use actix_http::body::{BodySize, BoxBody, MessageBody};
@@ -28,6 +28,10 @@ pub(super) struct Progress {
     stalled_since: Cell<Option<Instant>>,
     /// Since when what was to be written waits, and how much of it the client has taken since.
     slow_since: Cell<Option<(Instant, u64)>>,
+    /// Whether a piece of an answer was given to the framework and is not written yet.
+    has_piece: Cell<bool>,
+    /// Who waits until it is.
+    waits: Cell<Option<Waker>>,
     /// Signals that the connection must be closed without a further response.
     cut: Notify,
 }
@@ -63,6 +67,8 @@ impl Progress {
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
             slow_since: Cell::new(None),
+            has_piece: Cell::new(false),
+            waits: Cell::new(None),
             cut: Notify::new(),
         })
     }
@@ -104,6 +110,19 @@ impl Progress {
     /// All there was to write is written.
     pub(super) fn wrote_all(&self) {
         self.slow_since.set(None);
+        self.has_piece.set(false);
+        if let Some(waker) = self.waits.take() {
+            waker.wake();
+        }
+    }
+
+    /// Ready once the piece before is written: whoever reads nothing holds one piece of an answer in the connection.
+    fn poll_piece(&self, cx: &Context<'_>) -> Poll<()> {
+        if !self.has_piece.get() {
+            return Poll::Ready(());
+        }
+        self.waits.set(Some(cx.waker().clone()));
+        Poll::Pending
     }
 
     /// A request begins.
@@ -178,15 +197,28 @@ impl Drop for Begun {
     }
 }
 
-/// A response body; its end is the end of its request.
+/// Bytes of an answer that the framework is given at a time. It copies them into the buffer of the connection, so a
+/// connection whose client reads nothing holds this much there.
+pub const ANSWER_PIECE_BYTES: usize = 16 * 1024;
+
+/// A response body, by pieces; its end is the end of its request.
 pub(super) struct Counted {
     body: BoxBody,
-    _begun: Option<Begun>,
+    /// Of the body's last chunk, what is not given yet.
+    rest: Bytes,
+    /// Bytes that are still to come, if their number is known.
+    left: Option<u64>,
+    begun: Option<Begun>,
 }
 
 impl Counted {
     pub(super) fn new(body: impl MessageBody + 'static, begun: Option<Begun>) -> Self {
-        Self { body: body.boxed(), _begun: begun }
+        let left = match body.size() {
+            BodySize::None => Some(0),
+            BodySize::Sized(length) => Some(length),
+            BodySize::Stream => None,
+        };
+        Self { body: body.boxed(), rest: Bytes::new(), left, begun }
     }
 }
 
@@ -198,7 +230,25 @@ impl MessageBody for Counted {
     }
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        self.get_mut().body.as_pin_mut().poll_next(cx)
+        let this = self.get_mut();
+        // The end of a body is told at once: a small one costs its connection no further turn.
+        if this.left != Some(0)
+            && let Some(begun) = &this.begun
+        {
+            ready!(begun.0.poll_piece(cx));
+        }
+        while this.rest.is_empty() {
+            match ready!(this.body.as_pin_mut().poll_next(cx)) {
+                Some(Ok(chunk)) => this.rest = chunk,
+                other => return Poll::Ready(other),
+            }
+        }
+        let piece = this.rest.split_to(this.rest.len().min(ANSWER_PIECE_BYTES));
+        this.left = this.left.map(|left| left.saturating_sub(piece.len() as u64));
+        if let Some(begun) = &this.begun {
+            begun.0.has_piece.set(true);
+        }
+        Poll::Ready(Some(Ok(piece)))
     }
 }
 
@@ -250,6 +300,27 @@ mod tests {
         assert_eq!(due(&progress), later, "it is slow, and not too slow");
         progress.wrote_all();
         assert_eq!(due(&progress), None);
+    }
+
+    #[actix_web::test]
+    async fn an_answer_leaves_by_pieces_each_once_the_one_before_is_written() {
+        use futures_util::FutureExt;
+        use futures_util::future::poll_fn;
+        let progress = Progress::new();
+        let length = 2 * ANSWER_PIECE_BYTES + 1;
+        let mut body = Counted::new(Bytes::from(vec![b'a'; length]), Some(progress.begin(false)));
+        let mut taken = 0;
+        for piece in [ANSWER_PIECE_BYTES, ANSWER_PIECE_BYTES, 1] {
+            let next = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).now_or_never();
+            taken += piece;
+            assert_eq!(next.flatten().and_then(Result::ok).map(|bytes| bytes.len()), Some(piece));
+            let more = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).now_or_never();
+            assert_eq!(more.is_some(), taken == length, "only the end is told before the piece is written");
+            progress.wrote_all();
+        }
+        let mut nobodys = Counted::new(Bytes::from(vec![b'a'; length]), None);
+        let first = poll_fn(|cx| Pin::new(&mut nobodys).poll_next(cx)).await;
+        assert!(first.is_some_and(|piece| piece.is_ok()));
     }
 
     #[test]

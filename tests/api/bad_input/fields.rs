@@ -143,6 +143,8 @@ impl Field {
         } else if self.takes("string") {
             // No text of PostgreSQL holds it.
             bad.push(json!("123456789\u{0}"));
+            // Nor is any other control character text, wherever it stands: the second one is white space to Unicode.
+            bad.extend([json!("1234\u{1}5678"), json!("123456789\u{b}"), json!("\u{1f}")]);
             bad.extend(bound("maxLength").map(|most| json!("é".repeat(most + 1))));
             bad.extend(bound("minLength").filter(|least| *least > 1).map(|least| json!("x".repeat(least - 1))));
             let is_blank_refused = !self.is_nullable && (bound("minLength").is_some() || self.is_required);

@@ -1,6 +1,7 @@
 //! The log of events: what is told of each change, and how it is read.
 
 mod days;
+mod ends;
 mod limits;
 mod load;
 mod moved;

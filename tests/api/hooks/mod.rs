@@ -1,6 +1,7 @@
 //! The door the providers call at: what they tell becomes conversations, once, and durable before it is answered.
 
 mod contacts;
+mod controls;
 mod door;
 mod figures;
 mod files;

@@ -2,6 +2,7 @@
 
 use hotline::openapi::{Access, Operation};
 use hotline::web::schema::Schemas;
+use hotline_actors::clock;
 use hotline_persistence::ProfileId;
 use hotline_persistence::tables::profiles::{self, NewProfile};
 use hotline_persistence::tables::tokens::Permissions;
@@ -198,6 +199,41 @@ async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_ma
     assert!(refused.headers.contains_key("retry-after"));
     // The company's own is as it was.
     app.api.get("/contacts").await.data(200);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_people_of_a_company_ask_for_so_much_together_and_are_told_what_is_left() {
+    let app = OwnApp::start_with(TestOptions { rate_per_minute: 30, ..Default::default() }).await;
+    let third = json!({"name": "Cleo", "email": "cleo@example.com"});
+    let third = app.api.post("/users", third).await.data(201)["id"].as_i64().expect("an id").into();
+    let (_, neighbour) = app.another_company().await;
+    let people = [
+        Person::user(&app, app.company.ana, "ana@example.com").await,
+        Person::user(&app, app.company.ben, "ben@example.com").await,
+        Person::user(&app, third, "cleo@example.com").await,
+    ];
+    // Nothing comes back while the test looks.
+    clock::stop();
+    let (mut served, mut told) = (0, Vec::new());
+    let refused = 'all: loop {
+        for person in &people {
+            let reply = person.get("/account").await;
+            told.push(reply.headers["ratelimit-limit"].to_str().expect("text").to_owned());
+            if reply.status == 429 {
+                break 'all reply;
+            }
+            reply.data(200);
+            served += 1;
+        }
+    };
+    refused.error(429, "ERR_API_RATE_LIMITED");
+    assert_eq!(refused.headers["ratelimit-remaining"], "0");
+    assert_eq!(served, 1_200, "three people may ask for 1,800");
+    assert_eq!((told[0].as_str(), told[served].as_str()), ("600", "1200"), "the one that is used up first");
+    // The tokens of the company, and other companies, have their own.
+    app.api.get("/contacts").await.data(200);
+    neighbour.get("/contacts").await.data(200);
     app.stop().await;
 }
 

@@ -16,6 +16,8 @@ pub(super) enum End {
     Malformed(&'static str),
     Silent,
     SessionOver,
+    /// The webchat, its company or the page's origin is not admitted any more.
+    NotAdmitted,
     TooSlow,
     Moved,
     TooManyFrames,
@@ -34,6 +36,7 @@ impl End {
             Self::Malformed(what) => (CloseCode::Other(4400), what),
             Self::Silent => (CloseCode::Other(4408), "no sign of life"),
             Self::SessionOver => (CloseCode::Other(4410), "the session has ended"),
+            Self::NotAdmitted => (CloseCode::Other(4403), "not admitted any more"),
             Self::TooSlow => (CloseCode::Other(4413), "read too slowly"),
             Self::Moved => (CloseCode::Restart, "again, in a moment"),
             Self::TooManyFrames => (CloseCode::Other(4429), "too many frames"),

@@ -17,13 +17,14 @@ use hotline_actors::clock;
 use hotline_actors::webchat::{Attached, CutReason, Push};
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
-use hotline_persistence::{ChannelId, MessageId, TicketId};
+use hotline_persistence::{MessageId, TicketId};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::end::{End, is_too_large, was_cut};
 use self::noted::note;
 use super::frames::{Frame, Heard};
+use super::{Out, Page};
 use crate::api::webchat::is_shown;
 use crate::app::App;
 use crate::visitors::guard::Door;
@@ -57,9 +58,12 @@ pub(super) struct Talk {
     app: Data<App>,
     visitors: Data<Visitors>,
     options: VisitorOptions,
-    channel: ChannelId,
+    page: Page,
+    /// Changes of the directory, and the version of the company that was seen.
+    changes: watch::Receiver<()>,
+    seen: u64,
     attached: Attached,
-    out: actix_ws::Session,
+    out: Out,
     pushes: mpsc::Receiver<Push>,
     cut: watch::Receiver<Option<CutReason>>,
     stopping: watch::Receiver<bool>,
@@ -97,23 +101,30 @@ enum Event {
     Heard(Option<Result<Message, ProtocolError>>),
     Due,
     Told(Option<Push>),
+    /// Something of some company has changed.
+    Changed,
 }
 
 impl Talk {
     pub(super) fn new(
         app: Data<App>,
         visitors: Data<Visitors>,
-        channel: ChannelId,
+        page: Page,
         attached: Attached,
         place: SocketPermit,
-        out: actix_ws::Session,
+        out: Out,
         Feed { pushes, cut }: Feed,
     ) -> Self {
         let (now, options) = (clock::instant(), visitors.options);
         let stopping = app.stopping();
+        // What has changed since the handshake was admitted is looked at as well.
+        let mut changes = app.engine.directory().changes();
+        changes.mark_changed();
         app.figures.sockets.add_opened();
         Self {
-            channel,
+            page,
+            changes,
+            seen: 0,
             attached,
             out,
             pushes,
@@ -141,7 +152,7 @@ impl Talk {
         if matches!(end, End::TooSlow) {
             self.app.figures.sockets.add_cut();
         }
-        let out = self.out.clone();
+        let out = self.out.session.clone();
         // The visitor counts as absent from here on.
         drop(self);
         // A browser that reads nothing does not receive this either.
@@ -164,6 +175,7 @@ impl Talk {
                 biased;
                 end = was_cut(&mut self.cut) => Event::End(end),
                 _ = self.stopping.wait_for(|stopping| *stopping) => Event::End(End::Stopping),
+                _ = self.changes.changed() => Event::Changed,
                 message = incoming.recv() => Event::Heard(message),
                 () = sleep_until(due_at) => Event::Due,
                 push = self.pushes.recv(), if is_caught_up => Event::Told(push),
@@ -172,6 +184,7 @@ impl Talk {
                 Event::End(end) => return Err(end),
                 Event::Heard(message) => self.hear(message).await?,
                 Event::Due => self.tick().await?,
+                Event::Changed => self.check_door()?,
                 Event::Told(push) => self.pass_on(push).await?,
             }
         }
@@ -216,9 +229,20 @@ impl Talk {
         Ok(())
     }
 
+    /// Ends the socket when its webchat would not be opened any more.
+    fn check_door(&mut self) -> Result<(), End> {
+        let company = self.session().company_id;
+        let version = self.app.engine.directory().company(company).map_or(0, |known| known.version);
+        if std::mem::replace(&mut self.seen, version) == version {
+            return Ok(());
+        }
+        let stands = Door::stands(company, self.page.channel, self.page.origin.as_ref(), &self.app);
+        if stands { Ok(()) } else { Err(End::NotAdmitted) }
+    }
+
     fn is_available(&self) -> bool {
         let organization = self.app.engine.directory().company(self.session().company_id);
-        organization.is_some_and(|organization| Door::is_staffed(&organization, self.channel))
+        organization.is_some_and(|organization| Door::is_staffed(&organization, self.page.channel))
     }
 
     async fn hear(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {
@@ -226,7 +250,8 @@ impl Talk {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Ping(bytes))) => {
                 self.count_frame()?;
-                return self.out.pong(&bytes).await.map_err(|_| End::Gone(None));
+                self.out.window.wrote(bytes.len());
+                return self.out.session.pong(&bytes).await.map_err(|_| End::Gone(None));
             }
             Some(Ok(Message::Pong(_) | Message::Nop)) => return self.count_frame(),
             Some(Ok(Message::Binary(_) | Message::Continuation(_))) => return Err(End::Binary),
@@ -315,10 +340,19 @@ impl Talk {
         })?;
         tokio::select! {
             biased;
-            sent = self.out.text(text) => sent.map_err(|_| End::Gone(None)),
+            sent = self.out.text(text) => sent,
             end = was_cut(&mut self.cut) => Err(end),
             _ = self.stopping.wait_for(|stopping| *stopping) => Err(End::Stopping),
         }
+    }
+}
+
+impl Out {
+    /// Writes a text once its reader has taken enough of what was written before.
+    async fn text(&mut self, text: String) -> Result<(), End> {
+        self.window.room().await;
+        self.window.wrote(text.len());
+        self.session.text(text).await.map_err(|_| End::Gone(None))
     }
 }
 

@@ -16,22 +16,29 @@ use crate::visitors::socket::frames::Frame;
 /// Pause before a failed read is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Messages per page.
+/// Messages per page, unless they are long.
 const PAGE: i64 = 100;
+
+/// Bytes of a page's texts: what a socket holds while its reader takes them, however slowly. The first message is there in
+/// any case.
+const PAGE_BYTES_MAX: usize = 256 * 1024;
 
 /// A page of missed messages.
 struct Past {
     rows: Vec<MessageRow>,
     /// In the last page: the status of all messages.
     states: Option<States>,
+    /// How many messages to read for the next page.
+    next: i64,
 }
 
 impl Talk {
     /// Pushes the messages this browser has missed. While the database is unavailable, new messages wait too: a browser
     /// that already has a newer message would never request the missed ones.
     pub(super) async fn catch_up(&mut self) -> Result<(), End> {
+        let mut size = PAGE;
         loop {
-            let page = match self.read_past().await {
+            let page = match self.read_past(size).await {
                 Ok(page) => page,
                 Err(Refusal::Unavailable(reason)) => {
                     tracing::debug!(reason, "a visitor is caught up later");
@@ -47,6 +54,7 @@ impl Talk {
                 self.show(row).await?;
             }
             self.note_arrived();
+            size = page.next;
             let Some(states) = page.states else { continue };
             for moved in moved(&states) {
                 self.write(&moved.into()).await?;
@@ -56,22 +64,38 @@ impl Talk {
         }
     }
 
-    async fn read_past(&self) -> Result<Past, Refusal> {
+    async fn read_past(&self, size: i64) -> Result<Past, Refusal> {
         let session = self.session();
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let _turn = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
-        let page = PageRequest { number: 1, size: PAGE, descending: false };
+        let page = PageRequest { number: 1, size, descending: false };
         let filter = shown_in(session, self.shown, (None, None));
-        let listed = messages::list(db, company, &filter, page).await?;
-        let states = if listed.has_more {
+        let mut listed = messages::list(db, company, &filter, page).await?;
+        let fitting = fitting(&listed.rows);
+        let is_cut = fitting < listed.rows.len();
+        listed.rows.truncate(fitting);
+        // Long messages are seldom alone: what is read and does not fit is read again.
+        let next = if is_cut { i64::try_from(fitting).unwrap_or(PAGE).saturating_mul(2).clamp(1, PAGE) } else { PAGE };
+        let states = if listed.has_more || is_cut {
             None
         } else {
             let conversation = (session.channel_id, session.contact_id);
             Some(messages::states(db, company, conversation, session.shown_since()).await?)
         };
-        Ok(Past { rows: listed.rows, states })
+        Ok(Past { rows: listed.rows, states, next })
     }
+}
+
+/// How many of the messages fit in a page.
+fn fitting(rows: &[MessageRow]) -> usize {
+    let mut bytes = 0;
+    let fitting = rows.iter().take_while(|row| {
+        bytes += row.body.as_ref().map_or(0, String::len);
+        bytes += row.interactive.as_ref().map_or(0, |interactive| interactive.to_string().len());
+        bytes <= PAGE_BYTES_MAX
+    });
+    fitting.count().max(1).min(rows.len())
 }
 
 fn moved(states: &States) -> impl Iterator<Item = Moved> {

@@ -1,0 +1,66 @@
+//! Control characters that no text holds: U+0000 to U+001F, except tab, line feed and carriage return.
+//!
+//! PostgreSQL cannot store U+0000; the others are no text that anybody reads, and each takes six bytes in JSON. Callers who
+//! write one are refused; what providers and visitors bring loses them, so that nothing of a customer is lost for one.
+
+use serde_json::Value;
+
+/// Whether no text may hold the character.
+pub fn is_refused(character: char) -> bool {
+    character < ' ' && !matches!(character, '\t' | '\n' | '\r')
+}
+
+/// Whether a text holds one of them.
+pub fn has_refused(text: &str) -> bool {
+    text.contains(is_refused)
+}
+
+/// Whether a value holds one of them in any of its texts, or in the name of a field.
+pub fn value_has_refused(value: &Value) -> bool {
+    match value {
+        Value::String(text) => has_refused(text),
+        Value::Array(items) => items.iter().any(value_has_refused),
+        Value::Object(fields) => fields.iter().any(|(name, value)| has_refused(name) || value_has_refused(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Leaves them out of a text.
+pub fn leave_out(text: &mut String) {
+    if has_refused(text) {
+        text.retain(|character| !is_refused(character));
+    }
+}
+
+/// Leaves them out of every text of a value. The names of its fields stay: who reads them knows the names.
+pub fn leave_out_of(value: &mut Value) {
+    match value {
+        Value::String(text) => leave_out(text),
+        Value::Array(items) => items.iter_mut().for_each(leave_out_of),
+        Value::Object(fields) => fields.values_mut().for_each(leave_out_of),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tab_line_feed_and_carriage_return_are_text_and_the_others_are_not() {
+        let refused: Vec<u32> = ('\0'..='\u{ff}').filter(|one| is_refused(*one)).map(u32::from).collect();
+        let expected: Vec<u32> = (0..0x20).filter(|code| ![9, 10, 13].contains(code)).collect();
+        assert_eq!(refused, expected);
+    }
+
+    #[test]
+    fn every_text_of_a_value_loses_them_and_nothing_else() {
+        let mut value = json!({"a": "x\u{1}\ty", "b": ["\u{1f}", 7, null, {"c": "\r\n\u{b}é"}]});
+        assert!(value_has_refused(&value));
+        leave_out_of(&mut value);
+        assert_eq!(value, json!({"a": "x\ty", "b": ["", 7, null, {"c": "\r\né"}]}));
+        assert!(!value_has_refused(&value) && value_has_refused(&json!({"\u{2}": 1})));
+    }
+}

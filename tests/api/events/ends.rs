@@ -1,0 +1,103 @@
+//! What is taken from who reads events ends what they have open, at once: streams, and answers that are held.
+
+use futures_util::StreamExt;
+use hotline::cli::everything;
+use reqwest::Method;
+use serde_json::json;
+use sqlx::types::Json;
+
+use super::newest;
+use crate::support::{Person, Reader, Reply, TestApp};
+
+/// What is changed, and what a new request is answered then.
+const CHANGES: [(&str, &str, u16); 7] = [
+    ("the allowed addresses", "update tokens set allowed_ips = '{203.0.113.0/24}' where company_id = $1", 401),
+    ("the plan", "update companies set api_enabled = false where id = $1", 403),
+    ("the permission", "update tokens set permissions = '{\"contacts\": [\"GET\"]}' where company_id = $1", 403),
+    ("the key", "update tokens set hash = sha256(hash) where company_id = $1", 401),
+    ("the token", "update tokens set revoked_at = now() where company_id = $1", 401),
+    ("the expiry", "update tokens set expires_at = now() where company_id = $1", 401),
+    ("the company", "update companies set active = false where id = $1", 403),
+];
+
+#[actix_web::test]
+async fn what_is_taken_from_a_token_ends_its_streams_and_its_held_answers_at_once() {
+    let app = TestApp::shared().await;
+    for (what, change, status) in CHANGES {
+        let (company, api) = app.another_company().await;
+        let last = newest(&api).await;
+        let mut stream = Reader::open(&api, "", None).await;
+        let held = Reply::of(api.request(Method::GET, &format!("/events?after={last}&wait=30")));
+        let changed = async {
+            sqlx::query(sqlx::AssertSqlSafe(change)).bind(company.id).execute(&app.db).await.expect("a change");
+        };
+        let (held, ()) = tokio::join!(held, changed);
+        assert_eq!(held.status.as_u16(), status, "{what}: {}", held.body);
+        // Not the comment that comes when nothing has happened for fifteen seconds.
+        assert_eq!(stream.block().await, None, "{what}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_taken_from_a_person_ends_their_streams_at_once() {
+    let app = TestApp::shared().await;
+    let company = app.company.id;
+    let profile = profiles_of_ana(&app).await;
+    for what in ["signed out", "a password", "permission", "deactivated"] {
+        let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+        let stream = ana.request(Method::GET, "/events/stream").send().await.expect("an answer");
+        assert_eq!(stream.status(), 200, "{what}");
+        let mut pieces = stream.bytes_stream();
+        let first = pieces.next().await.expect("a beginning").expect("bytes");
+        assert!(first.starts_with(b"retry:"), "{first:?}");
+        match what {
+            "signed out" => drop(ana.delete("/session").await),
+            "a password" => {
+                app.api
+                    .put(&format!("/users/{}", app.company.ana), json!({"password": "another long password"}))
+                    .await
+                    .data(200);
+            }
+            "permission" => {
+                let none = "update profiles set permissions = '{}' where company_id = $1 and id = $2";
+                sqlx::query(none).bind(company).bind(profile).execute(&app.db).await.expect("a change");
+            }
+            _ => {
+                app.api.put(&format!("/users/{}", app.company.ana), json!({"active": false})).await.data(200);
+            }
+        }
+        let mut rest = Vec::new();
+        while let Some(Ok(piece)) = pieces.next().await {
+            rest.extend_from_slice(&piece);
+        }
+        let rest = String::from_utf8_lossy(&rest).into_owned();
+        assert!(!rest.contains(":\nid:"), "{what}: the stream said that nothing had happened: {rest}");
+        if what == "permission" {
+            let all = "update profiles set permissions = $3 where company_id = $1 and id = $2";
+            sqlx::query(all)
+                .bind(company)
+                .bind(profile)
+                .bind(Json(everything()))
+                .execute(&app.db)
+                .await
+                .expect("a change");
+        }
+    }
+    app.stop().await;
+}
+
+/// The profile of Ana, with every permission.
+async fn profiles_of_ana(app: &TestApp) -> i64 {
+    let ana = app.api.get(&format!("/users/{}", app.company.ana)).await;
+    let profile = ana.data(200)["profile"]["id"].as_i64().expect("a profile");
+    let all = "update profiles set permissions = $3 where company_id = $1 and id = $2";
+    sqlx::query(all)
+        .bind(app.company.id)
+        .bind(profile)
+        .bind(Json(everything()))
+        .execute(&app.db)
+        .await
+        .expect("a change");
+    profile
+}

@@ -1,0 +1,28 @@
+//! Control characters in what a provider brings: they are left out, and nothing of the customer is lost for one.
+
+use serde_json::json;
+
+use super::{Hooked, MARIA, contact, messages, taken};
+use crate::support::TestApp;
+use crate::support::provider::hooks::{image, text};
+
+#[actix_web::test]
+async fn what_a_provider_brings_loses_control_characters_and_nothing_else() {
+    let app = TestApp::shared().await;
+    let channel = Hooked::phone(&app).await;
+    let call =
+        channel.speaks().message(MARIA, "Mar\u{1}ia\u{b} Silva", text("wamid.1", "Ol\u{1f}\u{0}á,\n\tbom dia\u{c}"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let caption = channel.speaks().message(MARIA, "Maria", image("wamid.2", "a-file", Some("\u{1}look")));
+    assert_eq!(channel.told(&app.api, &caption).await, taken(1));
+    // A text of nothing else is kept as a message without words, or with those for what has none.
+    let nothing = channel.speaks().message(MARIA, "Maria", text("wamid.3", "\u{1}\u{2}"));
+    assert_eq!(channel.told(&app.api, &nothing).await, taken(1));
+    let all = messages(&app.api, channel.id).await;
+    let bodies: Vec<_> = all.iter().map(|message| message["body"].clone()).collect();
+    assert_eq!(bodies[..2], [json!("Olá,\n\tbom dia"), json!("look")], "{bodies:?}");
+    assert_eq!(all.len(), 3);
+    assert!(bodies[2].as_str().is_none_or(|body| !body.contains(['\u{1}', '\u{2}'])), "{bodies:?}");
+    assert_eq!(contact(&app.api, &all[0]["contactId"]).await["name"], "Maria Silva");
+    app.stop().await;
+}

@@ -1,0 +1,223 @@
+//! Answers that nobody reads: every door of the route table is asked, and nothing is taken of what it says. The process keeps
+//! little of it, and whoever reads notices nothing.
+
+use std::net::SocketAddr;
+
+use hotline_persistence::Error;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::process::{Process, keys_of, with_database};
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, PASSWORD, Reply, eventually};
+
+const MIB: u64 = 1024 * 1024;
+
+/// How far unread answers may lift the process, whoever has asked for them.
+const LIFT_BYTES_MAX: u64 = 64 * MIB;
+
+/// Messages, and the characters of each: a page of them is 3.6 MiB, and none of it is small when it is packed.
+const MESSAGES: usize = 60;
+const CHARACTERS: usize = 60_000;
+
+/// Connections to each door; to those that answer the messages.
+const CONNECTIONS: usize = 2;
+const CONNECTIONS_OF_LARGE: usize = 24;
+
+/// Requests of a connection, one behind the other: the system takes the first answers of a small one.
+const REQUESTS: usize = 4;
+
+const PAGE: &str = "https://shop.example";
+
+struct Scene {
+    process: Process,
+    api: Api,
+    neighbour: Api,
+    webchat: String,
+    visitor: String,
+    cookie: String,
+    ticket: Value,
+    session: Value,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let folder = prepared_folder();
+        let keys = keys_of(folder.path());
+        let (company, other, webchat) = with_database(folder.path(), async |db| {
+            hotline_persistence::pool::migrate(db).await.expect("migrate");
+            let company = Company::create(db, "Acme").await;
+            let other = Company::create(db, "Beta").await;
+            let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+                settings.allowed_origins = vec![PAGE.to_owned()];
+                Ok(())
+            };
+            let webchat = channels::update(db, &keys, company.webchat, allow).await.expect("the page is allowed");
+            (company, other, webchat.public_key)
+        })
+        .await;
+        let process = Process::serve_with(folder.path(), &[], &[]);
+        let api = Api::new(process.address, &company.key);
+        let neighbour = Api::new(process.address, &other.key);
+        eventually("the companies are seen", || async {
+            api.get("/channels").await.status == 200 && neighbour.get("/channels").await.status == 200
+        })
+        .await;
+        let open = json!({"channelId": company.webchat, "visitor": {"externalId": "visitor"}});
+        let opened = api.post("/webchat/sessions", open).await.data(201).clone();
+        let session = opened["id"].clone();
+        let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("an id"));
+        let mut ticket = Value::Null;
+        for number in 0..MESSAGES {
+            let body = text(number);
+            let said = api.post(&path, json!({"body": body})).await;
+            ticket = said.data(201)["ticketId"].clone();
+        }
+        api.put(&format!("/users/{}", company.ana), json!({"password": PASSWORD})).await.data(200);
+        let sign_in =
+            api.anonymous(reqwest::Method::POST, "/panel/api/v1/session").header("sec-fetch-site", "same-origin");
+        let signed = Reply::of(sign_in.json(&json!({"email": "ana@example.com", "password": PASSWORD}))).await;
+        let cookies = signed.headers.get_all("set-cookie").iter().filter_map(|line| line.to_str().ok());
+        let mut cookies = cookies.filter_map(|line| line.split(';').next());
+        let cookie = cookies.find(|cookie| cookie.starts_with("hotline_session")).expect("a cookie").to_owned();
+        let visitor = opened["token"].as_str().expect("a token").to_owned();
+        Self { process, api, neighbour, webchat, visitor, cookie, ticket, session, _folder: folder }
+    }
+
+    /// Every path that is read, with what a request for it must say.
+    async fn doors(&self) -> Vec<(String, String)> {
+        let mut doors = Vec::new();
+        let token = format!("authorization: Bearer {}\r\n", self.api.key());
+        let cookie = format!("cookie: {}\r\nsec-fetch-site: same-origin\r\n", self.cookie);
+        let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", self.visitor);
+        for document in ["/api/v1/openapi.json", "/panel/api/v1/openapi.json"] {
+            let document = Reply::of(self.api.anonymous(reqwest::Method::GET, document)).await.body;
+            for (path, methods) in document["paths"].as_object().expect("paths") {
+                if methods.get("get").is_none() {
+                    continue;
+                }
+                let said = if path.starts_with("/panel/") {
+                    &cookie
+                } else if path.starts_with("/webchat/") && !path.contains("/tickets/") {
+                    &visitor
+                } else {
+                    &token
+                };
+                doors.push((self.filled(path), said.clone()));
+            }
+        }
+        doors.extend(
+            ["/api/v1/openapi.json", "/docs/", "/panel/", "/nowhere"].map(|path| (path.to_owned(), token.clone())),
+        );
+        doors.push(("/api/v1/events?after=0&limit=1000".to_owned(), token.clone()));
+        doors.push(("/api/v1/events/stream?after=0".to_owned(), token.clone()));
+        // Reports are also CSV.
+        let csv = format!("{token}accept: text/csv\r\n");
+        let reports: Vec<_> = doors.iter().filter(|(path, _)| path.contains("/api/v1/reports/")).cloned().collect();
+        doors.extend(reports.into_iter().map(|(path, _)| (path, csv.clone())));
+        doors
+    }
+
+    fn filled(&self, path: &str) -> String {
+        let part = |part: &str| match part {
+            "{ticketId}" => self.ticket.to_string(),
+            "{sessionId}" => self.session.as_str().expect("an id").to_owned(),
+            "{publicKey}" => self.webchat.clone(),
+            part if part.starts_with('{') => "1".to_owned(),
+            part => part.to_owned(),
+        };
+        path.split('/').map(part).collect::<Vec<_>>().join("/")
+    }
+
+    /// A neighbour is served, at the same address and at another.
+    async fn check_neighbour(&self) {
+        for api in [self.neighbour.clone(), self.neighbour.from_address("127.0.0.2")] {
+            for path in ["/tags", "/contacts", "/users"] {
+                let reply = api.get(path).await;
+                assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+            }
+        }
+    }
+}
+
+/// A text that does not repeat itself.
+fn text(number: usize) -> String {
+    let mut state = number as u64 + 1;
+    let mut letter = || {
+        // An ordinary linear congruential generator; the seed is the number of the message.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'a' + u8::try_from((state >> 33) % 26).expect("a letter"))
+    };
+    (0..CHARACTERS).map(|_| letter()).collect()
+}
+
+/// Asks, and reads nothing.
+async fn ask(address: SocketAddr, path: &str, said: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small window");
+    let mut stream = socket.connect(address).await.expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{said}\r\n");
+    // It may be closed before it has sent all of them.
+    let _ = stream.write_all(request.repeat(REQUESTS).as_bytes()).await;
+    stream
+}
+
+#[actix_web::test]
+async fn answers_that_nobody_reads_take_little_memory_at_any_door_and_a_neighbour_notices_nothing() {
+    let scene = Scene::set().await;
+    scene.check_neighbour().await;
+    let doors = scene.doors().await;
+    assert!(doors.len() > 200, "only {} doors", doors.len());
+    let before = scene.process.resident_bytes();
+    scene.process.forget_peak();
+    let mut unread = Vec::new();
+    for (path, said) in &doors {
+        let is_large = path.ends_with("/messages") || path.contains("/events");
+        for _ in 0..if is_large { CONNECTIONS_OF_LARGE } else { CONNECTIONS } {
+            unread.push(ask(scene.process.address, path, said).await);
+        }
+        if is_large {
+            scene.check_neighbour().await;
+        }
+    }
+    scene.check_neighbour().await;
+    let lift = scene.process.peak_bytes().saturating_sub(before);
+    println!("{} answers of {} doors: {} KiB above {} MiB", unread.len(), doors.len(), lift / 1024, before / MIB);
+    assert!(lift <= LIFT_BYTES_MAX, "{} MiB above", lift / MIB);
+    // Who takes nothing is cut off; then there is room for who reads, at the same address.
+    let path = format!("/tickets/{}/messages", scene.ticket);
+    eventually("a reader is served", || async { scene.api.get(&path).await.status == 200 }).await;
+    drop(unread);
+    scene.process.terminate();
+}
+
+#[actix_web::test]
+async fn beyond_the_share_of_an_address_an_answer_waits_and_is_then_refused_until_there_is_room() {
+    let scene = Scene::set().await;
+    let path = format!("/tickets/{}/messages", scene.ticket);
+    let said = format!("authorization: Bearer {}\r\n", scene.api.key());
+    let whole = format!("/api/v1{path}");
+    let mut unread = Vec::new();
+    // Those who take nothing are cut off meanwhile, on a slow machine.
+    let refused = loop {
+        for _ in 0..4 {
+            unread.push(ask(scene.process.address, &whole, &said).await);
+        }
+        assert!(unread.len() < 200, "nothing is refused");
+        let reply = scene.api.get(&path).await;
+        if reply.status == 503 {
+            break reply;
+        }
+    };
+    refused.error(503, "ERR_API_UNAVAILABLE");
+    assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
+    // What is small is answered, at the same address and of the same company; and a page elsewhere.
+    scene.api.get("/tags").await.data(200);
+    scene.api.from_address("127.0.0.2").get(&path).await.data(200);
+    drop(unread);
+    eventually("there is room", || async { scene.api.get(&path).await.status == 200 }).await;
+    scene.process.terminate();
+}

@@ -1,0 +1,128 @@
+//! How much a page of a conversation holds, and which characters of a visitor's texts are kept.
+
+use hotline_persistence::Error;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
+use serde_json::{Value, json};
+
+use crate::support::service::refresh;
+use crate::support::{Reply, TestApp, keys};
+use crate::visitor::{Browser, Session};
+
+/// Bytes of a page that ends by them, with what is around its rows.
+const PAGE_BYTES_MAX: usize = (1 << 20) + 1024;
+
+/// Messages, 1.7 MiB in all.
+const MESSAGES: usize = 30;
+
+async fn conversation(browser: &Browser) -> (Session, Vec<Value>) {
+    let session = browser.open("v").await;
+    let mut ids = Vec::new();
+    for _ in 0..MESSAGES {
+        ids.push(browser.say(&session, &"x".repeat(60_000)).await["id"].clone());
+    }
+    (session, ids)
+}
+
+/// Reads on by `after`; answers the ids, and the number of pages.
+async fn read_on(read: impl AsyncFn(&str) -> Reply) -> (Vec<Value>, usize) {
+    let (mut ids, mut pages, mut last) = (Vec::<Value>::new(), 0, json!(0));
+    loop {
+        let reply = read(&format!("after={last}")).await;
+        let rows = reply.data(200).as_array().expect("a list");
+        assert!(reply.bytes.len() <= PAGE_BYTES_MAX, "{} bytes", reply.bytes.len());
+        pages += 1;
+        ids.extend(rows.iter().map(|row| row["id"].clone()));
+        if reply.body["meta"]["hasMore"] == json!(false) {
+            return (ids, pages);
+        }
+        last = rows.last().expect("a row at least")["id"].clone();
+    }
+}
+
+#[actix_web::test]
+async fn who_goes_on_by_after_gets_pages_that_end_by_their_bytes_and_misses_nothing() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let (session, said) = conversation(&browser).await;
+    let path = format!("/webchat/sessions/{}/messages", session.id);
+    let of_visitor = read_on(async |query: &str| browser.get(&session, &format!("/messages?{query}")).await).await;
+    let of_company = read_on(async |query: &str| app.api.get(&format!("{path}?{query}")).await).await;
+    for (ids, pages) in [of_visitor, of_company] {
+        assert_eq!(ids, said);
+        assert_eq!(pages, 2);
+    }
+    // The next page by number begins where its number says, so none is shorter.
+    let count = |reply: &Reply| reply.data(200).as_array().map_or(0, Vec::len);
+    for query in ["", "?page=1", "?page=1&after=0", "?after=0&order=desc"] {
+        assert_eq!(count(&browser.get(&session, &format!("/messages{query}")).await), MESSAGES, "{query}");
+        assert_eq!(count(&app.api.get(&format!("{path}{query}")).await), MESSAGES, "{query}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_socket_is_caught_up_with_more_than_it_is_read_at_a_time() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let (session, said) = conversation(&browser).await;
+    let (mut socket, shown) = browser.socket_after(&session, None).await;
+    assert_eq!(shown.iter().map(|message| message["id"].clone()).collect::<Vec<_>>(), said);
+    let next = browser.say(&session, "and on").await;
+    assert_eq!(socket.message().await["id"], next["id"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_a_visitor_brings_loses_control_characters_and_a_callers_text_is_refused() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open_unknown(json!({"name": "A\u{2}na\u{b}"})).await;
+    let said = browser.say(&session, "\u{1f}a\u{0}b\u{1}c\td\r\ne\u{c}").await;
+    assert_eq!(said["body"], "abc\td\r\ne");
+    let shown = app.api.get(&format!("/webchat/sessions/{}", session.id)).await;
+    assert_eq!(shown.data(200)["contact"]["name"], "Ana");
+    let nothing = browser.post(&session, "/messages", json!({"body": "\u{1}\u{2}"})).await;
+    assert_eq!(nothing.invalid_fields(), ["body"], "nothing is left of it");
+    let path = format!("/webchat/sessions/{}/messages", session.id);
+    for bad in ["a\u{1}b", "\u{b}", "x\u{1f}"] {
+        assert_eq!(app.api.post(&path, json!({"body": bad})).await.invalid_fields(), ["body"], "{bad:?}");
+    }
+    let searched = app.api.get("/contacts?search=a%01b").await;
+    assert_eq!(searched.invalid_fields(), ["search"]);
+    app.stop().await;
+}
+
+/// Changes the webchat of the test's company.
+async fn changed(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
+    let apply = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+        change(settings);
+        Ok(())
+    };
+    channels::update(&app.db, &keys(), app.company.webchat, apply).await.expect("the channel is changed");
+}
+
+#[actix_web::test]
+async fn a_socket_ends_when_its_page_is_not_admitted_any_more() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut socket = browser.socket(&session).await;
+    // Another change is none of the page's.
+    changed(&app, |settings| settings.allowed_origins.push("https://other.example".to_owned())).await;
+    refresh(&app.api, &app.company).await;
+    let said = browser.say(&session, "still here").await;
+    assert_eq!(socket.message().await["id"], said["id"]);
+    changed(&app, |settings| settings.allowed_origins.clear()).await;
+    assert_eq!(socket.code().await, Some(4403));
+    let (status, _) = browser.try_socket(&session.token).await.err().expect("refused");
+    assert_eq!(status, 403);
+
+    let (company, _) = app.another_company().await;
+    let browser = Browser::on(&app, &company, company.webchat).await;
+    let session = browser.open("v").await;
+    let mut socket = browser.socket(&session).await;
+    let off = sqlx::query("update companies set active = false where id = $1").bind(company.id);
+    off.execute(&app.db).await.expect("a change");
+    assert_eq!(socket.code().await, Some(4403));
+    app.stop().await;
+}
