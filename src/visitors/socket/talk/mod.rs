@@ -26,7 +26,6 @@ use self::noted::note;
 use super::frames::{Frame, Heard};
 use crate::api::webchat::is_shown;
 use crate::app::App;
-use crate::visitors::guard::Door;
 use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
@@ -218,7 +217,7 @@ impl Talk {
 
     fn is_available(&self) -> bool {
         let organization = self.app.engine.directory().company(self.session().company_id);
-        organization.is_some_and(|organization| Door::is_staffed(&organization, self.channel))
+        organization.is_some_and(|organization| self.app.engine.attendance.is_there(&organization, self.channel))
     }
 
     async fn hear(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {
