@@ -193,6 +193,12 @@ impl Opening<'_> {
         let shown_from =
             if is_returning { engine.sessions.shown_from(self.company, self.channel, contact.id).await? } else { None };
         let token = key::new_key(TOKEN_PREFIX);
+        if matches!(self.who, Who::Identified(_)) {
+            let resumed = engine.sessions.resume(self.company, self.channel, contact.id, key::hash(&token)).await?;
+            if let Some(row) = resumed {
+                return Ok(show(&row, &contact, &token));
+            }
+        }
         let now = clock::now();
         let row = SessionRow {
             company_id: self.company,
@@ -252,8 +258,10 @@ impl Opening<'_> {
             Who::Identified(who) => {
                 let who = Identified { visitor: self.arrival.came_as(&who.visitor), ..who.clone() };
                 let signed_in = app.engine.sessions.identified(company, &who).await?;
+                // Of two browsers that come at the same time, one opens the session, and the other one continues in it.
+                let turn = app.engine.sessions.visitor_turn(company, signed_in.id).await;
                 let contact = self.read(signed_in.id).await?;
-                Ok(Found { contact, is_returning: !signed_in.is_new, turn: None })
+                Ok(Found { contact, is_returning: !signed_in.is_new, turn: Some(turn) })
             }
             Who::Unknown { earlier } => {
                 let known = earlier.as_ref().filter(|session| session.is_anonymous());

@@ -138,7 +138,7 @@ impl Sessions {
             Some(turn) => turn,
             None => self.visitor_turn(company, contact.id).await,
         };
-        let there = match self.admit(session, contact.id, token).await? {
+        let there = match self.resume(company, session.channel_id, contact.id, token).await? {
             Some(row) => row,
             None => self.begin_beside(session, contact.id, token).await?,
         };
@@ -154,17 +154,21 @@ impl Sessions {
         Ok((there, true))
     }
 
-    /// Adds a token to the contact's active session in the webchat, if there is one.
-    async fn admit(
+    /// Adds a token to the active session of a verified contact in a webchat, if there is one: the visitor continues in
+    /// it, in another browser or again in this one.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be made durable.
+    pub async fn resume(
         &self,
-        session: &SessionRow,
+        company: CompanyId,
+        channel: ChannelId,
         contact: ContactId,
         token: KeyHash,
     ) -> Result<Option<SessionRow>, Refusal> {
-        let company = session.company_id;
         let db = self.base.reads().tables(company).await?;
-        for (channel, id) in webchat_sessions::active(db, company, contact, true).await? {
-            if channel == session.channel_id {
+        for (of, id) in webchat_sessions::active(db, company, contact, true).await? {
+            if of == channel {
                 match self.ask(company, &id, Admit { token }).await {
                     // The session has just ended.
                     Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
