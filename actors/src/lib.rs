@@ -11,6 +11,7 @@
 //! This crate does not depend on HTTP.
 
 pub mod answers;
+pub mod attendance;
 mod base;
 pub mod campaigns;
 pub mod channels;

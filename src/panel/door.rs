@@ -172,6 +172,9 @@ async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> A
             return Err(ApiError::second_factor());
         }
     }
+    if let PersonId::User(company, user) = signed.person() {
+        parts.app.engine.attendance.note_user(company, user);
+    }
     Ok(Entered { parts, signed })
 }
 

@@ -10,13 +10,15 @@ use utoipa::ToSchema;
 
 use super::Door;
 use crate::app::App;
-use crate::media::Media;
 use crate::openapi::{Describes, Operation, Written};
 use crate::web::reply::{Json, Reply};
 use crate::web::schema::Schemas;
 
 /// Default colour of a channel: white text on it has sufficient contrast (WCAG AA).
 const COLOR: &str = "#2563eb";
+
+/// How long browsers may use an outdated answer: short, because it says who is there now.
+const CACHED: &str = "public, max-age=15";
 
 /// How the widget looks, and what it asks.
 #[derive(Serialize, ToSchema)]
@@ -31,6 +33,17 @@ pub(super) struct Look<'a> {
     /// Whether only visitors with a signed identity are let in.
     identity_required: bool,
     attachments: Attachments,
+    availability: Availability,
+}
+
+/// Whether a visitor may expect an answer.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WidgetAvailability)]
+struct Availability {
+    /// Whether somebody is there: within the last ten minutes, an active user of the channel's queue (without a queue: of the
+    /// company) has used the panel, or an integration has answered on the channel.
+    now: bool,
 }
 
 /// What a visitor may attach.
@@ -43,7 +56,8 @@ struct Attachments {
 }
 
 impl<'a> Look<'a> {
-    fn of(settings: &'a ChannelSettings, media: &Media) -> Self {
+    fn of(door: &'a Door, app: &App) -> Self {
+        let settings: &ChannelSettings = &door.settings;
         Self {
             title: settings.title.as_deref(),
             color: settings.color.as_deref().unwrap_or(COLOR),
@@ -51,7 +65,8 @@ impl<'a> Look<'a> {
             greeting: settings.greeting.as_deref(),
             pre_chat_fields: &settings.pre_chat_fields,
             identity_required: settings.require_identity,
-            attachments: Attachments { bytes_max: media.bytes_max() },
+            attachments: Attachments { bytes_max: app.media.bytes_max() },
+            availability: Availability { now: app.engine.attendance.is_there(&door.organization, door.channel) },
         }
     }
 }
@@ -64,8 +79,5 @@ impl Describes for Look<'static> {
 
 /// Returns it.
 pub async fn show(door: Door, app: Data<App>) -> Written<Look<'static>> {
-    HttpResponse::Ok()
-        .insert_header((CACHE_CONTROL, "public, max-age=60"))
-        .json(json!({"data": Look::of(&door.settings, &app.media)}))
-        .into()
+    HttpResponse::Ok().insert_header((CACHE_CONTROL, CACHED)).json(json!({"data": Look::of(&door, &app)})).into()
 }

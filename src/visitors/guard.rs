@@ -63,15 +63,6 @@ impl Door {
     pub fn company(&self) -> CompanyId {
         self.organization.company.id
     }
-
-    /// Whether anyone could answer: the channel's queue has an active user, or, without a queue, the company has one.
-    pub fn is_staffed(organization: &Organization, channel: ChannelId) -> bool {
-        let works = |id: &_| organization.users.get(id).is_some_and(|user| user.active);
-        match organization.channels.get(&channel).and_then(|channel| channel.queue_id) {
-            Some(queue) => organization.queues.get(&queue).is_some_and(|queue| queue.users.iter().any(works)),
-            None => organization.users.values().any(|user| user.active),
-        }
-    }
 }
 
 impl FromRequest for Door {

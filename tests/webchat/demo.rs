@@ -114,7 +114,8 @@ async fn time_until_the_command_line_holds() -> Duration {
     let changed = Instant::now();
     let two = browser.from("https://two.example");
     let expected = json!({"title": "Ask us", "color": "#7c3aed", "position": "left", "greeting": "Hi",
-        "preChatFields": ["name", "number"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024}});
+        "preChatFields": ["name", "number"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024},
+        "availability": {"now": false}});
     eventually("the new look is shown", || async { config(two.clone()).await.body["data"] == expected }).await;
     let took = changed.elapsed();
     one.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod availability;
 mod breaks;
 mod demo;
 mod desk;

@@ -167,27 +167,6 @@ async fn messages_of_one_burst_come_in_order_each_once() {
 }
 
 #[actix_web::test]
-async fn whether_somebody_could_answer_is_said_at_the_start_and_when_it_changes() {
-    let mut options = crate::support::service::TestOptions::default();
-    options.visitors.heartbeat = std::time::Duration::from_millis(100);
-    // Of a socket that answers as many pings as pile up on a slow machine there are too many frames.
-    options.visitors.silence_max = std::time::Duration::from_secs(3600);
-    let app = OwnApp::start_with(options).await;
-    let browser = Browser::of(&app).await;
-    let session = browser.open("v").await;
-    let mut socket = browser.try_socket(&session.token).await.unwrap_or_else(|refused| panic!("{refused:?}"));
-    socket.answers = false;
-    assert_eq!(socket.next().await["available"], true);
-    for user in [app.company.ana, app.company.ben] {
-        app.api.put(&format!("/users/{user}"), json!({"active": false})).await.data(200);
-    }
-    assert_eq!(socket.next_of("presence").await, json!({"type": "presence", "available": false}));
-    app.api.put(&format!("/users/{}", app.company.ben), json!({"active": true})).await.data(200);
-    assert_eq!(socket.next_of("presence").await, json!({"type": "presence", "available": true}));
-    app.stop().await;
-}
-
-#[actix_web::test]
 async fn a_message_says_which_agent_wrote_it() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;

@@ -49,9 +49,10 @@ async fn the_look_is_what_the_channel_is_set_to() {
         &json!({
             "title": null, "color": "#2563eb", "position": "right", "greeting": null, "preChatFields": [],
             "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024},
+            "availability": {"now": false},
         })
     );
-    assert_eq!(plain.headers["cache-control"], "public, max-age=60");
+    assert_eq!(plain.headers["cache-control"], "public, max-age=15");
     let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         settings.title = Some("Talk".to_owned());
         settings.color = Some("#0f766e".to_owned());
@@ -62,7 +63,8 @@ async fn the_look_is_what_the_channel_is_set_to() {
     };
     channels::update(&app.db, &keys(), app.company.webchat, set).await.expect("update");
     let expected = json!({"title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
-        "preChatFields": ["name", "email"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024}});
+        "preChatFields": ["name", "email"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024},
+            "availability": {"now": false}});
     eventually("the new look is shown", || async { look().await.body["data"] == expected }).await;
     app.stop().await;
 }

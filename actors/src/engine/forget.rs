@@ -44,6 +44,7 @@ impl Engine {
             assignment,
             sessions,
             retention,
+            attendance,
             base,
             sweeper: _,
             swept: _,
@@ -64,6 +65,7 @@ impl Engine {
         assignment.forget_company(company);
         contacts.forget_company(company);
         retention.forget_company(company);
+        attendance.forget_company(company);
         base.forget_company(company);
         Ok(())
     }

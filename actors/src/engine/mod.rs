@@ -30,6 +30,7 @@ pub use tickets::Tickets;
 
 use crate::Refusal;
 use crate::answers::CompletionQueue;
+use crate::attendance::Attendance;
 use crate::base::{Base, EngineOptions};
 use crate::channels::{InTransit, Inboxes, Outboxes};
 use crate::contacts::KnownContacts;
@@ -78,6 +79,8 @@ pub struct Engine {
     pub sessions: Arc<Sessions>,
     /// Removal of expired conversations.
     pub retention: Arc<Retention>,
+    /// Who is there to answer visitors.
+    pub attendance: Arc<Attendance>,
     base: Arc<Base>,
     sweeper: Arc<Sweeper>,
     swept: Arc<AtomicBool>,
@@ -120,7 +123,7 @@ impl Engine {
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
         let retention = Arc::new(Retention::new(base.clone(), known.clone(), ticket_scope.clone(), sessions.clone()));
         let sweeper = Arc::new(Sweeper::new(base.clone(), known, ticket_scope, session_scope, sessions.clone()));
-        let swept = Arc::default();
+        let (swept, attendance) = (Arc::default(), Arc::default());
         Self {
             tickets,
             contacts,
@@ -131,6 +134,7 @@ impl Engine {
             assignment,
             sessions,
             retention,
+            attendance,
             base,
             sweeper,
             swept,

@@ -49,6 +49,8 @@ impl Engine {
             sending,
             schedules: later,
             campaigns: to_many,
+            // Signs of people, which come again.
+            attendance: _,
             base,
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);

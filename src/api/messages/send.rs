@@ -53,7 +53,13 @@ pub async fn send(
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let hand_over = |attached| {
-        let send = async || app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await;
+        let send = async || {
+            let sent = app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await?;
+            if caller.signed().is_none() {
+                app.engine.attendance.note_answer(caller.company, target.channel());
+            }
+            Ok(sent)
+        };
         published.named_by(send, |_, _| true)
     };
     once.command(show, hand_over).await

@@ -3,8 +3,9 @@
 import { render, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
+import { lookAgain, place, trouble } from "./core/place";
 import { here, match } from "./core/router";
-import { administers, isAdmin, look, may, opened, session, stage } from "./core/session";
+import { administers, isAdmin, leave, look, may, opened, session, stage } from "./core/session";
 import { language, say } from "./core/text";
 import { words } from "./core/words";
 import { EditPage, NewPage } from "./resource/form";
@@ -28,7 +29,7 @@ import { boards, productCategories, products } from "./resources/sales";
 import { channels, companies, profiles } from "./resources/setup";
 import { tokens } from "./resources/tokens";
 import { Questions } from "./ui/dialog";
-import { LinkButton, Notices, Page, Trouble, Waiting } from "./ui/parts";
+import { Button, LinkButton, Notices, Page, Trouble, Waiting } from "./ui/parts";
 import { Revealed } from "./ui/reveal";
 import { AccountPage, EnrolPage } from "./views/account";
 import { AuditLogPage } from "./views/audit_log";
@@ -75,9 +76,38 @@ const ROUTES: Route[] = [
 ];
 
 function Routed() {
-  const { path } = here.value;
+  const { path, scope } = here.value;
+  switch (place.value) {
+    case "looking":
+      return <Waiting />;
+    case "unreachable":
+      return (
+        <Page title={say(words.product)}>
+          <Trouble text={trouble.value} again={lookAgain} />
+        </Page>
+      );
+    case "gone":
+      return <Nothing text={say(words.notFound)} />;
+    case "elsewhere":
+      return <Elsewhere />;
+  }
   // Another page, another company: nothing of the one before is left in it.
-  return <div key={`${path} ${opened.value?.id ?? ""}`}>{shownAt(path)}</div>;
+  return <div key={`${path} ${scope} ${opened.value?.id ?? ""}`}>{shownAt(path)}</div>;
+}
+
+/** The address of a company that is not theirs who has signed in. */
+function Elsewhere() {
+  const text = ["Sign in as somebody of that company to see it.", "Entre como alguém dessa empresa para ver.", "Inicie sesión como alguien de esa empresa para verla."] as const;
+  return (
+    <Page title={say(["This page is another company's", "Esta página é de outra empresa", "Esta página es de otra empresa"])} lead={say(text)}>
+      <div class="row">
+        <LinkButton to="/" scope={null}>
+          {say(words.toStart)}
+        </LinkButton>
+        <Button onClick={leave}>{say(["Sign in as somebody else", "Entrar como outra pessoa", "Iniciar sesión como otra persona"])}</Button>
+      </div>
+    </Page>
+  );
 }
 
 function shownAt(path: string): ComponentChildren {
@@ -91,7 +121,9 @@ function shownAt(path: string): ComponentChildren {
 function Nothing({ text }: { text: string }) {
   return (
     <Page title={text}>
-      <LinkButton to="/">{say(words.toStart)}</LinkButton>
+      <LinkButton to="/" scope={place.value === "here" ? here.value.scope : null}>
+        {say(words.toStart)}
+      </LinkButton>
     </Page>
   );
 }
@@ -100,7 +132,7 @@ function Panel() {
   useEffect(() => {
     document.documentElement.lang = language.value;
   }, [language.value]);
-  if (isWelcome(here.value.path)) return <WelcomePage />;
+  if (isWelcome(here.value)) return <WelcomePage />;
   switch (stage.value) {
     case "loading":
       return <Waiting />;
@@ -137,4 +169,4 @@ function Everything() {
 }
 
 render(<Everything />, document.getElementById("app")!);
-if (!isWelcome(here.value.path)) void look();
+if (!isWelcome(here.value)) void look();

@@ -55,6 +55,9 @@ export async function signIn(service, { email, password, ...where }) {
   return { cookie: { name, value, url: service.url }, data };
 }
 
+/** What stands in front of a page in its address. */
+export const SCOPE = /^\/panel(\/c\/\d+|\/server)?/;
+
 /** A page of the panel. */
 export class Desk {
   /** `person: null` comes without a session, and through the gate where there is one. */
@@ -87,23 +90,29 @@ export class Desk {
     });
   }
 
+  /** Loads a page; without `/c/` or `/server` in front, the one of the company or installation that somebody gets into by themselves. */
   async go(path) {
     await this.page.goto(`${this.service.url}/panel${path}`);
     await this.settled();
   }
+
+  /** The address of now, below the company or the installation that it names. */
+  where = () => new URL(this.page.url()).pathname.replace(SCOPE, "");
 
   /**
    * Another page of the same application: nothing is loaded anew. It is there once it has put the focus where it wants it. With another query it
    * is the same page, which stays.
    */
   async turnTo(path) {
-    await this.page.evaluate((to) => {
+    await this.page.evaluate((path) => {
+      const [scope = "/panel"] = /^\/panel\/(c\/\d+|server)/.exec(location.pathname) ?? [];
+      const to = scope + path;
       window.turnedFrom = location.pathname === new URL(to, location.href).pathname ? null : document.querySelector("main .page");
       const link = Object.assign(document.createElement("a"), { href: to });
       document.body.append(link);
       link.click();
       link.remove();
-    }, `/panel${path}`);
+    }, path);
     await this.settled(true);
   }
 

@@ -127,7 +127,7 @@ export class Service {
     const allowed = origins.flatMap((origin) => ["--allow-origin", origin]);
     const kind = ["--type", "webchat", "--name", "Website"];
     const channel = await this.cli("channel", "create", "--company", id, ...kind, ...allowed, ...look);
-    const made = new Company(this, key, channel);
+    const made = Object.assign(new Company(this, key, channel), { id: company.id, name: company.name });
     await eventually("the new company is served", async () => {
       const [answer, list] = await Promise.all([fetch(`${made.door}/config`), made.call("GET", "/channels")]);
       return answer.ok && list.ok;

@@ -40,9 +40,9 @@ export class Shop {
     return `http://localhost:${this.port}`;
   }
 
-  /** A page with the widget of this company, which may name its visitor. */
-  page(company, { origin = this.origin, policy = "", identity = "" } = {}) {
-    const query = new URLSearchParams({ widget: `${company.door}/widget.js`, policy, identity, utm_source: "tests" });
+  /** A page with the widget of this company, which may name its visitor, and include the line so many times. */
+  page(company, { origin = this.origin, policy = "", identity = "", lines = 1 } = {}) {
+    const query = new URLSearchParams({ widget: `${company.door}/widget.js`, policy, identity, lines, utm_source: "tests" });
     return `${origin}/?${query}`;
   }
 
@@ -78,7 +78,7 @@ ${policy ? "" : '<link rel="stylesheet" href="/style.css">'}
 </head>
 <body>
 <main><h1>A shop</h1><p>Mugs for everybody. <a href="#more">More</a></p></main>
-<script src="${widget}"${named} async></script>
+${`<script src="${widget}"${named} async></script>\n`.repeat(Number(searchParams.get("lines") || 1))}
 </body>
 </html>`);
   }

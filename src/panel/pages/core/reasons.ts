@@ -1,7 +1,7 @@
 // Why the service refuses something, in the reader's language.
 
 import { Refused } from "./client";
-import { count, list, language, say, type Text } from "./text";
+import { count, counted, list, language, say, type Counted, type Text } from "./text";
 import { words } from "./words";
 
 /** Phrases of the API that follow a field's name. What is not here is said as the API says it. */
@@ -57,15 +57,15 @@ export function reason(phrase: string): string {
 }
 
 /** What stands in the way of a deletion. */
-const TYPES: Record<string, Text> = {
-  ticket: ["open tickets", "atendimentos abertos", "tickets abiertos"],
-  channel: ["channels", "canais", "canales"],
-  user: ["users", "usuários", "usuarios"],
-  wrapupType: ["wrap-up types", "tipos de encerramento", "tipos de cierre"],
-  card: ["cards", "cards", "tarjetas"],
-  session: ["active visitor sessions", "sessões de visitantes ativas", "sesiones de visitantes activas"],
-  campaign: ["campaigns", "campanhas", "campañas"],
-  schedule: ["scheduled messages", "mensagens agendadas", "mensajes programados"],
+const TYPES: Record<string, Counted> = {
+  ticket: { one: ["{count} open ticket", "{count} atendimento aberto", "{count} ticket abierto"], other: ["{count} open tickets", "{count} atendimentos abertos", "{count} tickets abiertos"] },
+  channel: { one: ["{count} channel", "{count} canal", "{count} canal"], other: ["{count} channels", "{count} canais", "{count} canales"] },
+  user: { one: ["{count} user", "{count} usuário", "{count} usuario"], other: ["{count} users", "{count} usuários", "{count} usuarios"] },
+  wrapupType: { one: ["{count} wrap-up type", "{count} tipo de encerramento", "{count} tipo de cierre"], other: ["{count} wrap-up types", "{count} tipos de encerramento", "{count} tipos de cierre"] },
+  card: { one: ["{count} card", "{count} card", "{count} tarjeta"], other: ["{count} cards", "{count} cards", "{count} tarjetas"] },
+  session: { one: ["{count} active visitor session", "{count} sessão de visitante ativa", "{count} sesión de visitante activa"], other: ["{count} active visitor sessions", "{count} sessões de visitantes ativas", "{count} sesiones de visitantes activas"] },
+  campaign: { one: ["{count} campaign", "{count} campanha", "{count} campaña"], other: ["{count} campaigns", "{count} campanhas", "{count} campañas"] },
+  schedule: { one: ["{count} scheduled message", "{count} mensagem agendada", "{count} mensaje programado"], other: ["{count} scheduled messages", "{count} mensagens agendadas", "{count} mensajes programados"] },
 };
 
 /** Why a change does not fit how things are, by the API's word for it. */
@@ -87,12 +87,12 @@ const reasonOf = (details: unknown): string =>
 export function explain(failed: unknown): string {
   if (!(failed instanceof Refused)) return failed instanceof Error ? failed.message : String(failed);
   if (failed.status === 0 || failed.status === 503) return say(words.unreachable);
-  if (failed.status === 429) return say(words.tooFast, { seconds: failed.retryAfterS ?? 60 });
+  if (failed.status === 429) return counted(failed.retryAfterS ?? 60, words.tooFast);
   if (failed.status === 404) return say(words.gone);
   if (failed.status === 403) return language.value === "en" && failed.message ? failed.message : say(words.forbidden);
   if (failed.status >= 500) return say(words.broken, { message: failed.message });
   if (failed.by.length) {
-    const what = failed.by.map((it) => `${count(it.count)} ${TYPES[it.type] ? say(TYPES[it.type]!) : it.type}`);
+    const what = failed.by.map((it) => (TYPES[it.type] ? counted(it.count, TYPES[it.type]!) : `${count(it.count)} ${it.type}`));
     return say(words.inTheWay, { what: list(what) });
   }
   if (failed.fields.length) return say(words.fieldsWrong);

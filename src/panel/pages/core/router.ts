@@ -1,24 +1,62 @@
-// Which page is shown. The address says it whole, so that it can be kept, sent and gone back to.
+// Which page is shown. The address says it whole, company and all, so that it can be kept, sent and gone back to: it opens the same in any
+// tab, for whoever may see it.
 
 import { signal } from "@preact/signals";
 
 /** Where the pages are served. */
 export const BASE = "/panel";
 
-const read = () => ({
-  path: location.pathname.slice(BASE.length).replace(/\/+$/, "") || "/",
-  query: new URLSearchParams(location.search),
-});
+/** The installation, below which its own pages are. */
+const SERVER = "/server";
 
-/** The address of now, without the base. */
+/** Pages that belong to no company. */
+const OF_SERVER = /^\/(companies|installation)(\/|$)/;
+
+/** Pages that belong to nobody yet. */
+const OPEN = /^\/welcome(\/|$)/;
+
+/** Whose pages are shown: a company's by its id, the installation's, or what the address leaves open. */
+export type Scope = number | "server" | null;
+
+export interface Here {
+  scope: Scope;
+  /** The address below its scope. */
+  path: string;
+  query: URLSearchParams;
+}
+
+function read(): Here {
+  const whole = location.pathname.slice(BASE.length);
+  const company = /^\/c\/(\d{1,15})(?=\/|$)/.exec(whole);
+  const isServer = whole === SERVER || whole.startsWith(`${SERVER}/`);
+  const rest = company ? whole.slice(company[0].length) : isServer ? whole.slice(SERVER.length) : whole;
+  return {
+    scope: company ? Number(company[1]) : isServer ? "server" : null,
+    path: rest.replace(/\/+$/, "") || "/",
+    query: new URLSearchParams(location.search),
+  };
+}
+
+/** The address of now. */
 export const here = signal(read());
 
 addEventListener("popstate", () => (here.value = read()));
 
+/** The address of a page in a scope; without one, in that of the page that is shown. */
+export function href(to: string, scope: Scope = here.value.scope): string {
+  if (OPEN.test(to)) return BASE + to;
+  const whose = OF_SERVER.test(to) ? "server" : scope;
+  return BASE + (whose === null ? "" : whose === "server" ? SERVER : `/c/${whose}`) + to;
+}
+
 /** Goes to a page; `replace` leaves no step to go back to. */
-export function go(to: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, "", BASE + to);
-  else history.pushState(null, "", BASE + to);
+export function go(to: string, { replace = false, scope = here.value.scope }: { replace?: boolean; scope?: Scope } = {}): void {
+  goAt(href(to, scope), replace);
+}
+
+function goAt(address: string, replace: boolean): void {
+  if (replace) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
   here.value = read();
   if (!replace) scrollTo(0, 0);
 }
@@ -42,7 +80,7 @@ document.addEventListener("click", (event) => {
   if (link.pathname !== BASE && !link.pathname.startsWith(`${BASE}/`)) return;
   if (link.hash && link.pathname === location.pathname) return;
   event.preventDefault();
-  go(link.pathname.slice(BASE.length) + link.search);
+  goAt(link.pathname + link.search, false);
 });
 
 /** What a pattern such as `/queues/:id/users` finds in a path. */

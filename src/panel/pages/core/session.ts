@@ -14,13 +14,11 @@ export type Stage = "loading" | "unreachable" | "out" | SignIn["state"];
 export const stage = signal<Stage>("loading");
 export const session = signal<SignIn | null>(null);
 
-/** The company an administrator of the installation has opened. */
+/** The company that an administrator of the installation works in: the one that the address names. */
 export const opened = signal<{ id: number; name: string } | null>(null);
 
 /** Whether a session has ended in the middle of something, and the sign-in is over the page. */
 export const isEnded = signal(false);
-
-const OPENED = "hotline-panel-company";
 
 /** Takes over what a sign-in has answered. */
 export function enter(answer: SignIn): void {
@@ -28,19 +26,6 @@ export function enter(answer: SignIn): void {
   stage.value = answer.state;
   const spoken = LANGUAGES.find((language) => language === answer.person?.language);
   if (spoken) speak(spoken);
-  if (answer.person?.kind === "admin" && answer.state === "open") {
-    const kept = sessionStorage.getItem(OPENED);
-    open(kept ? (JSON.parse(kept) as { id: number; name: string }) : null);
-  }
-}
-
-/** Opens a company, as an administrator of the installation. */
-export function open(company: { id: number; name: string } | null): void {
-  opened.value = company;
-  workIn(company ? company.id : null);
-  draftIn(company ? company.id : null);
-  if (company) sessionStorage.setItem(OPENED, JSON.stringify(company));
-  else sessionStorage.removeItem(OPENED);
 }
 
 /** Asks who is signed in. */
@@ -67,7 +52,9 @@ export async function leave(): Promise<void> {
 /** Nobody is signed in any more, and nothing is left of who was. */
 export function forget(): void {
   dropDrafts();
-  open(null);
+  opened.value = null;
+  workIn(null);
+  draftIn(null);
   session.value = null;
   isEnded.value = false;
   // What waits belongs to who was signed in, and is never sent.

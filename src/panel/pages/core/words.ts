@@ -1,6 +1,6 @@
 // Words that more than one page says.
 
-import type { Text } from "./text";
+import type { Counted, Text } from "./text";
 
 export const words = {
   product: ["Hotline", "Hotline", "Hotline"],
@@ -46,6 +46,9 @@ export const words = {
   filters: ["Filters", "Filtros", "Filtros"],
   clearFilters: ["Clear the filters", "Limpar os filtros", "Quitar los filtros"],
   nothingFound: ["Nothing matches.", "Nada encontrado.", "Nada coincide."],
+  order: ["Order", "Ordem", "Orden"],
+  newestFirst: ["Newest first", "Mais novos primeiro", "Más nuevos primero"],
+  oldestFirst: ["Oldest first", "Mais antigos primeiro", "Más antiguos primero"],
   actions: ["Actions", "Ações", "Acciones"],
   never: ["Never", "Nunca", "Nunca"],
   draftKept: [
@@ -63,11 +66,10 @@ export const words = {
     "No se puede acceder al servicio. Lo que escribió se conserva; reintente en un momento.",
   ],
   forbidden: ["You may not do this.", "Você não tem permissão para isto.", "No tiene permiso para esto."],
-  tooFast: [
-    "Too many requests. Try again in {seconds} seconds.",
-    "Pedidos demais. Tente de novo em {seconds} segundos.",
-    "Demasiadas solicitudes. Reintente en {seconds} segundos.",
-  ],
+  tooFast: {
+    one: ["Too many requests. Try again in {count} second.", "Pedidos demais. Tente de novo em {count} segundo.", "Demasiadas solicitudes. Reintente en {count} segundo."],
+    other: ["Too many requests. Try again in {count} seconds.", "Pedidos demais. Tente de novo em {count} segundos.", "Demasiadas solicitudes. Reintente en {count} segundos."],
+  },
   broken: [
     "The service failed. It was noted in its log: {message}",
     "O serviço falhou. Ficou registrado no log: {message}",
@@ -82,4 +84,4 @@ export const words = {
   noOptions: ["Nothing to choose from.", "Nada para escolher.", "Nada para elegir."],
   chooseMany: ["Choose…", "Escolher…", "Elegir…"],
   selectAll: ["Everything", "Tudo", "Todo"],
-} as const satisfies Record<string, Text>;
+} as const satisfies Record<string, Text | Counted>;

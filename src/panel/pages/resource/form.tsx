@@ -4,13 +4,14 @@ import { get, post, put, Refused, remove, whole } from "../core/client";
 import { dropDraft, type Values } from "../core/drafts";
 import { useLoaded } from "../core/loaded";
 import { notify } from "../core/notices";
-import { go } from "../core/router";
+import { go, href } from "../core/router";
 import { may } from "../core/session";
 import { say } from "../core/text";
 import { words } from "../core/words";
 import { confirm } from "../ui/dialog";
 import { Form } from "../ui/form";
 import { Await, Button, Page } from "../ui/parts";
+import { fresh } from "./list";
 import { mayWith, type Resource } from "./types";
 
 const ask = {
@@ -30,7 +31,10 @@ export function NewPage({ of }: { of: Resource }) {
     const made = await post<{ id: number }>(`/${of.path}`, body);
     if (of.made) return of.made(made);
     notify(say(words.created));
-    go(of.branches || of.beside ? `/${of.path}/${made.id}` : back.to);
+    // A list that is in an order of its own may have it on any page.
+    if (of.branches || of.above || of.beside || of.isOrdered) return go(`/${of.path}/${made.id}`);
+    fresh.value = { path: `/${of.path}`, id: made.id };
+    go(back.to);
   };
   return (
     <Page title={say(of.words.make)} back={back}>
@@ -38,6 +42,7 @@ export function NewPage({ of }: { of: Resource }) {
         name={`${of.path}/new`}
         fields={of.fields}
         submit={submit}
+        takesFocus
         label={say(words.create)}
         cancel={() => go(back.to)}
         {...(of.preview ? { beside: (values: Values) => of.preview?.(values, undefined) } : {})}
@@ -79,11 +84,12 @@ export function EditPage({ of, id }: { of: Resource; id: string }) {
           actions={of.branches
             ?.filter(({ module }) => !module || may(module, "GET"))
             .map(({ label, to }) => (
-              <a key={to(row)} class="button" href={`/panel${to(row)}`}>
+              <a key={to(row)} class="button" href={href(to(row))}>
                 {say(label)}
               </a>
             ))}
         >
+          {of.above?.(row, found.again)}
           <Form
             name={name}
             fields={of.fields}

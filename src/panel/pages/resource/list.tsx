@@ -1,12 +1,12 @@
 // The list of any resource: search, filters, pages, and what to do first where there is nothing.
 
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { get, page, type Page as Listed } from "../core/client";
 import { useLoaded } from "../core/loaded";
-import { ask, BASE, here } from "../core/router";
+import { ask, here, href } from "../core/router";
 import { may } from "../core/session";
 import { say, type Text } from "../core/text";
 import { words } from "../core/words";
@@ -20,6 +20,9 @@ import { mayWith, type Filter, type Resource } from "./types";
 const PER_PAGE = 25;
 const TYPING_PAUSE_MS = 250;
 
+/** What was just made, until its list has shown it. */
+export const fresh = signal<{ path: string; id: number | string } | null>(null);
+
 export function ListPage({ of }: { of: Resource }) {
   const make = mayWith(of, "POST") && (
     <LinkButton to={`/${of.path}/new`} kind="primary" icon="plus">
@@ -29,7 +32,7 @@ export function ListPage({ of }: { of: Resource }) {
   const columns: Column<{ id: number }>[] = of.columns.map((column, at) => ({
     label: say(column.label),
     ...(column.kind ? { kind: column.kind } : {}),
-    show: (row) => (at === 0 ? <a href={`${BASE}/${of.path}/${row.id}`}>{column.show(row)}</a> : column.show(row)),
+    show: (row) => (at === 0 ? <a href={href(`/${of.path}/${row.id}`)}>{column.show(row)}</a> : column.show(row)),
   }));
   const branches = of.branches?.filter(({ module }) => !module || may(module, "GET")) ?? [];
   if (branches.length) {
@@ -39,7 +42,7 @@ export function ListPage({ of }: { of: Resource }) {
       show: (row) => (
         <span class="row tight">
           {branches.map(({ label, to }) => (
-            <a key={to(row)} href={BASE + to(row)} aria-label={`${say(label)}: ${of.nameOf(row)}`}>
+            <a key={to(row)} href={href(to(row))} aria-label={`${say(label)}: ${of.nameOf(row)}`}>
               {say(label)}
             </a>
           ))}
@@ -65,6 +68,7 @@ export function ListPage({ of }: { of: Resource }) {
         columns={columns}
         filters={of.filters ?? []}
         isSearched={of.isSearched ?? true}
+        isOrdered={of.isOrdered ?? false}
         empty={
           <>
             <p>{say(of.words.empty)}</p>
@@ -84,6 +88,8 @@ interface PagedListProps<Row extends { id: number | string }> {
   filters: Filter[];
   isSearched: boolean;
   empty: ComponentChildren;
+  /** Whether it is in an order of its own; otherwise the newest come first, unless somebody turns it round. */
+  isOrdered?: boolean;
   /** Changes when the list is to be asked for again. */
   version?: number;
 }
@@ -93,22 +99,32 @@ export function PagedList<Row extends { id: number | string }>(props: PagedListP
   const { query } = here.value;
   const names = props.filters.map(({ name }) => name);
   const asked = Object.fromEntries(["search", ...names].map((name) => [name, query.get(name) ?? ""]));
+  const order = props.isOrdered ? "" : query.get("order") === "asc" ? "asc" : "desc";
   const at = Math.max(1, Number(query.get("page")) || 1);
   const isFiltered = Object.values(asked).some(Boolean);
   const found = useLoaded<Listed<Row>>(
-    (stop) => page<Row>(props.path, { ...props.query, ...asked, page: at, perPage: PER_PAGE }, stop),
-    [props.path, JSON.stringify(asked), at, props.version],
+    (stop) => page<Row>(props.path, { ...props.query, ...asked, order, page: at, perPage: PER_PAGE }, stop),
+    [props.path, JSON.stringify(asked), order, at, props.version],
   );
+  // What was just made is shown, and is where somebody goes on.
+  const made = fresh.value?.path === props.path ? fresh.value.id : null;
+  useEffect(() => {
+    if (made === null || !found.data.value) return;
+    const link = document.querySelector<HTMLElement>("tr.fresh a");
+    link?.focus();
+    link?.scrollIntoView({ block: "nearest" });
+  }, [made, found.data.value]);
+  useEffect(() => () => void (fresh.value = null), []);
   return (
     <>
       {(props.isSearched || props.filters.length > 0) && (
-        <Filters filters={props.filters} isSearched={props.isSearched} asked={asked} />
+        <Filters filters={props.filters} isSearched={props.isSearched} asked={asked} order={order} />
       )}
       <Await what={found}>
         {({ data, meta }) => (
           <div aria-busy={found.isLoading.value}>
             {data.length > 0 ? (
-              <Table label={props.label} columns={props.columns} rows={data} keyOf={(row) => row.id} />
+              <Table label={props.label} columns={props.columns} rows={data} keyOf={(row) => row.id} fresh={made} />
             ) : isFiltered || at > 1 ? (
               <div class="empty" role="status">
                 <p>{say(words.nothingFound)}</p>
@@ -138,7 +154,7 @@ export function PagedList<Row extends { id: number | string }>(props: PagedListP
   );
 }
 
-function Filters({ filters, isSearched, asked }: { filters: Filter[]; isSearched: boolean; asked: Record<string, string> }) {
+function Filters({ filters, isSearched, asked, order }: { filters: Filter[]; isSearched: boolean; asked: Record<string, string>; order: string }) {
   const text = useSignal(asked.search ?? "");
   useEffect(() => {
     text.value = asked.search ?? "";
@@ -153,7 +169,7 @@ function Filters({ filters, isSearched, asked }: { filters: Filter[]; isSearched
       {isSearched && (
         <div class="field search">
           <label for="search">{say(words.search)}</label>
-          <input id="search" type="search" autoComplete="off" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+          <input id="search" type="search" dir="auto" autoComplete="off" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
         </div>
       )}
       {filters.map((filter) => (
@@ -184,6 +200,15 @@ function Filters({ filters, isSearched, asked }: { filters: Filter[]; isSearched
           )}
         </div>
       ))}
+      {order && (
+        <div class="field">
+          <label for="order">{say(words.order)}</label>
+          <select id="order" value={order} onChange={(event) => ask({ order: event.currentTarget.value === "asc" ? "asc" : "", page: "" })}>
+            <option value="desc">{say(words.newestFirst)}</option>
+            <option value="asc">{say(words.oldestFirst)}</option>
+          </select>
+        </div>
+      )}
     </form>
   );
 }

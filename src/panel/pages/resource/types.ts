@@ -64,6 +64,10 @@ export interface Resource<Row extends { id: number } = { id: number }, Written =
   branches?: Branch<Row>[];
   /** What cannot be changed, is made anew, or is never deleted. */
   cannot?: ("create" | "update" | "delete")[];
+  /** Whether its list is in an order that people have given it; other lists have the newest first. */
+  isOrdered?: boolean;
+  /** What stands above the form of a record that is there: what is to be done next. */
+  above?: (row: Row, again: () => void) => ComponentChildren;
   /** What stands beside the form of a record that is there. */
   beside?: (row: Row, again: () => void) => ComponentChildren;
   /** What stands beside the fields as they are typed. */

@@ -2,7 +2,7 @@
 
 import { post, type Of } from "../core/client";
 import { notify } from "../core/notices";
-import { go } from "../core/router";
+import { go, href } from "../core/router";
 import { may } from "../core/session";
 import { say, type Text } from "../core/text";
 import { words } from "../core/words";
@@ -44,6 +44,7 @@ const hasOptions = (values: Record<string, unknown>) => values.type === "select"
 
 export const customFields = resource<Of<"CustomField">, Of<"CustomFieldCreate">>({
   path: "custom-fields",
+  isOrdered: true,
   module: "customFields",
   words: {
     many: ["Custom fields", "Campos personalizados", "Campos personalizados"],
@@ -65,7 +66,7 @@ export const customFields = resource<Of<"CustomField">, Of<"CustomFieldCreate">>
   ],
   actions: () =>
     may("customFields", "PUT") && (
-      <a class="button" href="/panel/custom-fields/order">
+      <a class="button" href={href("/custom-fields/order")}>
         {say(["Order", "Ordenar", "Ordenar"])}
       </a>
     ),

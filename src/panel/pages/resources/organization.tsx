@@ -1,6 +1,7 @@
 // Tags, queues, wrap-ups, quick messages, global variables, users and contact lists.
 
 import { post, put, type Of } from "../core/client";
+import { href } from "../core/router";
 import { count, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { resource } from "../resource/types";
@@ -123,7 +124,7 @@ export const wrapupTypes = resource<Of<"WrapupType">, Of<"WrapupTypeCreate">>({
     { name: "queueId", kind: "one", label: ["Queue", "Fila", "Cola"], of: { path: "/queues" } },
   ],
   actions: () => (
-    <a class="button" href="/panel/wrapup-categories">
+    <a class="button" href={href("/wrapup-categories")}>
       {say(wrapupCategories.words.many)}
     </a>
   ),

@@ -1,6 +1,7 @@
 // Boards, and products with their categories.
 
 import type { Of } from "../core/client";
+import { href } from "../core/router";
 import { count, say } from "../core/text";
 import { words } from "../core/words";
 import { resource } from "../resource/types";
@@ -69,7 +70,7 @@ export const products = resource<Of<"Product">, Of<"ProductCreate">>({
   ],
   filters: [isActive, { name: "categoryId", kind: "one", label: ["Category", "Categoria", "Categoría"], of: { path: "/product-categories" } }],
   actions: () => (
-    <a class="button" href="/panel/product-categories">
+    <a class="button" href={href("/product-categories")}>
       {say(productCategories.words.many)}
     </a>
   ),

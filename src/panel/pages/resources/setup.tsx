@@ -3,17 +3,18 @@
 import type { Of } from "../core/client";
 import { notify } from "../core/notices";
 import { go } from "../core/router";
-import { administers, isAdmin, open } from "../core/session";
+import { administers, isAdmin } from "../core/session";
 import type { ChannelSetup, Company, ProfileSetup } from "../core/shapes";
-import { count, moment, say, type Text } from "../core/text";
+import { count, counted, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { resource } from "../resource/types";
 import type { Option } from "../ui/fields";
 import { Button, LinkButton } from "../ui/parts";
+import { Moment } from "../ui/moment";
 import { Active, optionsOf, State } from "../ui/states";
 import { queues, users } from "./organization";
 import { boards } from "./sales";
-import { ChannelTools } from "../views/channel";
+import { IdentitySecret, NextSteps } from "../views/channel";
 import { DEFAULT_COLOR, Preview } from "../views/preview";
 
 const CHANNEL_TYPES: readonly Option[] = [
@@ -106,9 +107,11 @@ export const channels = resource<ChannelSetup, Of<"ChannelCreate">>({
   preview: (values, channel) => (isChat({ type: values.type || channel?.type }) ? <Preview values={values} /> : null),
   made: (answer) => {
     notify(say(words.created));
+    // What is to be put into one's pages, or entered at the provider, is the first thing there.
     go(`/channels/${(answer as ChannelSetup).id}`);
   },
-  beside: (channel, again) => <ChannelTools channel={channel} again={again} />,
+  above: (channel) => <NextSteps channel={channel} />,
+  beside: (channel, again) => <IdentitySecret channel={channel} again={again} />,
 });
 
 export const profiles = resource<ProfileSetup, Of<"ProfileCreate">>({
@@ -129,7 +132,7 @@ export const profiles = resource<ProfileSetup, Of<"ProfileCreate">>({
     { label: words.name, show: (profile) => profile.name },
     { label: ["Modules", "Módulos", "Módulos"], kind: "number", show: (profile) => count(Object.keys(profile.permissions).length) },
     { label: ["Sees all cards", "Vê todos os cards", "Ve todas las tarjetas"], show: (profile) => say(profile.seesAllCards ? words.yes : words.no) },
-    { label: words.updatedAt, show: (profile) => moment(profile.updatedAt) },
+    { label: words.updatedAt, show: (profile) => <Moment at={profile.updatedAt} /> },
   ],
   fields: [
     { name: "name", kind: "line", label: words.name, isRequired: true },
@@ -145,7 +148,7 @@ function ProfileReach({ has }: { has: number }) {
   return (
     <section class="card">
       <h2>{say(["Users, queues and boards", "Usuários, filas e quadros", "Usuarios, colas y tableros"])}</h2>
-      <p>{say(["Users with this profile: {count}.", "Usuários com este perfil: {count}.", "Usuarios con este perfil: {count}."], { count: count(has) })}</p>
+      <p>{counted(has, { one: ["{count} user has this profile.", "{count} usuário tem este perfil.", "{count} usuario tiene este perfil."], other: ["{count} users have this profile.", "{count} usuários têm este perfil.", "{count} usuarios tienen este perfil."] })}</p>
       <p class="soft">{say(["They see the boards of the queues that they work in; who sees the cards of others sees every board.", "Veem os quadros das filas em que trabalham; quem vê os cards dos outros vê todos os quadros.", "Ven los tableros de las colas en que trabajan; quien ve las tarjetas de otros ve todos los tableros."])}</p>
       <div class="row">
         {[users, queues, boards].map((of) => (
@@ -181,26 +184,26 @@ export const companies = resource<Company, Of<"CompanyCreate"> & Of<"CompanyUpda
   filters: [{ name: "active", kind: "choice", label: words.state, options: [["true", words.active], ["false", words.inactive]] }],
   fields: [
     { name: "name", kind: "line", label: words.name, isRequired: true },
-    { name: "timeZone", kind: "line", label: ["Time zone", "Fuso horário", "Zona horaria"], example: "America/Sao_Paulo" },
+    { name: "timeZone", kind: "line", label: ["Time zone", "Fuso horário", "Zona horaria"], example: "America/Sao_Paulo", initial: Intl.DateTimeFormat().resolvedOptions().timeZone },
     { name: "apiEnabled", kind: "check", label: ["The plan includes the API", "O plano inclui a API", "El plan incluye la API"], initial: true },
     { name: "ratePerMinute", kind: "number", label: ["API calls a minute", "Chamadas da API por minuto", "Llamadas de la API por minuto"], hint: ["Empty: as many as the installation says.", "Vazio: o que a instalação define.", "Vacío: lo que define la instalación."] },
     { name: "secondFactorRequired", kind: "check", label: ["Everybody needs a second factor", "Todos precisam do segundo fator", "Todos necesitan un segundo factor"], only: "old" },
     { name: "active", kind: "check", label: words.active, only: "old" },
   ],
-  beside: (company) => (
-    <section class="card">
-      <OpenCompany company={company} />
-    </section>
+  above: (company) => (
+    <div class="row">
+      <OpenCompany company={company} isMain />
+    </div>
   ),
 });
 
-function OpenCompany({ company }: { company: Company }) {
+function OpenCompany({ company, isMain = false }: { company: Company; isMain?: boolean }) {
   return (
     <Button
+      {...(isMain ? { kind: "primary" as const } : {})}
       label={`${say(["Open", "Abrir", "Abrir"])}: ${company.name}`}
       onClick={() => {
-        open({ id: company.id, name: company.name });
-        go("/");
+        go("/", { scope: company.id });
       }}
     >
       {say(["Open", "Abrir", "Abrir"])}

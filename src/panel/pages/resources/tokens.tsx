@@ -6,10 +6,11 @@ import { notify } from "../core/notices";
 import { go } from "../core/router";
 import { administers } from "../core/session";
 import type { NewToken, Token } from "../core/shapes";
-import { list, moment, say, type Text } from "../core/text";
+import { list, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { resource } from "../resource/types";
 import { confirm } from "../ui/dialog";
+import { Moment } from "../ui/moment";
 import { Button, Note } from "../ui/parts";
 import { reveal } from "../ui/reveal";
 import { optionsOf, State } from "../ui/states";
@@ -58,9 +59,9 @@ export const tokens = resource<Token, Of<"TokenCreate">>({
     { label: words.name, show: (token) => token.name },
     { label: keyWords.prefix, show: (token) => <code>{token.prefix}…</code> },
     { label: words.state, show: (token) => <State is={token.status} /> },
-    { label: ["Expires", "Expira", "Caduca"], show: (token) => (token.expiresAt ? moment(token.expiresAt) : say(words.never)) },
+    { label: ["Expires", "Expira", "Caduca"], show: (token) => <Moment at={token.expiresAt} none={say(words.never)} /> },
     { label: ["Addresses", "Endereços", "Direcciones"], show: (token) => (token.allowedIps.length ? <span class="clamp">{token.allowedIps.join(", ")}</span> : say(words.any)) },
-    { label: ["Last used", "Último uso", "Último uso"], show: (token) => (token.lastUsedAt ? moment(token.lastUsedAt) : say(words.never)) },
+    { label: ["Last used", "Último uso", "Último uso"], show: (token) => <Moment at={token.lastUsedAt} none={say(words.never)} /> },
   ],
   filters: [
     {
@@ -113,9 +114,13 @@ function TokenTools({ token, again }: { token: Token; again: () => void }) {
           <code>{token.prefix}…</code>
         </dd>
         <dt>{say(["Last used", "Último uso", "Último uso"])}</dt>
-        <dd>{token.lastUsedAt ? moment(token.lastUsedAt) : say(words.never)}</dd>
+        <dd>
+          <Moment at={token.lastUsedAt} none={say(words.never)} />
+        </dd>
         <dt>{say(words.createdAt)}</dt>
-        <dd>{moment(token.createdAt)}</dd>
+        <dd>
+          <Moment at={token.createdAt} />
+        </dd>
         <dt>{say(["Reaches", "Alcança", "Alcanza"])}</dt>
         <dd>{may || say(words.none)}</dd>
       </dl>

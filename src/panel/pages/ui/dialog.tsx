@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 import { explain } from "../core/reasons";
 import { say } from "../core/text";
@@ -18,7 +18,8 @@ export function Dialog(props: {
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const title = useId();
-  useEffect(() => {
+  // Before what is in it takes the focus, which nothing can take that is not shown.
+  useLayoutEffect(() => {
     const from = document.activeElement;
     element.current?.showModal();
     return () => {
@@ -40,7 +41,9 @@ export function Dialog(props: {
   };
   return (
     <dialog ref={element} aria-labelledby={title} onCancel={cancel} onClose={closed}>
-      <h2 id={title}>{props.title}</h2>
+      <h2 id={title} dir="auto">
+        {props.title}
+      </h2>
       {props.children}
     </dialog>
   );

@@ -216,9 +216,9 @@ function Input({ id, field, value, error, isNew, change, described }: Shown & { 
   const typed = (event: { currentTarget: { value: string } }) => change(event.currentTarget.value);
   switch (field.kind) {
     case "text":
-      return <textarea {...common} rows={4} value={String(value)} placeholder={field.example} onInput={typed} />;
+      return <textarea {...common} dir="auto" rows={4} value={String(value)} placeholder={field.example} onInput={typed} />;
     case "lines":
-      return <textarea {...common} rows={4} value={String(value)} placeholder={field.example} onInput={typed} />;
+      return <textarea {...common} dir="auto" rows={4} value={String(value)} placeholder={field.example} onInput={typed} />;
     case "check":
       return (
         <input
@@ -266,6 +266,7 @@ function Input({ id, field, value, error, isNew, change, described }: Shown & { 
       return (
         <input
           {...common}
+          dir={field.kind === "line" ? "auto" : undefined}
           type={(TYPES[field.kind] ?? "text") as "text"}
           inputMode={field.kind === "number" ? "decimal" : field.kind === "code" ? "numeric" : undefined}
           autoComplete={AUTOCOMPLETE[field.kind] ?? "off"}

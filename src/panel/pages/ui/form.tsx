@@ -29,6 +29,8 @@ export interface FormProps {
   isReadOnly?: boolean;
   /** Whether everything is sent, not only what has changed. */
   isWhole?: boolean;
+  /** Whether somebody has come to fill it in, and types next. */
+  takesFocus?: boolean;
 }
 
 /** Kinds of fields that no draft holds: who comes next would find them filled in. */
@@ -68,6 +70,11 @@ export function Form(props: FormProps) {
     failure.value = "";
   };
   const place = (at: string) => document.getElementById(`${id}-${at}`);
+
+  useEffect(() => {
+    // On a phone the keyboard would cover the form before it is read.
+    if (props.takesFocus && !matchMedia("(pointer: coarse)").matches) place(asked[0]?.name ?? "")?.focus();
+  }, []);
 
   const refused = (failed: unknown) => {
     const found: Record<string, string> = {};

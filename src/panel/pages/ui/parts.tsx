@@ -7,7 +7,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Loaded } from "../core/loaded";
 import { dismiss, notices, notify } from "../core/notices";
 import { explain } from "../core/reasons";
-import { BASE } from "../core/router";
+import { href, type Scope } from "../core/router";
 import { say } from "../core/text";
 import { words } from "../core/words";
 import { Icon, type IconName } from "./icons";
@@ -31,13 +31,13 @@ export function Page(props: {
   return (
     <div class="page">
       {props.back && (
-        <a class="back" href={BASE + props.back.to}>
+        <a class="back" href={href(props.back.to)}>
           <Icon name="back" />
-          {props.back.text}
+          <bdi>{props.back.text}</bdi>
         </a>
       )}
       <div class="top">
-        <h1 tabIndex={-1} ref={heading}>
+        <h1 tabIndex={-1} ref={heading} dir="auto">
           {props.title}
         </h1>
         {props.actions && <div class="row">{props.actions}</div>}
@@ -87,9 +87,9 @@ export function Button(props: {
 }
 
 /** Goes to a page of the panel, and looks like a button. */
-export function LinkButton(props: { to: string; children: ComponentChildren; kind?: "primary"; icon?: IconName }) {
+export function LinkButton(props: { to: string; children: ComponentChildren; kind?: "primary"; icon?: IconName; scope?: Scope }) {
   return (
-    <a class={`button ${props.kind ?? ""}`} href={BASE + props.to}>
+    <a class={`button ${props.kind ?? ""}`} href={props.scope === undefined ? href(props.to) : href(props.to, props.scope)}>
       {props.icon && <Icon name={props.icon} />}
       {props.children}
     </a>
@@ -122,7 +122,7 @@ export function Trouble({ text, again }: { text: string; again?: () => void }) {
   return (
     <div class="note error" role="alert">
       <Icon name="alert" />
-      <span>{text}</span>
+      <span dir="auto">{text}</span>
       {again && <Button onClick={again}>{say(words.retry)}</Button>}
     </div>
   );
@@ -196,7 +196,7 @@ function NoticeLine({ id, text, isError }: { id: number; text: string; isError: 
   return (
     <div class={`notice ${isError ? "error" : ""}`}>
       <Icon name={isError ? "alert" : "check"} />
-      <span>{text}</span>
+      <span dir="auto">{text}</span>
       <button type="button" class="bare" aria-label={say(words.close)} onClick={() => dismiss(id)}>
         <Icon name="close" />
       </button>

@@ -109,7 +109,7 @@ export function Picker({ id, source, isMany, value, change, label, described, is
         <ul class="chips">
           {value.map((it) => (
             <li key={it.id} class="chip">
-              {nameOf(it)}
+              <bdi>{nameOf(it)}</bdi>
               <button type="button" class="bare" aria-label={`${say(words.remove)}: ${nameOf(it)}`} onClick={() => change(value.filter(({ id }) => id !== it.id))}>
                 <Icon name="close" />
               </button>
@@ -122,6 +122,7 @@ export function Picker({ id, source, isMany, value, change, label, described, is
           ref={field}
           id={id}
           type="text"
+          dir="auto"
           role="combobox"
           autoComplete="off"
           aria-expanded={isOpen.value}
@@ -159,7 +160,7 @@ export function Picker({ id, source, isMany, value, change, label, described, is
                 onMouseDown={(event) => event.preventDefault()}
                 onClick={() => choose(it, true)}
               >
-                <span>{it.name}</span>
+                <span dir="auto">{it.name}</span>
                 {isChosen(it) && <Icon name="check" />}
               </li>
             ))}

@@ -14,9 +14,11 @@ interface TableProps<Row> {
   columns: Column<Row>[];
   rows: Row[];
   keyOf: (row: Row) => string | number;
+  /** The one that was just made. */
+  fresh?: string | number | null;
 }
 
-export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, fresh = null }: TableProps<Row>) {
   return (
     <table class="list" role="table" aria-label={label}>
       <thead role="rowgroup">
@@ -30,15 +32,15 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
       </thead>
       <tbody role="rowgroup">
         {rows.map((row) => (
-          <tr key={keyOf(row)} role="row">
+          <tr key={keyOf(row)} role="row" class={keyOf(row) === fresh ? "fresh" : ""}>
             {columns.map((column, at) =>
               at === 0 ? (
                 <th key={column.label} role="rowheader" scope="row">
-                  {column.show(row)}
+                  <bdi>{column.show(row)}</bdi>
                 </th>
               ) : (
                 <td key={column.label} role="cell" class={column.kind ?? ""} data-label={column.label}>
-                  {column.show(row)}
+                  {column.kind ? column.show(row) : <bdi>{column.show(row)}</bdi>}
                 </td>
               ),
             )}

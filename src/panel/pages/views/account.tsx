@@ -12,6 +12,7 @@ import { moment, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { confirm, Dialog } from "../ui/dialog";
 import { Form } from "../ui/form";
+import { Moment } from "../ui/moment";
 import { Await, Badge, Button, Copyable, Note, Page } from "../ui/parts";
 import { QrCode } from "../ui/qr";
 import { reveal } from "../ui/reveal";
@@ -196,14 +197,14 @@ function Enrolment({ done }: { done: (recoveryCodes: string[]) => void }) {
     done(recoveryCodes);
   };
   if (!given.value) {
-    return <Form key="password" name="account/enrol" fields={[passwordField]} isWhole submit={start} label={say(said.continue)} />;
+    return <Form key="password" takesFocus name="account/enrol" fields={[passwordField]} isWhole submit={start} label={say(said.continue)} />;
   }
   return (
     <div class="stack">
       <p>{say(said.scan)}</p>
       <QrCode text={given.value.uri} label={say(said.factor)} />
       <Copyable label={say(said.key)} value={given.value.secret} />
-      <Form key="code" name="account/confirm" fields={[{ name: "code", kind: "code", label: said.digits, isRequired: true }]} isWhole submit={finish} label={say(said.confirm)} />
+      <Form key="code" takesFocus name="account/confirm" fields={[{ name: "code", kind: "code", label: said.digits, isRequired: true }]} isWhole submit={finish} label={say(said.confirm)} />
     </div>
   );
 }
@@ -265,8 +266,8 @@ function Sessions({ version }: { version: number }) {
                   ),
                 },
                 { label: say(said.address), show: (one) => one.address },
-                { label: say(said.seen), show: (one) => moment(one.lastSeenAt) },
-                { label: say(said.until), show: (one) => moment(one.expiresAt) },
+                { label: say(said.seen), show: (one) => <Moment at={one.lastSeenAt} /> },
+                { label: say(said.until), show: (one) => <Moment at={one.expiresAt} /> },
                 {
                   label: say(words.actions),
                   kind: "actions",

@@ -2,10 +2,11 @@
 
 import type { AuditEntry } from "../core/shapes";
 import { isAdmin, opened } from "../core/session";
-import { moment, say, type Text } from "../core/text";
+import { say, type Text } from "../core/text";
 import { PagedList } from "../resource/list";
 import { ACTIONS } from "../resources/actions";
 import { COMMANDS } from "../resources/commands";
+import { Moment } from "../ui/moment";
 import { Badge, Page } from "../ui/parts";
 
 const said = {
@@ -40,7 +41,7 @@ export function AuditLogPage() {
     <Page title={say(said.title)} lead={say(isOfInstallation ? said.ofInstallation : said.ofCompany)}>
       <PagedList<AuditEntry>
         path={isOfInstallation ? "/installation/audit-log" : "/audit-log"}
-        query={{ order: "desc" }}
+        query={{}}
         label={say(said.title)}
         filters={[
           { name: "action", kind: "choice", label: said.what, options: Object.entries({ ...ACTIONS, ...COMMANDS }) },
@@ -49,7 +50,7 @@ export function AuditLogPage() {
         ]}
         isSearched
         columns={[
-          { label: say(said.when), show: (entry) => moment(entry.at) },
+          { label: say(said.when), show: (entry) => <Moment at={entry.at} /> },
           { label: say(said.who), show: (entry) => called(entry.actor.name) },
           { label: say(said.what), show: (entry) => what(entry.action) },
           { label: say(said.target), show: (entry) => entry.target && called(entry.target.name ? `${entry.target.name} (${entry.target.id})` : String(entry.target.id)) },

@@ -1,4 +1,4 @@
-// Beside a channel: what is to be done elsewhere before anybody can write to it.
+// Around a channel: what is to be done elsewhere before anybody can write to it, and its secret.
 
 import { post } from "../core/client";
 import type { ChannelSetup } from "../core/shapes";
@@ -29,7 +29,40 @@ const said = {
   once: ["It is shown this once. Only your server may know it.", "Só aparece desta vez. Só o seu servidor pode conhecê-lo.", "Solo se muestra esta vez. Solo su servidor puede conocerlo."],
 } as const satisfies Record<string, Text>;
 
-export function ChannelTools({ channel, again }: { channel: ChannelSetup; again: () => void }) {
+/** What is to be done elsewhere before anybody can write to it. */
+export function NextSteps({ channel }: { channel: ChannelSetup }) {
+  const secrets = ["accessToken", "appSecret", "verifyToken"] as const;
+  return (
+    <section class="card">
+      <h2>{say(said.next)}</h2>
+      <p>
+        <State is={channel.status} />
+      </p>
+      {channel.lastError && <Trouble text={channel.lastError} />}
+      {channel.embed && <Copyable label={say(said.embed)} value={channel.embed} isLong />}
+      {channel.hookUrl && (
+        <>
+          <Copyable label={say(said.hook)} value={channel.hookUrl} isLong />
+          <p class="hint">{say(said.hookLead)}</p>
+          <dl class="facts">
+            {secrets.map((name) => (
+              <>
+                <dt>{say(said[name])}</dt>
+                <dd>
+                  <Badge kind={channel.secrets[name] ? "good" : "bad"}>{say(channel.secrets[name] ? said.kept : said.missing)}</Badge>
+                </dd>
+              </>
+            ))}
+          </dl>
+        </>
+      )}
+    </section>
+  );
+}
+
+/** What a website's server signs its visitors with. */
+export function IdentitySecret({ channel, again }: { channel: ChannelSetup; again: () => void }) {
+  if (channel.type !== "webchat") return null;
   const rotate = (revokePrevious: boolean) => () =>
     confirm({
       title: say(said.make),
@@ -41,50 +74,21 @@ export function ChannelTools({ channel, again }: { channel: ChannelSetup; again:
         reveal({ title: say(said.identity), text: <p>{say(said.once)}</p>, items: [{ label: say(said.identity), value: made.identitySecret }], then: again });
       },
     });
-  const secrets = ["accessToken", "appSecret", "verifyToken"] as const;
   return (
-    <div class="cards">
-      <section class="card">
-        <h2>{say(said.next)}</h2>
-        <p>
-          <State is={channel.status} />
-        </p>
-        {channel.lastError && <Trouble text={channel.lastError} />}
-        {channel.embed && <Copyable label={say(said.embed)} value={channel.embed} isLong />}
-        {channel.hookUrl && (
-          <>
-            <Copyable label={say(said.hook)} value={channel.hookUrl} isLong />
-            <p class="hint">{say(said.hookLead)}</p>
-            <dl class="facts">
-              {secrets.map((name) => (
-                <>
-                  <dt>{say(said[name])}</dt>
-                  <dd>
-                    <Badge kind={channel.secrets[name] ? "good" : "bad"}>{say(channel.secrets[name] ? said.kept : said.missing)}</Badge>
-                  </dd>
-                </>
-              ))}
-            </dl>
-          </>
+    <section class="card">
+      <h2>{say(said.identity)}</h2>
+      <p class="soft">{say(said.identityLead)}</p>
+      <p>{say(said.good, { count: count(channel.secrets.identitySecrets) })}</p>
+      <div class="row">
+        <Button icon="key" onClick={rotate(false)}>
+          {say(said.make)}
+        </Button>
+        {channel.secrets.identitySecrets > 0 && (
+          <Button kind="danger" onClick={rotate(true)}>
+            {say(said.leaked)}
+          </Button>
         )}
-      </section>
-      {channel.type === "webchat" && (
-        <section class="card">
-          <h2>{say(said.identity)}</h2>
-          <p class="soft">{say(said.identityLead)}</p>
-          <p>{say(said.good, { count: count(channel.secrets.identitySecrets) })}</p>
-          <div class="row">
-            <Button icon="key" onClick={rotate(false)}>
-              {say(said.make)}
-            </Button>
-            {channel.secrets.identitySecrets > 0 && (
-              <Button kind="danger" onClick={rotate(true)}>
-                {say(said.leaked)}
-              </Button>
-            )}
-          </div>
-        </section>
-      )}
-    </div>
+      </div>
+    </section>
   );
 }

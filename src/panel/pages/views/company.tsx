@@ -3,7 +3,7 @@
 import { get, put } from "../core/client";
 import { useLoaded } from "../core/loaded";
 import { notify } from "../core/notices";
-import { administers, look } from "../core/session";
+import { administers, look, opened } from "../core/session";
 import type { Company } from "../core/shapes";
 import { say } from "../core/text";
 import { words } from "../core/words";
@@ -15,6 +15,7 @@ export function CompanyPage() {
   const save = async (body: Record<string, unknown>) => {
     company.data.value = await put<Company>("/company", body);
     await look();
+    if (opened.value) opened.value = { id: opened.value.id, name: company.data.value.name };
     notify(say(words.saved));
   };
   return (

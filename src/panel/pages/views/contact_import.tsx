@@ -8,7 +8,7 @@ import { readCsv } from "../core/csv";
 import { useLoaded } from "../core/loaded";
 import { explain, reason } from "../core/reasons";
 import { opened } from "../core/session";
-import { count, say, type Text } from "../core/text";
+import { count, counted, say, type Counted, type Text } from "../core/text";
 import { words } from "../core/words";
 import type { Named, Option } from "../ui/fields";
 import { Await, Button, Note, Page, Trouble } from "../ui/parts";
@@ -32,7 +32,10 @@ const said = {
   tooLarge: ["The file is too large: at most {rows} rows, {size} MiB.", "O arquivo é grande demais: no máximo {rows} linhas, {size} MiB.", "El archivo es demasiado grande: como máximo {rows} filas, {size} MiB."],
   noRows: ["There are no rows below the first line.", "Não há linhas abaixo da primeira.", "No hay filas debajo de la primera."],
   preview: ["What is in it", "O que há nele", "Qué contiene"],
-  rows: ["{count} rows. Say what each column is.", "{count} linhas. Diga o que é cada coluna.", "{count} filas. Diga qué es cada columna."],
+  rows: {
+    one: ["{count} row. Say what each column is.", "{count} linha. Diga o que é cada coluna.", "{count} fila. Diga qué es cada columna."],
+    other: ["{count} rows. Say what each column is.", "{count} linhas. Diga o que é cada coluna.", "{count} filas. Diga qué es cada columna."],
+  },
   column: ["Column", "Coluna", "Columna"],
   becomes: ["Becomes", "Vira", "Se convierte en"],
   examples: ["Examples", "Exemplos", "Ejemplos"],
@@ -51,7 +54,7 @@ const said = {
   stop: ["Stop", "Parar", "Detener"],
   stopped: ["Stopped. The rows before are stored; sending the file again does not double them.", "Parado. As linhas anteriores estão salvas; enviar o arquivo de novo não as duplica.", "Detenido. Las filas anteriores están guardadas; enviar el archivo de nuevo no las duplica."],
   another: ["Another file", "Outro arquivo", "Otro archivo"],
-} as const satisfies Record<string, Text>;
+} as const satisfies Record<string, Text | Counted>;
 
 /** The fields of a contact, with the names that columns have for them. */
 const FIELDS: readonly (readonly [name: string, label: Text, guesses: RegExp])[] = [
@@ -195,7 +198,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
         <>
           <section class="card">
             <h2>{say(said.preview)}</h2>
-            <p class="soft">{say(said.rows, { count: count(body.length) })}</p>
+            <p class="soft">{counted(body.length, said.rows)}</p>
             <Table
               label={say(said.preview)}
               rows={headers.map((header, at) => ({ header, at }))}

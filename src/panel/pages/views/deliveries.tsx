@@ -6,10 +6,11 @@ import { get, post, type Of } from "../core/client";
 import { useLoaded } from "../core/loaded";
 import { notify } from "../core/notices";
 import { may } from "../core/session";
-import { count, moment, say, type Text } from "../core/text";
+import { count, counted, moment, say, type Counted, type Text } from "../core/text";
 import { words } from "../core/words";
 import { PagedList } from "../resource/list";
 import { confirm } from "../ui/dialog";
+import { Moment } from "../ui/moment";
 import { Await, Button, Page } from "../ui/parts";
 import { optionsOf, State } from "../ui/states";
 
@@ -25,9 +26,12 @@ const said = {
   again: ["Send again", "Enviar de novo", "Enviar de nuevo"],
   failed: ["Send what failed today again", "Reenviar as falhas de hoje", "Reenviar los fallos de hoy"],
   failedText: ["Everything that failed since midnight is sent once more.", "Tudo o que falhou desde a meia-noite é enviado mais uma vez.", "Todo lo que falló desde la medianoche se envía una vez más."],
-  planned: ["{count} will be sent again.", "{count} serão reenviadas.", "{count} se enviarán de nuevo."],
+  planned: {
+    one: ["{count} delivery will be sent again.", "{count} entrega será reenviada.", "{count} entrega se enviará de nuevo."],
+    other: ["{count} deliveries will be sent again.", "{count} entregas serão reenviadas.", "{count} entregas se enviarán de nuevo."],
+  },
   empty: ["Nothing was sent yet. It comes with the first event.", "Nada foi enviado ainda. Aparece com o primeiro evento.", "Nada se envió todavía. Aparece con el primer evento."],
-} as const satisfies Record<string, Text>;
+} as const satisfies Record<string, Text | Counted>;
 
 export function DeliveriesPage({ id }: { id: string }) {
   const base = `/webhooks/${encodeURIComponent(id)}`;
@@ -36,7 +40,7 @@ export function DeliveriesPage({ id }: { id: string }) {
   const replay = async (body: unknown) => {
     const { deliveries } = await post<Of<"WebhookReplayed">>(`${base}/replay`, body);
     version.value += 1;
-    notify(say(said.planned, { count: count(deliveries) }));
+    notify(counted(deliveries, said.planned));
   };
   const replayFailed = () =>
     confirm({
@@ -58,7 +62,7 @@ export function DeliveriesPage({ id }: { id: string }) {
         >
           <PagedList<Of<"WebhookDelivery">>
             path={`${base}/deliveries`}
-            query={{ order: "desc" }}
+            query={{}}
             label={say(said.title)}
             isSearched={false}
             version={version.value}
@@ -74,7 +78,7 @@ export function DeliveriesPage({ id }: { id: string }) {
             ]}
             columns={[
               { label: say(said.event), show: (it) => `${it.type} #${it.eventId}` },
-              { label: say(said.happened), show: (it) => moment(it.createdAt) },
+              { label: say(said.happened), show: (it) => <Moment at={it.createdAt} /> },
               {
                 label: say(words.state),
                 show: (it) => (

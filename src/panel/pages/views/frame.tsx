@@ -4,8 +4,9 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { BASE, go, here } from "../core/router";
-import { administers, isAdmin, leave, may, open, opened, session } from "../core/session";
+import { place as shownPlace } from "../core/place";
+import { go, here, href } from "../core/router";
+import { administers, isAdmin, leave, may, opened, session, stage } from "../core/session";
 import { say, type Text } from "../core/text";
 import { Icon } from "../ui/icons";
 import { Languages } from "../ui/languages";
@@ -73,6 +74,8 @@ const BELOW: Record<string, string[]> = { "wrapup-types": ["wrapup-categories"],
 export function Frame({ children }: { children: ComponentChildren }) {
   const isOpen = useSignal(false);
   const { path } = here.value;
+  // From an address of somebody else's, the menu leads into one's own.
+  const scope = shownPlace.value === "here" ? here.value.scope : null;
   // On a phone the menu lies over the page, and goes with the step it has led to.
   useEffect(() => {
     isOpen.value = false;
@@ -80,6 +83,11 @@ export function Frame({ children }: { children: ComponentChildren }) {
   const company = opened.value?.name ?? session.value?.company?.name;
   const shown = GROUPS.map(({ title, places }) => ({ title, places: places.filter(({ isFor }) => isFor()) })).filter(({ places }) => places.length);
   const isAt = (place: string) => [place, ...(BELOW[place] ?? [])].some((it) => path === `/${it}` || path.startsWith(`/${it}/`));
+  const signOut = async () => {
+    await leave();
+    // Who signs in here next need not be of the same company.
+    if (stage.value === "out") go("/", { replace: true, scope: null });
+  };
   return (
     <div class="frame-of-all">
       <a class="skip" href="#main">
@@ -90,28 +98,29 @@ export function Frame({ children }: { children: ComponentChildren }) {
           <Icon name={isOpen.value ? "close" : "menu"} />
           <span class="unseen">{say(["Menu", "Menu", "Menú"])}</span>
         </button>
-        <a class="brand" href={`${BASE}/`} translate={false}>
+        <a class="brand" href={href("/", scope)} translate={false}>
           Hotline
         </a>
-        {company && <span class="company">{company}</span>}
+        {company && (
+          <span class="company" dir="auto">
+            {company}
+          </span>
+        )}
         {opened.value && (
           <button
             type="button"
             class="button small"
-            onClick={() => {
-              open(null);
-              go("/companies");
-            }}
+            onClick={() => go("/companies")}
           >
             {say(["Leave", "Sair da empresa", "Salir de la empresa"])}
           </button>
         )}
         <span class="push" />
-        <a class="bare account" href={`${BASE}/account`} aria-label={`${say(["Your account", "Sua conta", "Su cuenta"])}: ${session.value?.person?.name}`} aria-current={path === "/account" ? "page" : undefined}>
+        <a class="bare account" href={href("/account", scope)} aria-label={`${say(["Your account", "Sua conta", "Su cuenta"])}: ${session.value?.person?.name}`} aria-current={path === "/account" ? "page" : undefined}>
           <Icon name="person" />
-          <span>{session.value?.person?.name}</span>
+          <span dir="auto">{session.value?.person?.name}</span>
         </a>
-        <button type="button" class="bare" onClick={leave} aria-label={say(["Sign out", "Sair", "Cerrar sesión"])}>
+        <button type="button" class="bare" onClick={signOut} aria-label={say(["Sign out", "Sair", "Cerrar sesión"])}>
           <Icon name="leave" />
         </button>
       </header>
@@ -122,7 +131,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
             <ul>
               {places.map((place) => (
                 <li key={place.path}>
-                  <a href={`${BASE}/${place.path}`} aria-current={isAt(place.path) ? "page" : undefined}>
+                  <a href={href(`/${place.path}`, scope)} aria-current={isAt(place.path) ? "page" : undefined}>
                     {say(place.text)}
                   </a>
                 </li>

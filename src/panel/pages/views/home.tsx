@@ -2,7 +2,7 @@
 
 import { page } from "../core/client";
 import { useLoaded } from "../core/loaded";
-import { BASE } from "../core/router";
+import { href } from "../core/router";
 import { administers, isAdmin, may, opened, session } from "../core/session";
 import { say, type Text } from "../core/text";
 import { Icon } from "../ui/icons";
@@ -44,7 +44,7 @@ export function HomePage() {
             <ol class="steps">
               {steps.map(({ path, title, text }, at) => (
                 <li key={path}>
-                  <a class="card step" href={`${BASE}/${path}`}>
+                  <a class="card step" href={href(`/${path}`)}>
                     <span class={`mark ${done[at] ? "done" : ""}`}>{done[at] ? <Icon name="check" /> : at + 1}</span>
                     <span>
                       <strong>{say(title)}</strong>

@@ -7,9 +7,10 @@ import { useEffect, useId, useRef } from "preact/hooks";
 
 import { exchange, Refused, type Of } from "../core/client";
 import { explain } from "../core/reasons";
+import { here } from "../core/router";
 import { enter, forget, isEnded, leave, resume, session, stage } from "../core/session";
 import type { SignIn } from "../core/shapes";
-import { say, type Text } from "../core/text";
+import { counted, say, type Counted, type Text } from "../core/text";
 import { words } from "../core/words";
 import { Dialog } from "../ui/dialog";
 import { Languages } from "../ui/languages";
@@ -20,7 +21,10 @@ const said = {
   lead: ["Customer service, in one place.", "Atendimento em um só lugar.", "Atención al cliente, en un solo lugar."],
   wrong: ["This e-mail address and password do not fit.", "Este e-mail e esta senha não conferem.", "Este correo y esta contraseña no coinciden."],
   wrongCode: ["This code is not right.", "Este código não está certo.", "Este código no es correcto."],
-  slow: ["Too many tries. Wait {seconds} seconds.", "Tentativas demais. Espere {seconds} segundos.", "Demasiados intentos. Espere {seconds} segundos."],
+  slow: {
+    one: ["Too many tries. Wait {count} second.", "Tentativas demais. Espere {count} segundo.", "Demasiados intentos. Espere {count} segundo."],
+    other: ["Too many tries. Wait {count} seconds.", "Tentativas demais. Espere {count} segundos.", "Demasiados intentos. Espere {count} segundos."],
+  },
   choose: ["Where do you want to work?", "Onde você quer trabalhar?", "¿Dónde quiere trabajar?"],
   installation: ["The installation", "A instalação", "La instalación"],
   factor: ["Second step", "Segunda etapa", "Segundo paso"],
@@ -41,7 +45,7 @@ const said = {
   back: ["Back to signing in", "Voltar para entrar", "Volver a entrar"],
   ended: ["Your session has ended", "Sua sessão terminou", "Su sesión terminó"],
   endedLead: ["Sign in again, and go on where you were. Nothing you typed is lost.", "Entre de novo e continue de onde parou. Nada do que digitou se perdeu.", "Entre de nuevo y siga donde estaba. No se perdió nada de lo escrito."],
-} as const satisfies Record<string, Text>;
+} as const satisfies Record<string, Text | Counted>;
 
 interface TypedProps {
   label: Text;
@@ -73,7 +77,7 @@ interface Steps {
 
 /** What to say of a step that was refused. */
 function whyNot(failed: unknown, wrong: Text): string {
-  if (failed instanceof Refused && failed.status === 429) return say(said.slow, { seconds: failed.retryAfterS ?? 60 });
+  if (failed instanceof Refused && failed.status === 429) return counted(failed.retryAfterS ?? 60, said.slow);
   if (failed instanceof Refused && (failed.status === 401 || failed.status === 422)) return say(wrong);
   return explain(failed);
 }
@@ -89,7 +93,14 @@ function Steps({ email: fixed, done }: Steps) {
   const isBusy = useSignal(false);
   const id = useId();
   const first = useRef<HTMLInputElement>(null);
+  const secret = useRef<HTMLInputElement>(null);
   useEffect(() => first.current?.focus(), [step.value, isRecovery.value]);
+  /** What is most likely wrong is typed again. */
+  const again = () => {
+    const field = secret.current ?? first.current;
+    field?.focus();
+    field?.select();
+  };
 
   const take = (answer: SignIn) => {
     failure.value = "";
@@ -97,6 +108,10 @@ function Steps({ email: fixed, done }: Steps) {
       choices.value = answer.choices;
       const same = fixed && answer.choices.find((it) => (session.value?.person?.kind === "admin" ? it.admin : it.companyId === session.value?.company?.id));
       if (same) return void signIn(same);
+      // A link says in which company it is to be seen.
+      const { scope } = here.value;
+      const named = answer.choices.find((it) => (scope === "server" ? it.admin : it.companyId === scope && scope !== null));
+      if (named && !fixed) return void signIn(named);
       step.value = "choose";
     } else if (answer.state === "secondFactor" && fixed) step.value = "factor";
     else done(answer);
@@ -115,7 +130,7 @@ function Steps({ email: fixed, done }: Steps) {
         if (fixed) step.value = "password";
         else forget();
       }
-      first.current?.focus();
+      again();
     } finally {
       isBusy.value = false;
     }
@@ -167,7 +182,7 @@ function Steps({ email: fixed, done }: Steps) {
       ) : (
         <>
           <Typed label={words.email} value={email} field={fixed ? null : first} type="email" autoComplete="username" readOnly={Boolean(fixed)} />
-          <Typed label={words.password} value={password} field={fixed ? first : null} type="password" autoComplete="current-password" />
+          <Typed label={words.password} value={password} field={fixed ? first : secret} type="password" autoComplete="current-password" />
         </>
       )}
       {failure.value && <Trouble text={failure.value} />}

@@ -71,6 +71,7 @@ export function WelcomePage() {
           <input type="email" class="unseen" autoComplete="username" value={found.email} readOnly tabIndex={-1} aria-hidden="true" />
           <Form
             name="welcome"
+            takesFocus
             fields={[{ name: "password", kind: "new-password", label: words.password, hint: said.hint, isRequired: true }]}
             submit={submit}
             label={say(said.set)}
@@ -86,4 +87,4 @@ export function WelcomePage() {
 }
 
 /** Whether the address is the page's. */
-export const isWelcome = (path: string) => path === "/welcome";
+export const isWelcome = ({ scope, path }: { scope: unknown; path: string }) => scope === null && path === "/welcome";

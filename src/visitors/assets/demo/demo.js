@@ -74,8 +74,8 @@ function showTickets() {
     const row = element(
       "button",
       { type: "button", className: "ticket", onclick: () => pick(ticket.id) },
-      element("strong", {}, ticket.contact.name),
-      element("span", {}, ticket.lastMessage ? ticket.lastMessage.body || "(no text)" : `#${ticket.id}`),
+      element("strong", { dir: "auto" }, ticket.contact.name),
+      element("span", { dir: "auto" }, ticket.lastMessage ? ticket.lastMessage.body || "(no text)" : `#${ticket.id}`),
     );
     row.dataset.ticket = ticket.id;
     if (ticket.id === chosen) row.setAttribute("aria-current", "true");
@@ -91,7 +91,7 @@ function showTickets() {
 /** A file, to be opened; a picture is shown. */
 function file({ url, fileName, mimeType }) {
   const isPicture = mimeType.startsWith("image/") && !mimeType.includes("svg");
-  const shown = isPicture ? element("img", { src: url, alt: fileName }) : fileName;
+  const shown = isPicture ? element("img", { src: url, alt: fileName }) : element("bdi", {}, fileName);
   return element("a", { className: "file", href: url, target: "_blank", rel: "noopener" }, shown);
 }
 
@@ -113,8 +113,8 @@ function showMessages() {
       "div",
       { className: `said ${message.direction}` },
       ...(message.media ? [file(message.media)] : []),
-      summary(message),
-      element("small", {}, `${who}, ${time(message.createdAt)}${state}`),
+      element("span", { dir: "auto", className: "words" }, summary(message)),
+      element("small", {}, element("bdi", {}, who), `, ${time(message.createdAt)}${state}`),
     );
   });
   log.replaceChildren(...rows);

@@ -242,7 +242,7 @@ impl Talk {
 
     fn is_available(&self) -> bool {
         let organization = self.app.engine.directory().company(self.session().company_id);
-        organization.is_some_and(|organization| Door::is_staffed(&organization, self.page.channel))
+        organization.is_some_and(|organization| self.app.engine.attendance.is_there(&organization, self.page.channel))
     }
 
     async fn hear(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {

@@ -64,7 +64,7 @@ describe("a channel", () => {
     await desk.button("Create").click();
     await desk.heading("Phone").waitFor();
     const hook = await desk.page.locator("main code").first().textContent();
-    const path = new URL(desk.page.url()).pathname.replace("/panel", "");
+    const path = desk.where();
     // A gateway instead of the usual provider is set over the API.
     const status = await desk.page.evaluate(async ([where, providerUrl]) => {
       const headers = { "Content-Type": "application/json" };

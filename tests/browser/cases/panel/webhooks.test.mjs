@@ -109,7 +109,7 @@ describe("webhooks", () => {
     await desk.row(/contact\.created/).first().waitFor();
     await desk.button("Send what failed today again").click();
     await desk.dialog().getByRole("button", { name: "Send again" }).click();
-    await desk.text("0 will be sent again.").waitFor();
+    await desk.text("0 deliveries will be sent again.").waitFor();
 
     // Another secret signs beside the one before.
     await desk.link("Shop").click();

@@ -3,9 +3,12 @@
 import { h, hidden, icon } from "./dom.js";
 import { interactive } from "./interactive.js";
 import { media } from "./media.js";
-import { link, linked } from "./text.js";
-import { locationIn } from "./chat.js";
+import { locationIn } from "./place.js";
+import { link, linked, short } from "./text.js";
 import { fileSize, time, words } from "./words.js";
+
+/** How much of a message that is answered stands above the answer. */
+const QUOTE_CHARACTERS_MAX = 200;
 
 /** Reasons a visitor can do something about. */
 const REASONS = { lostFile: words.lostFile, ERR_API_MEDIA_TYPE_MISMATCH: words.badFile, ERR_API_MEDIA_TYPE_UNKNOWN: words.badFile };
@@ -13,11 +16,12 @@ const REASONS = { lostFile: words.lostFile, ERR_API_MEDIA_TYPE_MISMATCH: words.b
 function reason(entry, chat) {
   if (entry.failed === "tooLarge" || (entry.file && entry.status === 413)) return words.tooLarge(fileSize(chat.fileBytesMax));
   if (entry.status === 413) return words.tooLong;
-  if (entry.status === 415 || entry.failed === "ERR_API_MEDIA_EMPTY") return words.badFile;
+  if (entry.failed === "empty" || entry.failed === "ERR_API_MEDIA_EMPTY") return words.emptyFile;
+  if (entry.status === 415) return words.badFile;
   return REASONS[entry.failed] || "";
 }
 
-const text = (body) => h("p", {}, linked(body));
+const text = (body) => h("p", { dir: "auto" }, linked(body));
 
 function place({ lat, lon }, url) {
   const where = `${lat.toFixed(4)}, ${lon.toFixed(4)}`;
@@ -51,7 +55,7 @@ const chip = ({ name, size }) =>
     "span",
     { class: "file" },
     h("span", { class: "file-icon" }, icon("file")),
-    h("span", { class: "file-name" }, name, size ? h("small", {}, fileSize(size)) : null),
+    h("span", { class: "file-name" }, h("bdi", {}, name), size ? h("small", {}, fileSize(size)) : null),
   );
 
 /** What stands in the bubble, and a function to be told what was chosen of it. */
@@ -70,7 +74,7 @@ function content(message, chat) {
 function quote(message, chat) {
   const quoted = message.direction === "outbound" && chat.messages.get(message.quotedMessageId);
   const excerpt = quoted && (quoted.body || (quoted.interactive && quoted.interactive.body && quoted.interactive.body.text));
-  return excerpt ? h("p", { class: "quote" }, hidden(words.quoted), ` ${excerpt.slice(0, 200)}`) : null;
+  return excerpt ? h("p", { class: "quote" }, hidden(words.quoted), " ", h("bdi", {}, short(excerpt, QUOTE_CHARACTERS_MAX))) : null;
 }
 
 const TICKS = { waiting: words.waiting, sent: words.sent, read: words.read };
@@ -85,7 +89,7 @@ export function bubble(message, name, chat) {
   const at = h("time", {});
   const failure = h("div", { class: "failure" });
   const who = hidden("");
-  const label = h("span", { class: "name", "aria-hidden": "true" }, name);
+  const label = h("span", { class: "name", "aria-hidden": "true", dir: "auto" }, name);
   const body = h("div", { class: "body" });
   const node = h(
     "div",
@@ -131,7 +135,7 @@ export function bubble(message, name, chat) {
 function trouble(entry, chat) {
   const retry = () => chat.outbox.retry(entry.clientId);
   const discard = () => chat.outbox.remove(entry.clientId);
-  const isHopeless = entry.file && (!(entry.file instanceof File) || entry.failed === "tooLarge");
+  const isHopeless = entry.file && (!(entry.file instanceof File) || ["tooLarge", "empty", "ERR_API_MEDIA_EMPTY"].includes(entry.failed));
   return [
     h("span", {}, [words.failed, reason(entry, chat)].filter(Boolean).join(": ").replace(/([^.])$/, "$1.")),
     isHopeless ? null : h("button", { type: "button", onclick: retry }, words.retry),

@@ -1,11 +1,18 @@
 // The conversation as this tab knows it: its session, its messages, what waits to be sent. Knows no element of the page.
 
 import { backoff } from "./backoff.js";
+import { History } from "./history.js";
 import { Line } from "./line.js";
+import { page, subjectOf, utm } from "./origin.js";
 import { Outbox, entryOf } from "./outbox.js";
+import { locationIn, ownLocation } from "./place.js";
+import { Seen } from "./seen.js";
 
-/** What a message may have; the service takes 65,536 bytes, and a character has up to four. */
-export const TEXT_CHARACTERS_MAX = 16_000;
+/** What the service takes as the text of a message, in UTF-8. */
+const TEXT_BYTES_MAX = 65_536;
+
+/** How often it is asked whether somebody is there, while no socket tells it. */
+const AVAILABILITY_EVERY_MS = 60_000;
 
 /** Messages that are kept over a reload, to be shown before the service answers. */
 const KEPT_MESSAGES_MAX = 100;
@@ -13,25 +20,8 @@ const KEPT_MESSAGES_MAX = 100;
 /** An agent's typing fades unless it is renewed. */
 const TYPING_FADES_MS = 6_000;
 
-const LOCATION_TIME_MAX_MS = 15_000;
-
-/**
- * A location is said as an address of OpenStreetMap: a text that any desk can open, without an account and without
- * asking a third party for anything from the visitor's page. Five decimals are about one metre.
- */
-const MAP = "https://www.openstreetmap.org/";
-const LOCATION = /^https:\/\/www\.openstreetmap\.org\/\?mlat=(-?[\d.]+)&mlon=(-?[\d.]+)/;
-
-const locationText = (latitude, longitude) => {
-  const [lat, lon] = [latitude.toFixed(5), longitude.toFixed(5)];
-  return `${MAP}?mlat=${lat}&mlon=${lon}#map=17/${lat}/${lon}`;
-};
-
-/** `{lat, lon}` when the text is a location that was shared, else null. */
-export function locationIn(text) {
-  const found = LOCATION.exec(text || "");
-  return found && { lat: Number(found[1]), lon: Number(found[2]) };
-}
+/** Whether the service would take this as the text of a message. */
+export const isTooLong = (text) => new TextEncoder().encode(text).length > TEXT_BYTES_MAX;
 
 export class Chat {
   constructor(door, memory, config) {
@@ -43,18 +33,25 @@ export class Chat {
     /** Who the visitor is, as the website has signed it; with the page it is gone. */
     this.identity = null;
     this.isOver = false;
-    this.isAvailable = true;
+    /** Whether somebody is there to answer, as the service said last. */
+    this.isAvailable = Boolean(config.availability && config.availability.now);
+    this.availableAt = Date.now();
     this.typist = null;
-    this.messages = new Map((memory.get("messages") || []).map((message) => [message.id, message]));
+    this.messages = new History(memory.get("messages") || []);
+    /** What a socket has brought of the past, until all of it is there: it is shown at once, as one change. Null when nothing is under way. */
+    this.coming = null;
     /** Ids of messages after which a session ended and another began. */
     this.breaks = new Set();
     /** Whether the door has told, since the page was loaded, all that was said. */
     this.isRefreshed = false;
     /** Whether the door answers calls while no socket passes: then asking makes up for it. */
     this.isReached = false;
+    /** The door has told every message of the session up to this one. */
+    this.heardUpTo = 0;
     this.outbox = new Outbox(memory, (entry) => this.deliver(entry), () => this.changed());
     this.line = new Line(door, this);
     memory.onChange((name) => this.changedElsewhere(name));
+    this.seen = new Seen(this.line);
     addEventListener("pagehide", () => this.keep());
     if (this.session) this.line.open(this.session.token);
     this.outbox.nudge();
@@ -76,28 +73,21 @@ export class Chat {
     });
   }
 
-  /** Messages by id. */
-  list() {
-    return [...this.messages.values()].sort((one, other) => one.id - other.id);
-  }
-
   /** What the visitor chose of an interactive message: `{id?, title?}`, or null. */
   answerTo(message) {
     const waiting = this.outbox.list().find((entry) => entry.reply && entry.reply.messageId === message.id);
     if (waiting) return { id: waiting.reply.id, title: waiting.body };
-    const isLocation = message.interactive && message.interactive.type === "location_request_message";
-    if (isLocation && this.outbox.list().some((entry) => locationIn(entry.body))) return { id: "location" };
-    for (const other of this.messages.values()) {
-      if (other.direction !== "inbound") continue;
-      if (other.quotedMessageId === message.id) return { title: other.body };
-      if (isLocation && other.id > message.id && locationIn(other.body)) return { id: "location" };
+    const { answers, sharedAt } = this.messages;
+    if (answers.has(message.id)) return { title: answers.get(message.id) };
+    if (message.interactive && message.interactive.type === "location_request_message") {
+      const isShared = sharedAt > message.id || this.outbox.list().some((entry) => locationIn(entry.body));
+      if (isShared) return { id: "location" };
     }
     return null;
   }
 
   unread() {
-    const read = this.memory.get("read") || 0;
-    return this.list().filter(({ id, direction }) => direction === "outbound" && id > read);
+    return this.messages.after(this.memory.get("read") || 0).filter(({ direction }) => direction === "outbound");
   }
 
   get isTrouble() {
@@ -132,8 +122,8 @@ export class Chat {
 
   attach(file, body) {
     const entry = this.outbox.add({ file, body });
-    if (file.size > this.fileBytesMax) {
-      entry.failed = "tooLarge";
+    if (file.size > this.fileBytesMax || !file.size) {
+      entry.failed = file.size ? "tooLarge" : "empty";
       this.changed();
     }
   }
@@ -144,27 +134,34 @@ export class Chat {
 
   /** Whether the browser gave the location. */
   async shareLocation() {
-    if (!navigator.geolocation || !isSecureContext) return false;
-    const options = { enableHighAccuracy: true, timeout: LOCATION_TIME_MAX_MS, maximumAge: 60_000 };
-    const found = await new Promise((resolve) => {
-      navigator.geolocation.getCurrentPosition((place) => resolve(place.coords), () => resolve(null), options);
-    });
-    if (found) this.say(locationText(found.latitude, found.longitude));
+    const found = await ownLocation();
+    if (found) this.say(found);
     return Boolean(found);
   }
 
   /** The newest message is before the visitor's eyes. */
   see() {
-    const newest = this.list().filter(({ direction }) => direction === "outbound").pop();
+    const newest = this.messages.newestOfTheirs;
     if (!newest) return;
     if (newest.id > (this.memory.get("read") || 0)) {
       this.memory.set("read", newest.id);
       this.changed();
     }
-    if (this.line.isOpen && this.isRefreshed && newest.id > this.lastBreak && newest.id > (this.seen || 0)) {
-      this.seen = newest.id;
-      this.line.send({ type: "seen", upTo: newest.id });
-    }
+    if (this.line.isOpen && this.isRefreshed && newest.id > this.lastBreak) this.seen.note(newest.id);
+  }
+
+  /** Asks whether somebody is there, unless the socket tells it, or it was just said. */
+  async askAvailability() {
+    if (this.line.isOpen || Date.now() - this.availableAt < AVAILABILITY_EVERY_MS) return;
+    this.availableAt = Date.now();
+    const found = await this.door.config().catch(() => null);
+    if (found && !this.line.isOpen) this.available(found.availability && found.availability.now);
+  }
+
+  available(is) {
+    this.isAvailable = Boolean(is);
+    this.availableAt = Date.now();
+    this.changed();
   }
 
   /** Who the visitor says they are. Throws a `Refused` that names the fields. */
@@ -185,12 +182,15 @@ export class Chat {
    */
   async identify(identity) {
     const subject = subjectOf(identity);
+    const isAnother = Boolean(this.session && this.session.subject && this.session.subject !== subject);
     // Somebody else, on the same computer: nothing of the one before is left to be read.
-    if (this.session && this.session.subject && this.session.subject !== subject) await this.logout();
+    if (isAnother) await this.logout();
     this.identity = identity;
     this.changed();
     for (let attempts = 0; this.identity === identity; attempts++) {
       const outcome = await this.memory.alone("session", () => this.present(identity, subject));
+      // Who comes back may have a conversation that goes on: the door tells once a session is there.
+      if (outcome && isAnother && !this.session) await this.begin().catch(() => {});
       if (outcome !== null) return outcome;
       await new Promise((wait) => setTimeout(wait, backoff(attempts)));
     }
@@ -238,6 +238,7 @@ export class Chat {
 
   /** Takes everything from the screen of this tab. */
   forget() {
+    this.coming = null;
     this.identity = null;
     this.session = null;
     this.isOver = false;
@@ -301,7 +302,8 @@ export class Chat {
     this.leave();
     this.setSession(session);
     this.isRefreshed = false;
-    this.seen = 0;
+    this.heardUpTo = 0;
+    this.seen.forget();
     this.line.open(session.token);
     this.changed();
   }
@@ -315,7 +317,8 @@ export class Chat {
 
   /** Without a session, with what was said in it still on the screen. */
   leave() {
-    const last = this.list().pop();
+    this.takeComing();
+    const { last } = this.messages;
     if (last && this.session) this.breaks.add(last.id);
     this.session = null;
     this.isOver = false;
@@ -331,57 +334,82 @@ export class Chat {
 
   // What comes from the door.
 
-  /** The highest id this tab holds of its session. Null after a reload: then everything comes again, with its state. */
+  /**
+   * The newest message up to which the door has told everything; null after a reload, when everything comes again with its state. What the
+   * visitor says while no socket is open is not counted: something older may have come meanwhile.
+   */
   newest() {
-    const last = this.list().pop();
-    return this.isRefreshed && last && last.id > this.lastBreak ? last.id : null;
+    return this.heardUpTo || null;
   }
 
   lineChanged() {
-    if (!this.line.isOpen) this.typist = null;
+    if (!this.line.isOpen) {
+      this.typist = null;
+      // What the socket has brought before it broke is there.
+      this.takeComing();
+    }
     this.changed();
   }
 
   frame(frame) {
     const heard = {
       hello: () => {
-        this.isAvailable = frame.available !== false;
+        this.coming = [];
+        this.available(frame.available);
         this.isReached = false;
-        this.seen = 0;
+        this.seen.forget();
         this.outbox.nudge();
       },
-      message: () => this.merge([frame.message]),
+      message: () => this.come(frame),
       caughtUp: () => {
+        this.takeComing();
         this.isRefreshed = true;
       },
-      status: () => frame.direction === "inbound" && frame.status === "read" && this.readByThem(frame),
+      status: () => this.come(frame),
       typing: () => this.typed(frame.typing ? frame.agent || {} : null),
-      presence: () => {
-        this.isAvailable = frame.available !== false;
-      },
+      presence: () => this.available(frame.available),
       ended: () => this.ended(),
     };
     if (!heard[frame.type]) return;
     heard[frame.type]();
-    this.changed();
+    if (!this.coming) this.changed();
+  }
+
+  /** A message, or how messages stand. */
+  come(frame) {
+    if (this.coming) this.coming.push(frame);
+    else this.take([frame]);
+  }
+
+  /** What has come of the past is there, in one step however much it is. */
+  takeComing() {
+    const frames = this.coming;
+    this.coming = null;
+    if (frames && frames.length) this.take(frames);
+  }
+
+  take(frames) {
+    this.hear(frames.filter(({ type }) => type === "message").map(({ message }) => message));
+    // Each says how messages stand up to one that came before it.
+    for (const frame of frames) {
+      if (frame.type === "status" && frame.direction === "inbound" && frame.status === "read") this.messages.readByThem(frame);
+    }
+  }
+
+  /** Messages as the door tells them: each that follows the one before. */
+  hear(messages) {
+    if (messages.length) this.heardUpTo = Math.max(this.heardUpTo, messages[messages.length - 1].id);
+    this.merge(messages);
   }
 
   merge(messages) {
-    for (const message of messages) {
-      const known = this.messages.get(message.id);
-      this.messages.set(message.id, { ...message, readAt: message.readAt || (known && known.readAt) || null });
-      if (message.clientId) this.outbox.remove(message.clientId);
-      if (message.direction === "outbound" && !known) this.typist = null;
-    }
+    if (!messages.length) return;
+    if (messages.some(({ id, direction }) => direction === "outbound" && !this.messages.get(id))) this.typist = null;
+    this.messages.add(messages);
+    for (const { clientId } of messages) if (clientId) this.outbox.remove(clientId);
     clearTimeout(this.keeping);
     this.keeping = setTimeout(() => this.keep(), 200);
     this.changed();
-  }
-
-  readByThem({ upTo, at }) {
-    for (const message of this.messages.values()) {
-      if (message.direction === "inbound" && message.id <= upTo) message.readAt ||= at;
-    }
   }
 
   typed(agent) {
@@ -400,7 +428,8 @@ export class Chat {
     if (!session) return;
     try {
       const { status } = await this.door.session(session.token);
-      this.merge(await this.door.messages(session.token, this.newest()));
+      const messages = await this.door.messages(session.token, this.newest());
+      if (this.session === session) this.hear(messages);
       if (status === "ended" && this.session === session) this.ended();
       this.isRefreshed = true;
       this.isReached = true;
@@ -457,34 +486,12 @@ export class Chat {
   }
 
   keep() {
-    // Of the present conversation only: who uses the browser next need not read the last one.
-    const messages = this.list().filter(({ id }) => id > this.lastBreak);
-    this.memory.set("messages", messages.length ? messages.slice(-KEPT_MESSAGES_MAX) : null);
+    // Of the present conversation only: who uses the browser next need not read the last one, nor one whose session the page has cleared.
+    const isKept = Boolean(this.memory.get("session"));
+    const messages = isKept ? this.messages.sorted.slice(-KEPT_MESSAGES_MAX).filter(({ id }) => id > this.lastBreak) : [];
+    this.memory.set("messages", messages.length ? messages : null);
   }
 }
 
 /** Whether the door no longer knows the token. */
 const isLost = (refused) => refused.status === 401 && !refused.isOfIdentity;
-
-/** Whom an identity names, as far as a browser can read it; the door looks closer. */
-function subjectOf(identity) {
-  try {
-    const part = identity.split(".")[1].replace(/-/g, "+").replace(/_/g, "/");
-    const bytes = Uint8Array.from(atob(part), (character) => character.charCodeAt(0));
-    return String(JSON.parse(new TextDecoder().decode(bytes)).sub);
-  } catch {
-    return String(identity);
-  }
-}
-
-/** Where the visitor is, as far as the door takes it. */
-function page() {
-  const cut = (text) => text.slice(0, 2000) || undefined;
-  return { url: cut(location.href), title: cut(document.title.trim()), referrer: cut(document.referrer) };
-}
-
-function utm() {
-  const given = new URLSearchParams(location.search);
-  const part = (name) => (given.get(`utm_${name}`) || "").trim().slice(0, 200) || undefined;
-  return { source: part("source"), medium: part("medium"), campaign: part("campaign"), id: part("id") };
-}

@@ -1,6 +1,6 @@
 // Where the visitor writes.
 
-import { TEXT_CHARACTERS_MAX } from "./chat.js";
+import { isTooLong } from "./chat.js";
 import { h, icon } from "./dom.js";
 import { words } from "./words.js";
 
@@ -11,7 +11,7 @@ export class Composer {
     this.chat = chat;
     this.field = h("textarea", {
       rows: 1,
-      maxlength: TEXT_CHARACTERS_MAX,
+      dir: "auto",
       placeholder: words.write,
       "aria-label": words.write.replace("…", ""),
       enterkeyhint: "send",
@@ -26,9 +26,11 @@ export class Composer {
       { type: "button", class: "plain attach", "aria-label": words.attach, onclick: () => this.picker.click() },
       icon("clip"),
     );
+    this.trouble = h("p", { class: "error", id: "too-long", role: "alert" });
     this.node = h(
       "form",
       { class: "composer", onsubmit: (event) => this.submit(event) },
+      this.trouble,
       attach,
       this.picker,
       this.field,
@@ -64,7 +66,20 @@ export class Composer {
     const { style } = this.field;
     style.height = "auto";
     if (this.field.scrollHeight) style.height = `${Math.min(HEIGHT_MAX_PX, this.field.scrollHeight)}px`;
-    this.send.setAttribute("aria-disabled", String(!this.field.value.trim()));
+    this.check();
+  }
+
+  /** Says what is too long to be sent. Nothing is cut off: it stays as it was written or pasted, to be shortened. */
+  check() {
+    const text = this.field.value.trim();
+    const isTooMuch = isTooLong(text);
+    const trouble = isTooMuch ? words.tooLong : "";
+    if (this.trouble.textContent !== trouble) this.trouble.textContent = trouble;
+    this.field.setAttribute("aria-invalid", String(isTooMuch));
+    if (isTooMuch) this.field.setAttribute("aria-describedby", this.trouble.id);
+    else this.field.removeAttribute("aria-describedby");
+    this.send.setAttribute("aria-disabled", String(!text || isTooMuch));
+    return !isTooMuch;
   }
 
   pressed(event) {
@@ -76,7 +91,7 @@ export class Composer {
   submit(event) {
     event.preventDefault();
     const text = this.field.value.trim();
-    if (!text) return this.field.focus();
+    if (!text || !this.check()) return this.field.focus();
     this.chat.say(text);
     this.chat.memory.set("draft", null);
     this.show("");

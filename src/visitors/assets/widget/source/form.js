@@ -3,18 +3,19 @@
 import { h } from "./dom.js";
 import { words } from "./words.js";
 
+/** What the service takes of each. */
+const CHARACTERS_MAX = 255;
+
 const FIELDS = {
-  name: { type: "text", autocomplete: "name", maxlength: 255, check: () => null },
+  name: { type: "text", autocomplete: "name", dir: "auto", check: () => null },
   email: {
     type: "email",
     autocomplete: "email",
-    maxlength: 255,
     check: (text) => (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text) ? null : words.badEmail),
   },
   number: {
     type: "tel",
     autocomplete: "tel",
-    maxlength: 40,
     check: (text) => (/^\d{8,15}$/.test(text.replace(/[+().\s-]/g, "")) ? null : words.badNumber),
   },
 };
@@ -47,7 +48,11 @@ export class Form {
       input.setAttribute("aria-invalid", String(Boolean(text)));
     };
     input.addEventListener("input", () => error.textContent && say(verdict()));
-    const verdict = () => (input.value.trim() ? check(input.value.trim()) : words.required);
+    const verdict = () => {
+      const text = input.value.trim();
+      if ([...text].length > CHARACTERS_MAX) return words.tooLong;
+      return text ? check(text) : words.required;
+    };
     const node = h("div", { class: "field" }, h("label", { for: name }, words[name]), input, error);
     return { name, node, input, say, verdict };
   }

@@ -16,7 +16,7 @@ export function interactive(message, chat) {
 
   /** A choice that is sent as a reply. */
   const option = ({ id, title }, ...more) => {
-    const button = h("button", { type: "button", class: "option" }, h("span", {}, title), ...more);
+    const button = h("button", { type: "button", class: "option" }, h("span", { dir: "auto" }, title), ...more);
     button.addEventListener("click", () => {
       if (button.getAttribute("aria-disabled") !== "true") chat.reply(message, { id, title });
     });
@@ -39,8 +39,8 @@ export function interactive(message, chat) {
       "div",
       { class: "bubble" },
       header(content.header),
-      content.body && content.body.text ? h("p", {}, linked(content.body.text)) : null,
-      content.footer && content.footer.text ? h("p", { class: "foot" }, content.footer.text) : null,
+      content.body && content.body.text ? h("p", { dir: "auto" }, linked(content.body.text)) : null,
+      content.footer && content.footer.text ? h("p", { class: "foot", dir: "auto" }, content.footer.text) : null,
     ),
     controls,
   );
@@ -68,11 +68,11 @@ function opener(message, content, option, chat) {
     h(
       "div",
       { class: "section", role: "group", "aria-label": section.title || button },
-      section.title ? h("h3", {}, section.title) : null,
-      (section.rows || []).map((row) => option(row, row.description ? h("small", {}, row.description) : null)),
+      section.title ? h("h3", { dir: "auto" }, section.title) : null,
+      (section.rows || []).map((row) => option(row, row.description ? h("small", { dir: "auto" }, row.description) : null)),
     ),
   );
-  const open = h("button", { type: "button", class: "option opener", "aria-haspopup": "dialog" }, icon("list"), button);
+  const open = h("button", { type: "button", class: "option opener", "aria-haspopup": "dialog" }, icon("list"), h("bdi", {}, button));
   open.addEventListener("click", () => chat.showSheet(button || words.choose, rows, open));
   return h("div", { class: "options" }, open);
 }
@@ -85,7 +85,7 @@ function way(parameters) {
   return h(
     "div",
     { class: "options" },
-    link(url, { class: "option" }, icon("link"), h("span", {}, text), hidden(`(${words.opensNew})`)),
+    link(url, { class: "option" }, icon("link"), h("span", { dir: "auto" }, text), hidden(`(${words.opensNew})`)),
   );
 }
 
@@ -117,7 +117,7 @@ function carousel(cards, option) {
         "div",
         { class: "card" },
         header(card.header),
-        card.body && card.body.text ? h("p", {}, linked(card.body.text)) : null,
+        card.body && card.body.text ? h("p", { dir: "auto" }, linked(card.body.text)) : null,
         way(action.parameters),
         replies(action).map((reply) => option(reply)),
       );

@@ -6,6 +6,7 @@ import { themed } from "./color.js";
 import { Door } from "./door.js";
 import { Memory } from "./memory.js";
 import { Panel } from "./panel.js";
+import { define, stay } from "./stay.js";
 import { language } from "./words.js";
 import css from "./style.css";
 
@@ -16,9 +17,12 @@ const script = document.currentScript || document.querySelector('script[src*="/w
 
 /** The panel, once it is on the page; null when this page may not show it. */
 async function start(base, publicKey) {
+  define(TAG);
   const host = document.createElement(TAG);
   host.dataset.channel = publicKey;
   host.lang = language;
+  // All its languages are written so, whatever the page is.
+  host.dir = "ltr";
 
   const door = new Door(base);
   const memory = new Memory(publicKey);
@@ -36,9 +40,8 @@ async function start(base, publicKey) {
   const chat = new Chat(door, memory, config);
   const panel = new Panel(chat);
   root.append(panel.node);
-  const place = script.dataset.in && document.querySelector(script.dataset.in);
-  (place || document.body).append(host);
-  panel.placed();
+  stay(host, panel, () => (script.dataset.in && document.querySelector(script.dataset.in)) || document.body);
+  panel.follow();
   if ("open" in script.dataset) panel.open(false);
   return panel;
 }
@@ -74,18 +77,26 @@ async function configOf(door, memory) {
         return null;
       }
       const known = memory.get("config");
-      if (known) return known;
+      // Who was there then says nothing of who is there now.
+      if (known) return { ...known, availability: undefined };
       await new Promise((wait) => setTimeout(wait, backoff(attempts)));
     }
   }
 }
 
+/**
+ * The widgets of this page, by public key. A page may include the line more than once, a theme and a tag manager, or a page that replaces
+ * its body and runs the line anew: it has one widget all the same.
+ */
+const widgets = (window[Symbol.for("hotline-webchat")] ||= new Map());
+
 if (script) {
   const base = script.src.replace(/\/widget\.js(\?.*)?$/, "");
   const publicKey = base.split("/").pop();
-  if (!document.querySelector(`${TAG}[data-channel="${CSS.escape(publicKey)}"]`)) {
-    window.HotlineWebchat = handle(start(base, publicKey));
-    if (script.dataset.identity) window.HotlineWebchat.identify(script.dataset.identity);
-    dispatchEvent(new Event("hotline-webchat"));
-  }
+  const isFirst = !widgets.has(publicKey);
+  if (isFirst) widgets.set(publicKey, handle(start(base, publicKey)));
+  const widget = widgets.get(publicKey);
+  if (isFirst) window.HotlineWebchat = widget;
+  if (script.dataset.identity) widget.identify(script.dataset.identity);
+  if (isFirst) dispatchEvent(new Event("hotline-webchat"));
 }

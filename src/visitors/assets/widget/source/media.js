@@ -13,7 +13,7 @@ export function file(url, name, size) {
     url,
     { class: "file" },
     h("span", { class: "file-icon" }, icon("file")),
-    h("span", { class: "file-name" }, label, size ? h("small", {}, fileSize(size)) : null),
+    h("span", { class: "file-name" }, h("bdi", {}, label), size ? h("small", {}, fileSize(size)) : null),
     hidden(`(${words.opensNew})`),
   );
 }
@@ -52,7 +52,7 @@ export function media({ url, mimeType, fileName, size }, base) {
 /** The header of an interactive message: text, or a public link to a file. */
 export function header(of) {
   if (!of) return null;
-  if (of.type === "text") return of.text ? h("strong", { class: "head" }, of.text) : null;
+  if (of.type === "text") return of.text ? h("strong", { class: "head", dir: "auto" }, of.text) : null;
   const url = of[of.type] && safeUrl(of[of.type].link);
   if (!url || url.startsWith("mailto:")) return null;
   if (of.type === "image") return image(url);

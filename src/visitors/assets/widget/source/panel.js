@@ -4,11 +4,15 @@ import { Composer } from "./composer.js";
 import { h, icon } from "./dom.js";
 import { Form } from "./form.js";
 import { Sheet } from "./sheet.js";
+import { short } from "./text.js";
 import { Transcript, nameOf } from "./transcript.js";
 import { words } from "./words.js";
 
 /** How much of a message is shown beside the launcher. */
 const TEASER_CHARACTERS_MAX = 140;
+
+/** How often an open chat looks whether what it says of who is there is outdated. */
+const ASK_EVERY_MS = 15_000;
 
 export class Panel {
   constructor(chat) {
@@ -26,7 +30,7 @@ export class Panel {
       "header",
       {},
       h("span", { class: "mark", "aria-hidden": "true" }, icon("chat")),
-      h("div", { class: "titles" }, h("h2", {}, title), this.status),
+      h("div", { class: "titles" }, h("h2", { dir: "auto" }, title), this.status),
       this.end,
       this.less,
     );
@@ -75,15 +79,21 @@ export class Panel {
     chat.showSheet = (...sheet) => this.sheet.show(...sheet);
     chat.onChange(() => this.update());
     document.addEventListener("visibilitychange", () => this.see());
+    document.addEventListener("visibilitychange", () => this.askAvailability());
+    setInterval(() => this.askAvailability(), ASK_EVERY_MS);
     addEventListener("focus", () => this.see());
     this.update();
     if (chat.memory.get("open", chat.memory.ofTab)) this.open(false);
   }
 
-  /** It is on the page, and has a size. */
+  /** It is on the page, for the first time or again, and has a size. */
   placed() {
     this.composer.fit();
     this.transcript.toEnd();
+  }
+
+  /** Follows what is seen of the page. */
+  follow() {
     // A phone's keyboard covers what a page thinks it has.
     const seen = window.visualViewport;
     if (seen) seen.addEventListener("resize", () => this.panel.style.setProperty("--seen", `${seen.height}px`));
@@ -101,9 +111,11 @@ export class Panel {
   open(takesFocus = true) {
     if (this.isOpen) return;
     this.panel.hidden = false;
+    this.transcript.begin();
     this.shown();
     this.transcript.toEnd();
     this.composer.fit();
+    this.askAvailability();
     if (takesFocus) this.focus();
   }
 
@@ -143,6 +155,7 @@ export class Panel {
   forget() {
     this.sheet.close();
     this.composer.forget();
+    this.transcript.isAtEnd = true;
     this.announced = 0;
     this.voice.textContent = "";
     this.notice.textContent = "";
@@ -185,7 +198,8 @@ export class Panel {
     this.composer.node.hidden = chat.isOver;
     this.over.hidden = !chat.isOver;
     this.end.hidden = !chat.session || chat.isOver;
-    this.transcript.update();
+    // A page whose chat is closed has nothing of it drawn.
+    if (this.isOpen) this.transcript.update();
     if (!chat.session || chat.isRefreshed) this.transcript.speak();
     this.say(this.notice, navigator.onLine ? (chat.isTrouble ? words.unreachable : "") : words.offline);
     this.say(this.status, !chat.isLinked ? words.connecting : chat.isAvailable ? words.online : words.away);
@@ -204,6 +218,10 @@ export class Panel {
     if (this.isOpen && !this.isForm && !document.hidden && document.hasFocus()) this.chat.see();
   }
 
+  askAvailability() {
+    if (this.isOpen && !document.hidden) void this.chat.askAvailability();
+  }
+
   /** What came while nobody looked: a number, the words beside the launcher, and for those who listen. */
   count() {
     const unread = this.chat.unread();
@@ -216,14 +234,14 @@ export class Panel {
     if (this.isOpen || !newest || newest.id <= (this.announced || 0)) return;
     this.announced = newest.id;
     const text = newest.body || (newest.interactive && newest.interactive.body && newest.interactive.body.text) || words.file;
-    const excerpt = text.length > TEASER_CHARACTERS_MAX ? `${text.slice(0, TEASER_CHARACTERS_MAX)}…` : text;
+    const excerpt = short(text, TEASER_CHARACTERS_MAX);
     this.voice.textContent = words.announce(nameOf(newest), excerpt);
     this.showTeaser(nameOf(newest), excerpt);
   }
 
   showTeaser(name, text) {
     this.teaser.replaceChildren(
-      h("button", { type: "button", class: "words", onclick: () => this.open() }, h("strong", {}, name), h("span", {}, text)),
+      h("button", { type: "button", class: "words", onclick: () => this.open() }, h("strong", { dir: "auto" }, name), h("span", { dir: "auto" }, text)),
       h("button", { type: "button", class: "plain", "aria-label": words.dismiss, onclick: () => this.hideTeaser() }, icon("close")),
     );
     this.teaser.hidden = false;

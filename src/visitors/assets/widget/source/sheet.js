@@ -23,7 +23,7 @@ export class Sheet {
     const box = h(
       "div",
       { class: "box", role: "dialog", "aria-modal": "true", "aria-label": title },
-      h("div", { class: "bar" }, h("h2", {}, title), close),
+      h("div", { class: "bar" }, h("h2", { dir: "auto" }, title), close),
       h("div", { class: "rows", tabindex: -1 }, content),
     );
     this.node.replaceChildren(box);

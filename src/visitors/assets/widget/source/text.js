@@ -46,3 +46,6 @@ export function linked(text) {
   pieces.push(text.slice(done));
   return pieces.filter((piece) => piece !== "");
 }
+
+/** The beginning of a longer text, which says that there is more of it. */
+export const short = (text, charactersMax) => (text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text);

@@ -11,16 +11,43 @@ const TOGETHER_MS = 5 * 60_000;
 /** So near to the end, the visitor is reading the newest. */
 const END_PX = 60;
 
+/**
+ * How many messages are drawn in one step, and how many of the newest in all: a screen, and a few screens. A page that embeds a conversation
+ * of thousands is never held up for longer than a few of its own frames.
+ */
+const STEP = 14;
+const DRAWN = 3 * STEP;
+
+/** How many stand there at most while somebody reads through the conversation. */
+const DRAWN_MAX = 3 * DRAWN;
+
+/** What is drawn for this long is not read out. */
+const QUIET_MS = 100;
+
+/** So near to the first or the last message that is drawn, the visitor is about to read on. */
+const NEAR_PX = 400;
+
 export class Transcript {
   constructor(chat) {
     this.chat = chat;
     this.views = new Map();
     this.list = h("div", { class: "list" });
+    /** The first message that is drawn; 0: as many as are drawn of the newest. */
+    this.from = 0;
+    /** The newest message that came, and when the visitor last said something. */
+    this.newest = 0;
+    this.said = 0;
+    /** How many of the newest are drawn by now. */
+    this.room = STEP;
+    /** Whether newer messages than those that are drawn are there. */
+    this.hasLater = false;
+    this.earlier = h("button", { type: "button", class: "earlier", hidden: true, onclick: () => this.drawEarlier() }, words.earlier);
     this.typing = h("div", { class: "message theirs first last typing", hidden: true });
     // What was said before the page was loaded is not read out; what comes from then on is.
     this.log = h(
       "div",
       { class: "log", role: "log", "aria-live": "off", "aria-label": words.conversation, tabindex: 0 },
+      this.earlier,
       this.list,
       this.typing,
     );
@@ -42,11 +69,70 @@ export class Transcript {
   scrolled() {
     const { scrollHeight, scrollTop, clientHeight } = this.log;
     // A box that is not shown has no height, and says nothing of where its reader is.
-    if (clientHeight) this.isAtEnd = scrollHeight - scrollTop - clientHeight < END_PX;
+    if (!clientHeight) return;
+    const below = scrollHeight - scrollTop - clientHeight;
+    this.isAtEnd = below < END_PX && !this.hasLater;
     if (this.isAtEnd) this.jump.hidden = true;
+    else if (scrollTop < NEAR_PX) this.drawEarlier();
+    else if (below < NEAR_PX && this.hasLater) this.draw(this.chat.messages.firstAfter(this.first) - 1 + STEP);
+  }
+
+  drawEarlier() {
+    const at = this.chat.messages.firstAfter(this.first - 1);
+    if (at) this.draw(Math.max(0, at - STEP));
+  }
+
+  /** Draws the conversation from this place on; what is read stays where it is on the screen. */
+  draw(at) {
+    const isFocused = this.earlier.getRootNode().activeElement === this.earlier;
+    const { top } = this.log.getBoundingClientRect();
+    const anchor = [...this.list.children].find((node) => node.dataset.id && node.getBoundingClientRect().bottom > top);
+    const before = anchor && anchor.getBoundingClientRect().top;
+    this.hush();
+    this.from = this.chat.messages.sorted[at].id;
+    this.isAtEnd = false;
+    this.update();
+    if (anchor && anchor.isConnected) this.log.scrollTop += anchor.getBoundingClientRect().top - before;
+    if (isFocused && this.earlier.hidden) this.log.focus();
+  }
+
+  /** It is seen from now on, from its end. */
+  begin() {
+    this.room = STEP;
+    this.isAtEnd = true;
+    this.hush();
+  }
+
+  /** What is drawn now was said before, and is no news to be read out. */
+  hush() {
+    this.isQuiet = true;
+    this.log.setAttribute("aria-live", "off");
+    clearTimeout(this.hushed);
+    this.hushed = setTimeout(() => {
+      this.isQuiet = false;
+      this.chat.changed();
+    }, QUIET_MS);
+  }
+
+  /** The messages that are drawn. */
+  drawn() {
+    const { sorted } = this.chat.messages;
+    // Who reads the newest has them drawn alone; who reads further up keeps what they have.
+    if (this.isAtEnd) this.from = 0;
+    const at = this.from ? this.chat.messages.firstAfter(this.from - 1) : Math.max(0, sorted.length - this.room);
+    const drawn = sorted.slice(at, at + DRAWN_MAX);
+    this.first = drawn.length ? drawn[0].id : 0;
+    if (!this.isAtEnd) this.from = this.first;
+    this.earlier.hidden = at === 0;
+    this.hasLater = at + DRAWN_MAX < sorted.length;
+    return drawn;
   }
 
   toEnd(isSmooth = false) {
+    if (this.hasLater) {
+      this.isAtEnd = true;
+      this.update();
+    }
     const behavior = isSmooth && !matchMedia("(prefers-reduced-motion: reduce)").matches ? "smooth" : "auto";
     this.log.scrollTo({ top: this.log.scrollHeight, behavior });
     this.isAtEnd = true;
@@ -54,39 +140,59 @@ export class Transcript {
   }
 
   update() {
+    // What waits to be sent is new; so is what came after all that was there.
+    const waiting = this.chat.outbox.list();
+    const isSaid = waiting.some(({ at }) => at > this.said);
+    this.said = waiting.reduce((said, { at }) => Math.max(said, at), this.said);
+    const came = this.chat.messages.after(this.newest);
+    this.newest = came.length ? came[came.length - 1].id : this.newest;
+    const isNew = came.some(({ direction }) => direction === "outbound");
+    if (came.length > STEP) {
+      this.room = STEP;
+      this.hush();
+    }
     const items = this.items();
-    const isNew = items.some(({ key, isTheirs }) => isTheirs && !this.views.has(key));
-    const isSaid = items.some(({ key, isOwn }) => isOwn && !this.views.has(key));
-    const kept = new Set();
+    const kept = new Set(items.map(({ key }) => key));
+    for (const [key, view] of this.views) {
+      if (kept.has(key)) continue;
+      view.node.remove();
+      this.views.delete(key);
+    }
     let place = this.list.firstChild;
     for (const item of items) {
-      kept.add(item.key);
       let view = this.views.get(item.key);
       if (!view) this.views.set(item.key, (view = item.make()));
       if (view.update) view.update(item.state);
       if (view.node === place) place = place.nextSibling;
       else this.list.insertBefore(view.node, place);
     }
-    for (const [key, view] of this.views) {
-      if (kept.has(key)) continue;
-      view.node.remove();
-      this.views.delete(key);
-    }
     this.showTyping();
     if (isSaid || this.isAtEnd) this.toEnd();
     else if (isNew) this.jump.hidden = false;
+    if (this.isAtEnd && this.room < DRAWN && !this.earlier.hidden) this.growing ||= requestAnimationFrame(() => this.grow());
+  }
+
+  /** Draws more of what is above, a step in each frame. */
+  grow() {
+    this.growing = 0;
+    if (!this.isAtEnd) return;
+    this.room = Math.min(DRAWN, this.room + STEP);
+    this.hush();
+    this.update();
   }
 
   /** Reads out what comes from now on. */
   speak() {
-    this.log.setAttribute("aria-live", "polite");
+    if (!this.isQuiet) this.log.setAttribute("aria-live", "polite");
   }
 
   items() {
     const { chat } = this;
     const waiting = chat.outbox.list().map((entry) => ({ ...entry, direction: "inbound", type: "text", createdAt: entry.at }));
-    const all = [...chat.list(), ...waiting];
-    const items = [greeting(chat)];
+    const drawn = this.drawn();
+    const all = this.hasLater ? drawn : [...drawn, ...waiting];
+    // What was said first stands above it, and is not drawn yet.
+    const items = this.earlier.hidden ? [greeting(chat)] : [];
     let before = null;
     for (const [at, message] of all.entries()) {
       const isNewDay = !before || !isSameDay(before.createdAt, message.createdAt);
@@ -103,8 +209,6 @@ export class Transcript {
       };
       items.push({
         key: message.clientId ? `own ${message.clientId}` : `id ${message.id}`,
-        isOwn: Boolean(message.clientId),
-        isTheirs: message.direction === "outbound",
         make: () => bubble(message, name, chat),
         state,
       });
@@ -145,7 +249,7 @@ function greeting(chat) {
       "div",
       { class: "message theirs first last greeting" },
       h("span", { class: "face", "aria-hidden": "true" }, icon("chat")),
-      h("div", { class: "column" }, h("div", { class: "bubble" }, h("p", {}, linked(text)))),
+      h("div", { class: "column" }, h("div", { class: "bubble" }, h("p", { dir: "auto" }, linked(text)))),
     ),
   });
   return { key: "greeting", make };
