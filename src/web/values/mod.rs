@@ -1,5 +1,6 @@
 //! Field values as the contract defines them: a value of these types is always valid.
 
+mod address;
 mod object;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use hotline_persistence::Id;
 use hotline_persistence::tables::custom_fields::POSITION_MAX;
 use serde_json::{Value, json};
 
+pub use address::SignInEmail;
 pub use object::Object;
 pub use text::{
     ClientId, Color, CutText, Email, FilledText, MessageBody, Name, Number, Search, Shortcut, Text, VariableKey,
