@@ -37,7 +37,7 @@ export function ChannelTools({ channel, again }: { channel: ChannelSetup; again:
       yes: say(words.create),
       isDangerous: revokePrevious,
       act: async () => {
-        const made = await post<{ identitySecret: string }>(`/channels/${channel.id}/identity-secret`, { revokePrevious });
+        const made = await post<{ identitySecret: string | null }>(`/channels/${channel.id}/identity-secret`, { revokePrevious });
         reveal({ title: say(said.identity), text: <p>{say(said.once)}</p>, items: [{ label: say(said.identity), value: made.identitySecret }], then: again });
       },
     });
