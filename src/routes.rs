@@ -309,8 +309,14 @@ fn api(services: &mut ServiceConfig) {
     // One scope per noun: the router compares paths one after the other, and so skips all paths of another noun at
     // once.
     for (noun, paths) in served().into_iter().fold(Vec::new(), group) {
-        let scope = web::scope(&format!("{API}{noun}")).wrap(from_fn(admit)).default_service(web::to(no_such_route));
-        services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
+        let scope = web::scope(&format!("{API}{noun}")).default_service(web::to(no_such_route));
+        let scope = paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource()));
+        // The last is the outermost: nobody is recorded who is not known.
+        if panel::concerns_tokens(&noun) {
+            services.service(scope.wrap(from_fn(panel::of_tokens)).wrap(from_fn(admit)));
+        } else {
+            services.service(scope.wrap(from_fn(admit)));
+        }
     }
 }
 

@@ -25,6 +25,57 @@ const SALT_BYTES: usize = 16;
 /// (`django/contrib/auth/common-passwords.txt.gz`), which Royce Williams compiled from leaked passwords.
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 
+/// Characters of a part of an e-mail or a name that count as such: shorter ones are in any word.
+const PART_CHARACTERS_MIN: usize = 3;
+
+/// Letters and digits that a password must have besides its owner's e-mail and name: a year and a mark are tried first.
+const OWN_CHARACTERS_MIN: usize = 6;
+
+/// Orders that everybody knows; the last character of each is followed by its first.
+const ORDERS: [&str; 5] =
+    ["0123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "asdfghjkl", "qwertyuiopasdfghjklzxcvbnm"];
+
+/// Characters of a sequence, on average, from which on a password consists of sequences: of `abcd1234dcba`, but not of words.
+const SEQUENCE_CHARACTERS: usize = 4;
+
+/// Whether a text is a shorter one several times over, the last time perhaps in part.
+fn repeats(text: &str) -> bool {
+    let characters: Vec<char> = text.chars().collect();
+    (1..=characters.len() / 2).any(|period| {
+        characters.iter().zip(characters.iter().skip(period)).all(|(one, after_period)| one == after_period)
+    })
+}
+
+/// How one character follows another: in one of the orders, forwards or backwards, or as the same one again.
+fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
+    let same = (from == to).then_some((ORDERS.len(), true));
+    let in_orders = ORDERS.iter().enumerate().flat_map(move |(place, order)| {
+        let (from, to) = (order.find(from), order.find(to));
+        let (from, to) = from.zip(to).unwrap_or((0, 0));
+        let is_next = |one: usize, other: usize| one != other && (one + 1) % order.len() == other;
+        [is_next(from, to).then_some((place, true)), is_next(to, from).then_some((place, false))].into_iter().flatten()
+    });
+    same.into_iter().chain(in_orders)
+}
+
+/// Whether a text consists of few sequences, each of characters that follow each other in one way.
+fn is_in_sequence(text: &str) -> bool {
+    let characters: Vec<char> = text.chars().collect();
+    let (mut sequences, mut ways) = (1, Vec::new());
+    for pair in characters.windows(2) {
+        let next: Vec<_> = steps(pair[0], pair[1]).collect();
+        if ways.is_empty() && !next.is_empty() {
+            ways = next;
+            continue;
+        }
+        ways.retain(|way| next.contains(way));
+        if ways.is_empty() {
+            sequences += 1;
+        }
+    }
+    sequences * SEQUENCE_CHARACTERS <= characters.len()
+}
+
 /// A hash that no password matches, for accounts that do not exist: checking it takes as long as for a real account.
 static NOBODYS: LazyLock<Option<String>> = LazyLock::new(|| Password::random().hash().ok());
 
@@ -50,10 +101,35 @@ impl Password {
         if text.len() > BYTES_MAX {
             return Err(format!("must have at most {BYTES_MAX} bytes"));
         }
-        if COMMON.contains(text.to_lowercase().as_str()) {
+        let folded = text.to_lowercase();
+        if COMMON.contains(folded.as_str()) {
             return Err("is one of the passwords in most use".to_owned());
         }
+        if repeats(&folded) || is_in_sequence(&folded) {
+            return Err("is too easy to guess: it repeats itself, or follows the alphabet or the keyboard".to_owned());
+        }
         Ok(Self(text))
+    }
+
+    /// Checks that it is not made of its owner's e-mail and name.
+    ///
+    /// # Errors
+    /// The violated rule, as a phrase that follows the field's name.
+    pub fn check_owner(&self, email: &str, name: &str) -> Result<(), String> {
+        let (email, name) = (email.to_lowercase(), name.to_lowercase());
+        let parts = email.split(|character: char| !character.is_alphanumeric()).chain(name.split_whitespace());
+        let mut known: Vec<&str> = parts.filter(|part| part.chars().count() >= PART_CHARACTERS_MIN).collect();
+        known.push(&email);
+        // The longest first: what contains another goes as a whole.
+        known.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let mut rest = self.0.to_lowercase();
+        for part in known.into_iter().filter(|part| !part.is_empty()) {
+            rest = rest.replace(part, " ");
+        }
+        if rest.chars().filter(|character| character.is_alphanumeric()).count() >= OWN_CHARACTERS_MIN {
+            return Ok(());
+        }
+        Err("is too easy to guess: it is made of the e-mail address or the name".to_owned())
     }
 
     /// Generates a password from the operating system's random source.
@@ -100,6 +176,48 @@ mod tests {
             assert_eq!(refused, "is one of the passwords in most use");
         }
         assert!(!is_nobodys("correct horse battery"));
+    }
+
+    #[test]
+    fn what_follows_an_order_or_repeats_itself_is_refused() {
+        for weak in [
+            "123456789012",
+            "098765432109",
+            "passwordpassword",
+            "Passw0rdPassw0rdPass",
+            "aaaaaaaaaaaa",
+            "abcdefghijkl",
+            "qwertyuiopas",
+            "qwerty123456",
+            "123456abcdef",
+            "aaaabbbbcccc",
+            "zyxwvutsrqpo",
+            "asdfghjkl123",
+        ] {
+            assert!(Password::chosen(weak.to_owned()).is_err(), "{weak}");
+        }
+        for good in
+            ["correct horse battery", "Tr0ub4dor&3 is it", "blue-4711-sofa!", "ananas und banane", "qx7bn2kd9wpz"]
+        {
+            assert!(Password::chosen(good.to_owned()).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn what_is_made_of_the_owners_own_words_is_refused() {
+        let is_taken = |text: &str| {
+            let password = Password::chosen(text.to_owned()).expect(text);
+            password.check_owner("Ana.Souza@example.com", "Ana Souza").is_ok()
+        };
+        for weak in ["ana.souza@example.com", "AnaSouza2026!", "souzaexample1", "ana@example.com", "Example-Ana-12345"]
+        {
+            assert!(!is_taken(weak), "{weak}");
+        }
+        for good in ["correct horse battery", "ana likes horses", "souza 4711 sofa blue"] {
+            assert!(is_taken(good), "{good}");
+        }
+        let password = Password::chosen("correct horse battery".to_owned()).expect("password");
+        assert!(password.check_owner("", "").is_ok());
     }
 
     #[test]

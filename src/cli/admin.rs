@@ -13,7 +13,7 @@ use super::audit::{Act, Target};
 use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
-use crate::web::values::{Email, FromField};
+use crate::web::values::{FromField, SignInEmail};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -79,8 +79,8 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 
 impl Create {
     async fn run(self) -> Result<(), Failure> {
-        let email = Email::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
-        let (hash, drawn) = password(self.password_stdin)?;
+        let email = SignInEmail::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
+        let (hash, drawn) = password(self.password_stdin, &email)?;
         let made = with_new_database(&self.database, async |db| {
             let work = async || match admins::insert(db, &email, &hash).await {
                 Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
@@ -94,7 +94,7 @@ impl Create {
 
 impl Reset {
     async fn run(self) -> Result<(), Failure> {
-        let (hash, drawn) = password(self.password_stdin)?;
+        let (hash, drawn) = password(self.password_stdin, &self.email)?;
         let reset = with_database(&self.database, async |db| {
             let work = async || {
                 let mut transaction = db.begin().await?;
@@ -118,8 +118,9 @@ fn target(row: &AdminRow) -> Target {
 }
 
 /// The hash of a password, and the password itself if it was generated.
-fn password(is_chosen: bool) -> Result<(String, Option<String>), Failure> {
+fn password(is_chosen: bool, email: &str) -> Result<(String, Option<String>), Failure> {
     let password = if is_chosen { chosen()? } else { Password::random() };
+    password.check_owner(email, "").map_err(|reason| format!("the password {reason}"))?;
     let hash = password.hash().map_err(|error| format!("the password cannot be hashed: {error}"))?;
     Ok((hash, (!is_chosen).then(|| password.as_str().to_owned())))
 }

@@ -70,7 +70,8 @@ impl Act {
             return work().await;
         }
         let target_id = self.target.as_deref();
-        let entry = NewEntry { actor: ACTOR, actor_name: ACTOR_NAME, address: None, action: self.action, target_id };
+        let entry =
+            NewEntry { actor: ACTOR.into(), actor_name: ACTOR_NAME, address: None, action: self.action, target_id };
         let begun = audit_log::begin(db, company, entry).await?;
         let outcome = work().await;
         let (status, made) = match &outcome {

@@ -12,13 +12,15 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::session::PersonKind;
+use super::sign_in::PersonKind;
 use super::signed::Session;
 use super::values::Typed;
 use crate::api::directory::changed;
 use crate::app::App;
 use crate::web::values::Name;
-use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Input, Json, NoContent, Page, PathId, passwords};
+use crate::web::{
+    ApiError, ApiResult, Body, Confidential, Fields, Input, Json, NoContent, Page, PathId, ShownOnce, passwords,
+};
 
 /// The issuer that authenticator apps show beside the code.
 const ISSUER: &str = "Hotline";
@@ -147,6 +149,7 @@ pub async fn change_password(
 ) -> ApiResult<NoContent> {
     let (signed, PasswordChange { current, new }) = (&session.0, body.0);
     check(&app, &panel, signed, current, "currentPassword").await?;
+    passwords::check_owner(&new, "password", &signed.email, &signed.name)?;
     let hash = passwords::hash(new).await?;
     let mut change = app.db(signed.company_id).begin().await?;
     let db = change.connection()?;
@@ -240,6 +243,10 @@ pub struct NewSecondFactor {
     pub uri: String,
 }
 
+impl ShownOnce for NewSecondFactor {
+    const SECRETS: &'static [&'static str] = &["secret", "uri"];
+}
+
 /// `POST /account/second-factor`.
 pub async fn begin_factor(
     session: Session,
@@ -284,6 +291,10 @@ pub struct RecoveryCodes {
     /// The codes; nobody can read them again.
     #[schema(example = json!(["abcd-efgh-jkmn-pqrs"]))]
     pub recovery_codes: Vec<String>,
+}
+
+impl ShownOnce for RecoveryCodes {
+    const SECRETS: &'static [&'static str] = &["recoveryCodes"];
 }
 
 /// `POST /account/second-factor/confirm`: ends every other session, because they were opened without the second factor.

@@ -1,66 +1,88 @@
-//! The audit log: what administrators do. An entry is written before the request is executed and completed with its
-//! outcome, so nothing is done without an entry. Exports are recorded before their response is sent.
+//! The audit log: what administrators and integrations do, and who signs in. An entry is written before the request is
+//! executed and completed with its outcome, so nothing is done without an entry. Exports are recorded before their response
+//! is sent.
 
-use std::net::IpAddr;
-
-use actix_web::Error;
-use actix_web::ResponseError;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::audit_log::{self, NewEntry};
-use hotline_persistence::tables::people::called;
+use hotline_persistence::tables::audit_log::{self, Actor, Begun, NewEntry};
 use hotline_persistence::tables::people::sessions::Signed;
+use hotline_persistence::tables::people::{PersonId, called};
 use serde_json::Value;
 
+use super::operations::{AUDITED_OF_TOKENS, Kept, target};
 use super::{Panel, site};
 use crate::app::App;
-use crate::web::ApiError;
+use crate::web::{ApiError, ApiResult, Caller};
 
 /// Maximum size of a response that is searched for the created record.
 const LOOKED_INTO_BYTES_MAX: usize = 64 * 1024;
+
+/// Who acts, in which company.
+pub(super) struct Who<'a> {
+    company: CompanyId,
+    actor: Actor,
+    name: &'a str,
+}
+
+impl<'a> Who<'a> {
+    /// A person who has signed in.
+    pub(super) fn signed(company: CompanyId, signed: &'a Signed) -> Self {
+        Self { company, actor: signed.person().into(), name: called(&signed.name, &signed.email) }
+    }
+}
+
+/// Whether the API has operations below this first part of a path that are audited.
+pub fn concerns_tokens(noun: &str) -> bool {
+    AUDITED_OF_TOKENS.contains(&noun.trim_start_matches('/'))
+}
+
+/// Records what an integration does, as far as the audit log keeps it: the middleware behind [`crate::web::auth::admit`].
+///
+/// # Errors
+/// Errors of the inner service; refusals are responses.
+pub async fn of_tokens<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let parts = request.app_data::<Data<App>>().cloned().zip(request.app_data::<Data<Panel>>().cloned());
+    let caller = request.extensions().get::<Caller>().cloned();
+    let serve = async |request: ServiceRequest| Ok::<_, Error>(next.call(request).await?.map_into_boxed_body());
+    let Some(((app, panel), caller)) = parts.zip(caller) else {
+        let defect = ApiError::internal("nobody is known who could be recorded");
+        return Ok(request.into_response(defect.error_response()));
+    };
+    let Some(token) = caller.token() else { return serve(request).await };
+    let who = Who { company: caller.company, actor: Actor::Token(token.row.id), name: &token.row.name };
+    kept(&app, &panel, who, request, serve).await
+}
 
 /// Serves a request, and records it if it is audited.
 pub(super) async fn kept(
     app: &App,
     panel: &Panel,
-    company: CompanyId,
-    signed: &Signed,
+    who: Who<'_>,
     request: ServiceRequest,
     serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let known = panel.known(&request);
-    let address = site::address(request.request(), &app.trusted_proxies).map(|address: IpAddr| address.to_string());
-    let entry = |action, target| NewEntry {
-        actor: signed.person(),
-        actor_name: called(&signed.name, &signed.email),
-        address: address.as_deref(),
-        action,
-        target_id: target,
-    };
-    let Some(known) = known.filter(|known| known.is_audited) else {
-        let Some(export) = known.filter(|known| known.may_be_export) else { return serve(request).await };
-        let response = serve(request).await?;
-        let is_export = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .map(HeaderValue::as_bytes)
-            .is_some_and(|kind| kind.starts_with(b"text/csv"));
-        if is_export {
-            let noted = async {
-                let begun = audit_log::begin(app.db(company), company, entry(&export.id, None)).await?;
-                audit_log::end(app.db(company), begun, response.status().as_u16(), (None, None)).await
-            };
-            // An export that cannot be recorded is not delivered.
-            if let Err(error) = noted.await {
-                return Ok(response.into_response(ApiError::from(error).error_response()));
-            }
+    let Who { company, actor, name } = who;
+    let address = address(request.request(), app);
+    let entry =
+        |action, target_id| NewEntry { actor, actor_name: name, address: address.as_deref(), action, target_id };
+    let action = match panel.operations.kept(&request) {
+        Kept::Not => return serve(request).await,
+        Kept::IfExport(id) => {
+            let response = serve(request).await?;
+            return Ok(export(app, company, entry(id, None), response).await);
         }
-        return Ok(response);
+        Kept::Before(id) => id,
     };
-    let target = target(&request);
-    let begun = match audit_log::begin(app.db(company), company, entry(&known.id, target.as_deref())).await {
+    let target = target(request.match_info().as_str());
+    let begun = match audit_log::begin(app.db(company), company, entry(action, target.as_deref())).await {
         Ok(begun) => begun,
         Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
     };
@@ -69,15 +91,85 @@ pub(super) async fn kept(
     let (id, name) = made;
     let ended = audit_log::end(app.db(company), begun, response.status().as_u16(), (id.as_deref(), name.as_deref()));
     if let Err(error) = ended.await {
-        tracing::warn!(%error, company.id = %company, action = %known.id, "what became of an act is not in the audit log");
+        tracing::warn!(%error, company.id = %company, action, "what became of an act is not in the audit log");
     }
     Ok(response)
 }
 
-/// The id of the record in the path.
-fn target(request: &ServiceRequest) -> Option<String> {
-    let path = request.match_info().as_str();
-    path.split('/').find(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
+/// Records a response that is a table to take along. One that cannot be recorded is not delivered.
+async fn export(
+    app: &App,
+    company: CompanyId,
+    entry: NewEntry<'_>,
+    response: ServiceResponse<BoxBody>,
+) -> ServiceResponse<BoxBody> {
+    let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if !kind.is_some_and(|kind| kind.starts_with(b"text/csv")) {
+        return response;
+    }
+    match audit_log::note(app.db(company), company, entry, response.status().as_u16()).await {
+        Ok(()) => response,
+        Err(error) => response.into_response(ApiError::from(error).error_response()),
+    }
+}
+
+/// From where a request comes.
+fn address(request: &HttpRequest, app: &App) -> Option<String> {
+    site::address(request, &app.trusted_proxies).map(|address| address.to_string())
+}
+
+/// Somebody at the door: what they do to be let in, and out again.
+pub(super) struct AtTheDoor<'a> {
+    app: &'a App,
+    address: Option<String>,
+    action: &'static str,
+}
+
+impl<'a> AtTheDoor<'a> {
+    /// A request that does this.
+    pub(super) fn of(app: &'a App, request: &HttpRequest, action: &'static str) -> Self {
+        Self { app, address: address(request, app), action }
+    }
+
+    /// What was asked for from this address, and is done behind the answer.
+    pub(super) fn asked(app: &'a App, address: Option<String>, action: &'static str) -> Self {
+        Self { app, address, action }
+    }
+
+    /// From where a request comes, for [`AtTheDoor::asked`].
+    pub(super) fn from_where(app: &App, request: &HttpRequest) -> Option<String> {
+        address(request, app)
+    }
+
+    fn entry<'e>(&'e self, person: PersonId, name: &'e str) -> NewEntry<'e> {
+        let address = self.address.as_deref();
+        NewEntry { actor: person.into(), actor_name: name, address, action: self.action, target_id: None }
+    }
+
+    /// Records that it begins.
+    ///
+    /// # Errors
+    /// When it cannot be recorded: then it must not be done.
+    pub(super) async fn begin(&self, person: PersonId, name: &str) -> ApiResult<Begun> {
+        let company = person.company();
+        Ok(audit_log::begin(self.app.db(company), company, self.entry(person, name)).await?)
+    }
+
+    /// Records how it ended.
+    pub(super) async fn end(&self, person: PersonId, begun: Begun, status: u16) {
+        if let Err(error) = audit_log::end(self.app.db(person.company()), begun, status, (None, None)).await {
+            tracing::warn!(%error, action = self.action, "what became of an act is not in the audit log");
+        }
+    }
+
+    /// Records what has had no effect, or has been done: that it cannot be recorded changes nothing about it.
+    pub(super) async fn note(&self, person: PersonId, name: &str, status: u16) {
+        let company = person.company();
+        let noted = audit_log::note(self.app.db(company), company, self.entry(person, name), status);
+        if let Err(error) = noted.await {
+            tracing::warn!(%error, action = self.action, "an act is not in the audit log");
+        }
+    }
 }
 
 /// The id and the name of the record in the response, if there are any.

@@ -39,7 +39,7 @@ pub struct AuditEntry {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditActor {
-    /// Whether a user of the company or an administrator of the installation.
+    /// Whether a user of the company, an administrator of the installation, or an integration.
     pub kind: ActorKind,
     /// Their id.
     #[schema(example = 7)]

@@ -4,11 +4,13 @@
 use actix_web::body::BoxBody;
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 use actix_web::{HttpRequest, HttpResponse, Responder};
+use hotline_persistence::sealed::{KeyError, Keyring, Location};
+use hotline_persistence::tables::people::INSTALLATION;
 use serde_json::Value;
 
 use super::device::KNOWN_DAYS;
 use crate::web::ApiResult;
-use crate::web::reply::{Reply, respond};
+use crate::web::reply::Reply;
 use crate::web::schema::Schemas;
 
 /// The names of the session cookie.
@@ -26,9 +28,42 @@ const DEVICE_PLAIN: &str = "hotline_device";
 /// The path for which it is sent.
 const DEVICE_PATH: &str = "/panel/api/v1/session";
 
+/// Separates the text of a session from its proof; neither contains it.
+const SEPARATOR: char = '~';
+
+/// What a request shows of a session.
+pub(super) struct Shown<'a> {
+    /// The text of the session: its company and its key.
+    pub(super) text: &'a str,
+    /// That this installation has made it; a cookie of a release before has none.
+    proof: &'a str,
+}
+
+impl Shown<'_> {
+    /// Whether this installation has made it: anybody can write a cookie that names a company, and what is not ours is
+    /// looked up at nobody's expense.
+    pub(super) fn is_ours(&self, keys: &Keyring) -> bool {
+        keys.has_sealed(&place(self.text), self.proof)
+    }
+}
+
+fn place(text: &str) -> Location<'_> {
+    Location { column: "person_sessions.cookie", company: INSTALLATION, row: text }
+}
+
 /// The session cookie of a request.
-pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<&str> {
-    named(headers, if is_https { SECURE } else { PLAIN })
+pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<Shown<'_>> {
+    let shown = named(headers, if is_https { SECURE } else { PLAIN })?;
+    let (text, proof) = shown.split_once(SEPARATOR).unwrap_or((shown, ""));
+    Some(Shown { text, proof })
+}
+
+/// The value of the cookie of a session with this text.
+///
+/// # Errors
+/// When it cannot be sealed.
+pub(super) fn proven(keys: &Keyring, text: &str) -> Result<String, KeyError> {
+    Ok(format!("{text}{SEPARATOR}{}", keys.seal(&place(text), b"")?))
 }
 
 /// The device cookie of a request.
@@ -90,10 +125,13 @@ impl<R> WithCookie<R> {
 
 impl<R: Reply> Reply for WithCookie<R> {
     const STATUS: u16 = R::STATUS;
-    const IS_SECRET: bool = R::IS_SECRET;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
         self.reply.body()
+    }
+
+    fn record(&self) -> ApiResult<Vec<u8>> {
+        self.reply.record()
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
@@ -105,10 +143,7 @@ impl<R: Reply> Responder for WithCookie<R> {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        let mut response = match self.reply.body() {
-            Ok(body) => respond(R::STATUS, body),
-            Err(error) => return actix_web::ResponseError::error_response(&error),
-        };
+        let mut response = self.reply.respond();
         for cookie in self.cookies {
             response.headers_mut().append(SET_COOKIE, cookie);
         }
@@ -125,10 +160,36 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(COOKIE, HeaderValue::from_static("other=1; hotline_session=7.a"));
         headers.append(COOKIE, HeaderValue::from_static("__Host-hotline=7.b"));
-        assert_eq!(read(&headers, false), Some("7.a"));
-        assert_eq!(read(&headers, true), Some("7.b"));
+        let text = |headers: &HeaderMap, is_https| read(headers, is_https).map(|shown| shown.text.to_owned());
+        assert_eq!(text(&headers, false).as_deref(), Some("7.a"));
+        assert_eq!(text(&headers, true).as_deref(), Some("7.b"));
         headers.append(COOKIE, HeaderValue::from_static("hotline_session=7.c"));
-        assert_eq!(read(&headers, false), None, "two of one name are none");
+        assert_eq!(text(&headers, false), None, "two of one name are none");
+    }
+
+    #[test]
+    fn a_cookie_is_ours_by_its_proof_and_no_other() {
+        let folder = tempfile::TempDir::new().expect("folder");
+        let keys = Keyring::at(folder.path().join("secrets.key"));
+        keys.load_or_create().expect("a key");
+        let is_ours = |cookie: &str| {
+            let mut headers = HeaderMap::new();
+            headers.append(COOKIE, HeaderValue::try_from(format!("hotline_session={cookie}")).expect("a header"));
+            let shown = read(&headers, false).expect("a cookie");
+            (shown.text.to_owned(), shown.is_ours(&keys))
+        };
+        let (one, other) = (proven(&keys, "7.a").expect("sealed"), proven(&keys, "8.b").expect("sealed"));
+        assert_eq!(is_ours(&one), ("7.a".to_owned(), true));
+        let proof_of_other = other.split_once(SEPARATOR).expect("a proof").1;
+        for (cookie, text) in [
+            ("7.a".to_owned(), "7.a"),
+            ("7.a~".to_owned(), "7.a"),
+            (format!("7.a~{proof_of_other}"), "7.a"),
+            (one.replace("7.a", "7.b"), "7.b"),
+            (one[..one.len() - 2].to_owned(), "7.a"),
+        ] {
+            assert_eq!(is_ours(&cookie), (text.to_owned(), false), "{cookie}");
+        }
     }
 
     #[test]

@@ -1,33 +1,89 @@
-//! Devices from which an account has been used before. They have their own limit of attempts, so that strangers who try
-//! an account cannot lock out its owner. The device cookie names the account and a time, and is sealed with the
-//! installation's key; the server stores nothing.
+//! Devices on which a person has signed in before. They have tries of their own, so that strangers who try an account cannot
+//! lock out its owner. The device cookie names the person, the device and a time, and is sealed with the installation's key
+//! for the e-mail it was made for: what it says is known before anything is looked up. The server stores nothing.
+//!
+//! A cookie is bound to one person, a user of one company or an administrator of the installation. To another person with
+//! the same e-mail it means nothing: an e-mail may be anybody's who makes a user with it.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use hotline_persistence::CompanyId;
 use hotline_persistence::sealed::{KeyError, Keyring, Location};
-use hotline_persistence::tables::people::INSTALLATION;
+use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 
 /// How many days a device stays known without signing in; browsers limit cookies to this lifetime.
 pub(super) const KNOWN_DAYS: i64 = 400;
 
-/// The sealed value is bound to the account, ignoring the case of its e-mail.
+/// How many persons a device is known for, the last to sign in first: somebody with several memberships changes between
+/// them, and a few people share a device. A browser sends all of them each time.
+const PERSONS_MAX: usize = 4;
+
+/// Maximum length of what a cookie says of one person, in bytes; ours have half of it.
+const PART_BYTES_MAX: usize = 400;
+
+/// Separates what a cookie says of several persons; no sealed text contains it.
+const SEPARATOR: char = '~';
+
+/// The number of a device, in hexadecimal: 128 random bits. It stays the same however often its cookie is renewed.
+pub(super) type DeviceId = String;
+
+/// A device that is known for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The person.
+    pub(super) person: PersonId,
+    /// The device.
+    pub(super) device: DeviceId,
+}
+
+/// The sealed value is bound to the e-mail, ignoring its case.
 fn place(email: &str) -> Location<'_> {
     Location { column: "devices.cookie", company: INSTALLATION, row: email }
 }
 
-/// The value of a new device cookie.
+fn parts(shown: &str) -> impl Iterator<Item = &str> {
+    shown.split(SEPARATOR).filter(|part| !part.is_empty() && part.len() <= PART_BYTES_MAX).take(PERSONS_MAX)
+}
+
+/// The persons with this e-mail for whom the device is known, by the cookie that is shown.
+pub(super) fn known(keys: &Keyring, email: &str, shown: Option<&str>, now: DateTime<Utc>) -> Vec<Known> {
+    let email = email.to_lowercase();
+    parts(shown.unwrap_or_default()).filter_map(|part| read(keys, &email, part, now)).collect()
+}
+
+fn read(keys: &Keyring, email: &str, part: &str, now: DateTime<Utc>) -> Option<Known> {
+    let plain = keys.open(&place(email), part).ok()?;
+    let mut fields = std::str::from_utf8(&plain).ok()?.split(' ');
+    let company: CompanyId = fields.next()?.parse().ok()?;
+    let person = PersonId::of(company, fields.next()?.parse().ok()?);
+    let device = fields.next()?.to_owned();
+    let since = DateTime::from_timestamp(fields.next()?.parse().ok()?, 0)?;
+    (now - since < TimeDelta::days(KNOWN_DAYS)).then_some(Known { person, device })
+}
+
+/// The value of the cookie after a person has signed in with this e-mail: the device as it was known for them, or another one,
+/// and what the cookie that was shown says of others.
 ///
 /// # Errors
 /// When it cannot be sealed.
-pub(super) fn known(keys: &Keyring, email: &str, now: DateTime<Utc>) -> Result<String, KeyError> {
-    keys.seal(&place(&email.to_lowercase()), now.timestamp().to_string().as_bytes())
-}
-
-/// Whether the device cookie is valid for this account.
-pub(super) fn is_known(keys: &Keyring, email: &str, shown: &str, now: DateTime<Utc>) -> bool {
-    let Ok(plain) = keys.open(&place(&email.to_lowercase()), shown) else { return false };
-    let since = std::str::from_utf8(&plain).ok().and_then(|text| text.parse().ok());
-    let since = since.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
-    since.is_some_and(|since| now - since < TimeDelta::days(KNOWN_DAYS))
+pub(super) fn renewed(
+    keys: &Keyring,
+    (person, email): (PersonId, &str),
+    shown: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<String, KeyError> {
+    let email = email.to_lowercase();
+    let (mut device, mut others) = (None, Vec::new());
+    for part in parts(shown.unwrap_or_default()) {
+        match read(keys, &email, part, now) {
+            Some(known) if known.person == person => device = Some(known.device),
+            _ => others.push(part),
+        }
+    }
+    let device = device.unwrap_or_else(|| hex::encode(rand::random::<[u8; 16]>()));
+    let plain = format!("{} {} {device} {}", person.company(), person.id(), now.timestamp());
+    let own = keys.seal(&place(&email), plain.as_bytes())?;
+    let all = std::iter::once(own.as_str()).chain(others.into_iter().take(PERSONS_MAX - 1));
+    Ok(all.collect::<Vec<_>>().join(&SEPARATOR.to_string()))
 }
 
 #[cfg(test)]
@@ -36,22 +92,55 @@ mod tests {
 
     use super::*;
 
+    fn user(id: i64) -> PersonId {
+        PersonId::User(7.into(), id.into())
+    }
+
     #[test]
-    fn a_device_is_known_for_its_account_and_its_time() {
+    fn a_device_is_known_for_its_person_and_its_time() {
         let folder = TempDir::new().expect("folder");
         let keys = Keyring::at(folder.path().join("secrets.key"));
         keys.load_or_create().expect("a key");
         let now = Utc::now();
-        let shown = known(&keys, "Ana@example.com", now).expect("sealed");
-        assert!(is_known(&keys, "ANA@example.com", &shown, now));
-        assert!(is_known(&keys, "ana@example.com", &shown, now + TimeDelta::days(KNOWN_DAYS - 1)));
-        assert!(!is_known(&keys, "ana@example.com", &shown, now + TimeDelta::days(KNOWN_DAYS + 1)));
-        assert!(!is_known(&keys, "ben@example.com", &shown, now));
-        assert!(!is_known(&keys, "ana@example.com", "", now));
-        assert!(!is_known(&keys, "ana@example.com", &shown[..shown.len() - 2], now));
+        let ana = (user(1), "Ana@example.com");
+        let shown = renewed(&keys, ana, None, now).expect("sealed");
+        let of = |email: &str, shown: &str, at| known(&keys, email, Some(shown), at);
+        let first = of("ANA@example.com", &shown, now);
+        assert_eq!(first.iter().map(|known| known.person).collect::<Vec<_>>(), [user(1)]);
+        assert_eq!(of("ana@example.com", &shown, now + TimeDelta::days(KNOWN_DAYS - 1)), first);
+        assert!(of("ana@example.com", &shown, now + TimeDelta::days(KNOWN_DAYS + 1)).is_empty());
+        for nothing in ["", "~", &shown[..shown.len() - 2], &"v".repeat(5000)] {
+            assert!(of("ana@example.com", nothing, now).is_empty());
+        }
+        assert!(of("ben@example.com", &shown, now).is_empty());
         // A value that was sealed for another purpose does not make a device known.
         let other = Location { column: "second_factors.secret", company: INSTALLATION, row: "ana@example.com" };
-        let other = keys.seal(&other, now.timestamp().to_string().as_bytes()).expect("sealed");
-        assert!(!is_known(&keys, "ana@example.com", &other, now));
+        let other = keys.seal(&other, format!("7 1 a {}", now.timestamp()).as_bytes()).expect("sealed");
+        assert!(of("ana@example.com", &other, now).is_empty());
+        // Renewed, it is the same device; without its cookie, another one.
+        let again = renewed(&keys, ana, Some(&shown), now).expect("sealed");
+        assert_eq!(of("ana@example.com", &again, now), first);
+        let another = renewed(&keys, ana, None, now).expect("sealed");
+        assert_ne!(of("ana@example.com", &another, now), first);
+    }
+
+    #[test]
+    fn a_device_is_known_for_a_few_persons_and_the_oldest_go() {
+        let folder = TempDir::new().expect("folder");
+        let keys = Keyring::at(folder.path().join("secrets.key"));
+        keys.load_or_create().expect("a key");
+        let now = Utc::now();
+        let mut shown = None;
+        for id in 1..=6 {
+            shown = Some(renewed(&keys, (user(id), "ana@example.com"), shown.as_deref(), now).expect("sealed"));
+        }
+        let of = |email: &str| -> Vec<PersonId> {
+            known(&keys, email, shown.as_deref(), now).into_iter().map(|known| known.person).collect()
+        };
+        assert_eq!(of("ana@example.com"), [user(6), user(5), user(4), user(3)]);
+        // What is said of somebody with another e-mail stays as it is.
+        let shared = renewed(&keys, (user(9), "ben@example.com"), shown.as_deref(), now).expect("sealed");
+        let left = known(&keys, "ana@example.com", Some(&shared), now);
+        assert_eq!(left.into_iter().map(|known| known.person).collect::<Vec<_>>(), [user(6), user(5), user(4)]);
     }
 }

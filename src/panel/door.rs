@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionState, Signed};
-use hotline_persistence::tables::people::{INSTALLATION, PersonId};
+use hotline_persistence::tables::people::{INSTALLATION, PersonId, STRANGERS};
 
+use super::audit::{self, Who};
 use super::signed::Session;
-use super::{Panel, audit, cookie, site};
+use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
 use crate::web::aside::Tenant;
@@ -39,8 +39,9 @@ pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
         return None;
     }
     // The cookie's name depends on the scheme; a browser only has the one that fits.
-    let key =
-        [true, false].into_iter().find_map(|is_https| cookie::read(headers, is_https).and_then(SessionKey::read))?;
+    let key = [true, false]
+        .into_iter()
+        .find_map(|is_https| cookie::read(headers, is_https).and_then(|shown| SessionKey::read(shown.text)))?;
     if key.company() != INSTALLATION {
         return Some(key.company());
     }
@@ -68,14 +69,30 @@ impl Parts {
     }
 }
 
-/// The key of the session a request shows, if it shows any.
-fn key_of(request: &HttpRequest, parts: &Parts) -> Option<SessionKey> {
-    cookie::read(request.headers(), site::is_https(request, &parts.app)).and_then(SessionKey::read)
-}
-
-/// The session of a key, if it lives.
-async fn session_of(key: &SessionKey, parts: &Parts) -> ApiResult<Option<Arc<Signed>>> {
-    let found = sessions::find(parts.app.db(key.company()), key).await?;
+/// The session that a request shows, if it lives. Whoever writes a cookie that names a company must cost that company
+/// nothing: what this installation has not made is counted by address before it is looked up, and looked up in a share that
+/// is nobody's; what has ended is looked up once in a while.
+async fn session_of(request: &HttpRequest, parts: &Parts) -> ApiResult<Option<Arc<Signed>>> {
+    let Some(shown) = cookie::read(request.headers(), site::is_https(request, &parts.app)) else { return Ok(None) };
+    let Some(key) = SessionKey::read(shown.text) else { return Ok(None) };
+    let limits = &parts.panel.limits;
+    let is_ours = shown.is_ours(&parts.app.engine.store().keys);
+    let share = if is_ours {
+        if limits.has_ended(&key) {
+            return Ok(None);
+        }
+        key.company()
+    } else {
+        let address = site::address(request, &parts.app.trusted_proxies).map(Address::of);
+        if !limits.may_look_up_cookie(address) {
+            return Ok(None);
+        }
+        STRANGERS
+    };
+    let found = sessions::find(parts.app.db(share), &key).await?;
+    if is_ours && found.is_none() {
+        limits.note_ended(&key);
+    }
     Ok(found.map(|signed| Arc::new(parts.panel.asked(signed))))
 }
 
@@ -84,13 +101,7 @@ async fn session_of(key: &SessionKey, parts: &Parts) -> ApiResult<Option<Arc<Sig
 /// # Errors
 /// `401` when nobody has.
 async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>> {
-    let Some(key) = key_of(request, parts) else { return Err(ApiError::signed_out()) };
-    session_of(&key, parts).await?.ok_or_else(|| {
-        // An invalid cookie was guessed, or its session has ended; an address that sends many is rate-limited.
-        let refused =
-            parts.admission.wrong_tokens.refuse(site::address(request, &parts.app.trusted_proxies).map(Address::of));
-        if refused.status == StatusCode::UNAUTHORIZED { ApiError::signed_out() } else { refused }
-    })
+    session_of(request, parts).await?.ok_or_else(ApiError::signed_out)
 }
 
 /// Whether signing in is complete.
@@ -113,12 +124,8 @@ pub(super) async fn anybody<B: MessageBody + 'static>(
     request.extensions_mut().insert(Unlimited);
     let found = match Parts::of(&request) {
         Ok(parts) if !site::is_own(request.request(), &parts.app.trusted_proxies) => Err(ApiError::foreign_page()),
-        // A browser shows a session that has ended until there is another one: here it is none, and not counted, or
-        // whoever comes back could be kept from signing in.
-        Ok(parts) => match key_of(request.request(), &parts) {
-            Some(key) => session_of(&key, &parts).await,
-            None => Ok(None),
-        },
+        // A browser shows a session that has ended until there is another one: here it is none.
+        Ok(parts) => session_of(request.request(), &parts).await,
         Err(defect) => Err(defect),
     };
     match found {
@@ -192,7 +199,7 @@ pub(super) async fn signed_in<B: MessageBody + 'static>(
             let company = signed.company_id;
             request.extensions_mut().insert(Tenant(company));
             request.extensions_mut().insert(Session(signed.clone()));
-            audit::kept(&parts.app, &parts.panel, company, &signed, request, async |request| {
+            audit::kept(&parts.app, &parts.panel, Who::signed(company, &signed), request, async |request| {
                 Ok(next.call(request).await?.map_into_boxed_body())
             })
             .await?
@@ -221,13 +228,8 @@ pub async fn in_company<B: MessageBody + 'static>(
             request.extensions_mut().insert(Tenant(company));
             request.extensions_mut().insert(Session(signed.clone()));
             request.extensions_mut().insert(caller);
-            // Operations of the panel alone may return a secret that must not be stored, so their responses are not
-            // recorded for retries.
-            let is_own = parts.panel.known(&request).is_some_and(|known| known.is_own);
-            audit::kept(&parts.app, &parts.panel, company, &signed, request, async |request| {
-                if is_own { Ok(next.call(request).await?.map_into_boxed_body()) } else { once(request, next).await }
-            })
-            .await?
+            let who = Who::signed(company, &signed);
+            audit::kept(&parts.app, &parts.panel, who, request, async |request| once(request, next).await).await?
         }
         Err(refused) => refuse(request, &refused),
     };

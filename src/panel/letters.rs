@@ -4,15 +4,24 @@ use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
 use hotline_persistence::tables::people::Language;
 use hotline_persistence::tables::people::links::LinkKind;
 
+use unicode_normalization::char::is_combining_mark;
+
 use crate::mail::Letter;
 
-/// A link with its kind and place.
+/// A link with its kind and place. A letter has one: what somebody is called in one company, and what that company is called,
+/// is never in a letter of another.
 pub(super) struct Way {
     pub(super) kind: LinkKind,
     /// `None`: the installation.
     pub(super) company: Option<String>,
     pub(super) url: String,
 }
+
+/// Maximum characters of a name in a letter: of people and companies, but not of a message.
+const NAME_CHARACTERS_MAX: usize = 60;
+
+/// ASCII marks that names have. A full stop has its own rule.
+const NAME_MARKS: &str = " '-,&";
 
 /// The recipient of a mail.
 pub(super) struct Recipient {
@@ -38,6 +47,7 @@ type Words = [&'static str; 3];
 const INVITED: Words = ["Your invitation to {place}", "Seu convite para {place}", "Su invitación a {place}"];
 const FORGOTTEN: Words = ["Choose a new password", "Escolha uma nova senha", "Elija una nueva contraseña"];
 const HELLO: Words = ["Hello {name},", "Olá, {name}!", "Hola, {name}:"];
+const HELLO_YOU: Words = ["Hello,", "Olá!", "Hola:"];
 const WELCOME: Words = [
     "you are invited to work in {place}. You sign in with {email}.",
     "Você recebeu um convite para trabalhar em {place}. Seu login é {email}.",
@@ -64,62 +74,65 @@ const UNEXPECTED: Words = [
     "Si no esperaba este mensaje, no haga nada: nada cambia.",
 ];
 
-/// The mail with these links, of which there is at least one.
-pub(super) fn letter(to: &Recipient, ways: &[Way]) -> Letter {
+/// The mail with this link.
+pub(super) fn letter(to: &Recipient, way: &Way) -> Letter {
     let at = match to.language {
         Language::English => 0,
         Language::Portuguese => 1,
         Language::Spanish => 2,
     };
-    let place = |way: &Way| plain(way.company.as_deref().unwrap_or("Hotline"));
-    let is_invitation = ways.iter().all(|way| way.kind == LinkKind::Invitation);
-    let first = ways.first().map(place).unwrap_or_default();
-    let say = |words: Words, place: &str| {
+    let place = plain(way.company.as_deref().unwrap_or("Hotline"));
+    let name = plain(&to.name);
+    let say = |words: Words| {
         // Text that people have typed is inserted last, so that placeholders in it are not replaced.
         let text = words[at].replace("{email}", &to.email);
         match text.split_once("{place}") {
             Some((before, after)) => format!("{before}{place}{after}"),
-            None => text.replace("{name}", &plain(&to.name)),
+            None => text.replace("{name}", &name),
         }
     };
-    let (subject, opening) = if is_invitation { (INVITED, WELCOME) } else { (FORGOTTEN, ASKED) };
-    let mut text = format!("{}\n\n{}\n", say(HELLO, ""), say(opening, &first));
-    for way in ways {
-        let until = if way.kind == LinkKind::Invitation { WEEK } else { HOUR };
-        text.push_str(&format!("\n{}\n{}\n", say(until, &place(way)), way.url));
-    }
-    text.push_str(&format!("\n{}\n", say(UNEXPECTED, "")));
-    Letter { to: to.email.clone(), subject: say(subject, &first), text }
+    let (subject, opening, until) = match way.kind {
+        LinkKind::Invitation => (INVITED, WELCOME, WEEK),
+        LinkKind::Reset => (FORGOTTEN, ASKED, HOUR),
+    };
+    // Nothing may be left of a name.
+    let hello = if name.is_empty() { HELLO_YOU } else { HELLO };
+    let text = [say(hello), say(opening), format!("{}\n{}", say(until), way.url), say(UNEXPECTED)].join("\n\n") + "\n";
+    Letter { to: to.email.clone(), subject: say(subject), text }
 }
 
-/// A name as one line: typed text must not look like a part of the mail.
+/// A name as it may stand in a letter of ours: one short line of words. Nothing in it is an address or markup, or looks like
+/// one, since anybody can be given any name: what is left of `https://evil.example` are words.
 fn plain(name: &str) -> String {
-    name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    let characters: Vec<char> = name.chars().collect();
+    let kept = characters.iter().enumerate().map(|(place, character)| {
+        // A mail program makes an address of words that full stops join.
+        let is_stop = *character == '.' && characters.get(place + 1).is_none_or(|next| next.is_whitespace());
+        let is_kept =
+            is_stop || character.is_alphanumeric() || is_combining_mark(*character) || NAME_MARKS.contains(*character);
+        if is_kept { *character } else { ' ' }
+    });
+    let text: String = kept.collect();
+    let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let short: String = words.chars().take(NAME_CHARACTERS_MAX).collect();
+    short.trim_matches([' ', ',', '-', '&']).to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ana(language: Language) -> Recipient {
-        Recipient {
-            name: "Ana {place}\nhttps://evil.example".to_owned(),
-            email: "ana@example.com".to_owned(),
-            language,
-        }
+    fn ana(name: &str, language: Language) -> Recipient {
+        Recipient { name: name.to_owned(), email: "ana@example.com".to_owned(), language }
+    }
+
+    fn way(kind: LinkKind, company: Option<&str>) -> Way {
+        let url = "https://desk.example/panel/welcome#1.a".to_owned();
+        Way { kind, company: company.map(str::to_owned), url }
     }
 
     #[test]
-    fn a_letter_names_every_place_with_its_link_and_nothing_is_left_open() {
-        let way = |kind, company: Option<&str>, url: &str| Way {
-            kind,
-            company: company.map(str::to_owned),
-            url: url.to_owned(),
-        };
-        let ways = [
-            way(LinkKind::Invitation, Some("Acme {name}"), "https://desk.example/panel/welcome#1.a"),
-            way(LinkKind::Reset, None, "https://desk.example/panel/welcome#0.b"),
-        ];
+    fn a_letter_names_its_place_with_its_link_and_nothing_is_left_open() {
         for (language, subject, line) in [
             (Language::English, "Choose a new password", "Hotline: choose another password here, within an hour:"),
             (Language::Portuguese, "Escolha uma nova senha", "Hotline: escolha outra senha aqui, em até uma hora:"),
@@ -129,20 +142,49 @@ mod tests {
                 "Hotline: elija otra contraseña aquí, en el plazo de una hora:",
             ),
         ] {
-            let letter = letter(&ana(language), &ways);
-            assert_eq!((letter.to.as_str(), letter.subject.as_str()), ("ana@example.com", subject));
-            assert!(letter.text.contains(&format!("{line}\n{}\n", ways[1].url)), "{}", letter.text);
-            assert!(letter.text.contains(&format!("\n{}\n", ways[0].url)), "{}", letter.text);
-            assert!(
-                letter.text.contains("Acme {name}: ") && letter.text.contains("Ana {place} https"),
-                "{}",
-                letter.text
-            );
-            assert!(!letter.text.contains("{email}"), "{}", letter.text);
+            let reset = letter(&ana("Ana {place}", language), &way(LinkKind::Reset, None));
+            assert_eq!((reset.to.as_str(), reset.subject.as_str()), ("ana@example.com", subject));
+            let with_link = format!("{line}\nhttps://desk.example/panel/welcome#1.a\n");
+            assert!(reset.text.contains(&with_link) && reset.text.contains("Ana place"), "{}", reset.text);
+            assert!(!reset.text.contains('{'), "{}", reset.text);
         }
-        let invited = letter(&ana(Language::English), &ways[..1]);
-        assert_eq!(invited.subject, "Your invitation to Acme {name}");
+        let invited = letter(&ana("Ana", Language::English), &way(LinkKind::Invitation, Some("Acme {name} Ltd.")));
+        assert_eq!(invited.subject, "Your invitation to Acme name Ltd.");
         assert!(invited.text.contains("You sign in with ana@example.com."), "{}", invited.text);
+        assert!(invited.text.starts_with("Hello Ana,\n"), "{}", invited.text);
+        let nobody = letter(&ana("<>", Language::English), &way(LinkKind::Invitation, Some("Acme")));
+        assert!(nobody.text.starts_with("Hello,\n"), "{}", nobody.text);
+    }
+
+    #[test]
+    fn a_name_is_words_whatever_was_typed() {
+        for (typed, left) in [
+            ("Ana Souza", "Ana Souza"),
+            ("J. R. O'Neil-Smith", "J. R. O'Neil-Smith"),
+            ("Müller & Söhne, Inc.", "Müller & Söhne, Inc."),
+            ("山田 太郎", "山田 太郎"),
+            ("हिन्दी", "हिन्दी"),
+            ("e\u{301}lise", "e\u{301}lise"),
+            ("claim it at https://evil.example/x?a=1", "claim it at https evil example x a 1"),
+            ("evil.example", "evil example"),
+            ("www.evil.example.", "www evil example."),
+            ("evil。example", "evil example"),
+            ("evil．example", "evil example"),
+            ("evil․example", "evil example"),
+            ("a@evil.example", "a evil example"),
+            ("mailto:a＠evil.example", "mailto a evil example"),
+            ("<a href=\"https://evil.example\">here</a>", "a href https evil example here a"),
+            ("[here](//evil.example)", "here evil example"),
+            ("**bold** `code` _x_ #1", "bold code x 1"),
+            ("Ana\r\nBcc: b@evil.example", "Ana Bcc b evil example"),
+            ("Ana\u{202e}elpmaxe.live", "Ana elpmaxe live"),
+            ("evil\u{200b}.example", "evil example"),
+            ("127.0.0.1:80", "127 0 0 1 80"),
+            (" - , ", ""),
+        ] {
+            assert_eq!(plain(typed), left, "{typed}");
+        }
+        assert_eq!(plain(&"a".repeat(300)).chars().count(), NAME_CHARACTERS_MAX);
     }
 
     #[test]

@@ -8,10 +8,11 @@ use hotline_actors::clock;
 use hotline_persistence::Timestamp;
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::people::links::{self, LinkKind};
-use hotline_persistence::tables::people::{self, Account, INSTALLATION, Language, called};
+use hotline_persistence::tables::people::{self, Account, INSTALLATION, Language, STRANGERS, called};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::audit::AtTheDoor;
 use super::cookie::WithCookie;
 use super::letters::{Recipient, Way, letter, spoken};
 use super::values::Typed;
@@ -70,8 +71,7 @@ pub async fn read(
 ) -> ApiResult<Json<PersonLink>> {
     panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
     let token = body.0.0.0;
-    let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
-    let link = links::find(app.db(company), &token).await?.ok_or_else(ApiError::link_spent)?;
+    let link = links::find(app.db(STRANGERS), &token).await?.ok_or_else(ApiError::link_spent)?;
     Ok(Json::of(PersonLink {
         kind: link.kind,
         name: called(&link.name, &link.email).to_owned(),
@@ -114,12 +114,21 @@ pub async fn spend(
     let LinkUse { token: Typed(token), password } = body.0;
     let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
     // Looked up before anything is hashed: a stranger's token costs no more than that.
-    links::find(app.db(company), &token).await?.ok_or_else(ApiError::link_spent)?;
+    let link = links::find(app.db(STRANGERS), &token).await?.ok_or_else(ApiError::link_spent)?;
+    passwords::check_owner(&password, "password", &link.email, &link.name)?;
     let hash = passwords::hash(password).await?;
+    let (act, person) = (AtTheDoor::of(&app, &request, "useLink"), link.person());
+    let begun = act.begin(person, called(&link.name, &link.email)).await?;
     let mut change = app.db(company).begin().await?;
-    let link = links::spend(change.connection()?, &token, &hash).await?.ok_or_else(ApiError::link_spent)?;
+    let Some(link) = links::spend(change.connection()?, &token, &hash).await? else {
+        drop(change);
+        act.end(person, begun, 403).await;
+        return Err(ApiError::link_spent());
+    };
     change.commit().await?;
-    let shown = device::known(&app.engine.store().keys, &link.email, clock::now()).map_err(ApiError::internal)?;
+    act.end(person, begun, 204).await;
+    let who = (person, link.email.as_str());
+    let shown = device::renewed(&app.engine.store().keys, who, None, clock::now()).map_err(ApiError::internal)?;
     let is_https = site::is_https(&request, &app);
     Ok(WithCookie::unchanged(NoContent).and_device(&shown, is_https))
 }
@@ -155,43 +164,58 @@ pub async fn request(
     };
     let place = mailer.place().ok_or_else(ApiError::unavailable)?;
     let (base, spoken) = (base.to_owned(), spoken(request.headers()));
+    let from = AtTheDoor::from_where(&app, &request);
     let background = app.engine.background().clone();
     background.spawn(async move {
-        let letter = {
+        let letters = {
             let _turn = panel.reminding.lock().await;
-            remind(&app, &body.0.0, (&base, spoken)).await
+            remind(&app, &panel, &body.0.0, (&base, spoken), from).await
         };
-        match letter {
-            // `send` logs and counts failures.
-            Ok(Some(letter)) => drop(mailer.send(place, letter).await),
-            Ok(None) => {}
+        let mut place = Some(place);
+        match letters {
+            Ok(letters) => {
+                for letter in letters {
+                    // Each waits in a place of its own; `send` and `place` log and count failures.
+                    let Some(own) = place.take().or_else(|| mailer.place()) else { break };
+                    drop(mailer.send(own, letter).await);
+                }
+            }
             Err(error) => tracing::warn!(%error, "a link to choose a password was not made"),
         }
     });
     Ok(NoContent)
 }
 
-/// A mail to the person with this e-mail, with a link for each of their memberships; `None` if there is no such person.
+/// A mail for each membership with this e-mail, with its link: what one company calls itself and its people is in no mail of
+/// another.
 async fn remind(
     app: &App,
+    panel: &Panel,
     email: &str,
     (base, spoken): (&str, Option<Language>),
-) -> hotline_persistence::Result<Option<Letter>> {
-    let mut to = None;
-    let mut ways = Vec::new();
+    from: Option<String>,
+) -> hotline_persistence::Result<Vec<Letter>> {
+    let mut letters = Vec::new();
     for account in people::accounts(&app.engine.store().housekeeping, email, None).await? {
         let person = account.person();
         let db = app.db(person.company());
+        // A link that is there stays good if no letter could bring another one.
+        if !panel.limits.has_letters(person.company()) {
+            tracing::warn!(company.id = %person.company(), "a letter was not sent: the company has sent all of this hour");
+            continue;
+        }
         let Some((token, kind)) = links::make_again(db, person).await? else { continue };
-        let Some(profile) = people::find(app.db(person.company()), person).await? else { continue };
+        let Some(profile) = people::find(db, person).await? else { continue };
+        if !panel.limits.may_write(person.company()) {
+            continue;
+        }
+        let name = called(&profile.name, &profile.email).to_owned();
+        AtTheDoor::asked(app, from.clone(), "requestReset").note(person, &name, 204).await;
         let Account { company_id, company_name, .. } = account;
         let company = company_name.filter(|_| company_id != INSTALLATION);
-        ways.push(Way { kind, company, url: format!("{base}{PAGE}{token}") });
-        to.get_or_insert_with(|| Recipient {
-            name: called(&profile.name, &profile.email).to_owned(),
-            email: profile.email.clone(),
-            language: profile.language.or(spoken).unwrap_or(Language::English),
-        });
+        let language = profile.language.or(spoken).unwrap_or(Language::English);
+        let to = Recipient { name, email: profile.email, language };
+        letters.push(letter(&to, &Way { kind, company, url: format!("{base}{PAGE}{token}") }));
     }
-    Ok(to.map(|to| letter(&to, &ways)))
+    Ok(letters)
 }

@@ -15,21 +15,21 @@ mod figures;
 mod letters;
 mod limits;
 mod links;
+mod operations;
 pub mod pages;
 mod profiles;
 mod session;
+mod sign_in;
 mod signed;
 mod site;
 mod tokens;
 mod users;
 mod values;
 
-use std::collections::HashMap;
-
-use actix_web::dev::ServiceRequest;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 
+pub use audit::{concerns_tokens, of_tokens};
 pub use cookie::WithCookie;
 pub use door::{company_of, in_company};
 
@@ -37,6 +37,7 @@ use hotline_persistence::tables::people::sessions::Signed;
 use tokio::sync::Mutex;
 
 use self::limits::PeopleLimits;
+use self::operations::Operations;
 use crate::mail::{MailOptions, Mailer};
 use crate::openapi::{At, Operation, Table};
 use crate::web::methods::no_such_route;
@@ -56,47 +57,17 @@ pub struct PanelOptions {
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// Serializes requests for a link: someone who asks twice at the same time gets one mail with all their links.
+    /// Serializes requests for a link: someone who asks twice at the same time gets one mail for each of their links.
     reminding: Mutex<()>,
     admins_need_factor: bool,
-    /// The operations of each path, by its pattern.
-    operations: HashMap<String, Vec<(&'static str, Known)>>,
+    /// What the audit log keeps.
+    operations: Operations,
 }
-
-/// An operation, as the panel's checks need it.
-pub struct Known {
-    /// Its id in the document and in the audit log.
-    id: String,
-    /// Whether it exists only at the panel.
-    is_own: bool,
-    /// Whether it is recorded in the audit log.
-    is_audited: bool,
-    /// Whether it may return records as CSV; the response decides.
-    may_be_export: bool,
-}
-
-/// Audited operations, by the first segment of their path below the API's.
-const AUDITED: [&str; 9] =
-    ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
 impl Panel {
     /// With all operations for people.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a At>, mailer: Option<Mailer>, admins_need_factor: bool) -> Self {
-        let mut operations: HashMap<String, Vec<(&'static str, Known)>> = HashMap::new();
-        for at in paths {
-            let noun = at.path.split('/').nth(1).unwrap_or_default();
-            let known = at.named.iter().map(|named| {
-                let is_read = named.method == "GET";
-                let known = Known {
-                    id: named.id.clone().into_owned(),
-                    is_own: named.tag.is_some(),
-                    is_audited: !is_read && AUDITED.contains(&noun),
-                    may_be_export: is_read,
-                };
-                (named.method, known)
-            });
-            operations.insert(format!("{PANEL_API}{}", at.path), known.collect());
-        }
+        let operations = Operations::new(paths);
         Self { limits: PeopleLimits::default(), mailer, reminding: Mutex::default(), admins_need_factor, operations }
     }
 
@@ -118,13 +89,6 @@ impl Panel {
         if let Some(mailer) = &self.mailer {
             mailer.close().await;
         }
-    }
-
-    /// The operation of a request, if it exists.
-    fn known(&self, request: &ServiceRequest) -> Option<&Known> {
-        let method = request.method().as_str();
-        let methods = self.operations.get(&request.match_pattern()?)?;
-        methods.iter().find(|(known, _)| *known == method).map(|(_, known)| known)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Signing in and out.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -9,181 +8,26 @@ use actix_web::http::header::USER_AGENT;
 use actix_web::web::Data;
 use hotline_actors::clock;
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::people::sessions::{self, Origin, SessionState, Signed};
-use hotline_persistence::tables::people::{self, INSTALLATION, Language, PersonId, called, factors};
+use hotline_persistence::tables::people::sessions::{self, Origin, SessionState};
+use hotline_persistence::tables::people::{self, Account, INSTALLATION, called, factors};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
 
+use super::audit::AtTheDoor;
 use super::cookie::WithCookie;
+use super::sign_in::{Membership, SignIn};
 use super::signed::Session;
 use super::values::Typed;
-use super::{Panel, cookie, device, door, site};
+use super::{Panel, cookie, device, site};
 use crate::app::App;
 use crate::web::origin::Address;
-use crate::web::permissions::everything;
 use crate::web::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
 
 /// When a failed attempt is answered, counted from its start: later than any attempt can take, so that the timing
 /// reveals nothing about the account.
 const FAILED_AFTER: Duration = Duration::from_millis(400);
-
-/// How far signing in has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum SignInState {
-    /// The password fits several memberships: sign in again and name one.
-    Choose,
-    /// The second factor must be given.
-    SecondFactor,
-    /// A second factor must be set up.
-    Enrol,
-    /// Done.
-    Open,
-}
-
-/// How somebody has signed in, and what they may do.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignIn {
-    /// How far it has come.
-    pub state: SignInState,
-    /// The memberships to choose from; none but in the state `choose`.
-    pub choices: Vec<Membership>,
-    /// Who it is; none before the second factor is given.
-    pub person: Option<SignedPerson>,
-    /// Where they work; none of an administrator of the installation.
-    pub company: Option<SignedCompany>,
-    /// Methods, by module.
-    #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
-    pub permissions: BTreeMap<String, BTreeSet<String>>,
-    /// Whether they may do what administrators do.
-    #[schema(example = false)]
-    pub administers: bool,
-    /// Whether they see the cards of others.
-    #[schema(example = false)]
-    pub sees_all_cards: bool,
-    /// Whether they must have a second factor.
-    #[schema(example = false)]
-    pub second_factor_required: bool,
-}
-
-/// A membership that the e-mail and the password fit.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Membership {
-    /// The company; none: the installation.
-    pub company_id: Option<CompanyId>,
-    /// What it is called.
-    #[schema(example = "Acme")]
-    pub company_name: Option<String>,
-    /// Whether it is the installation's administration.
-    #[schema(example = false)]
-    pub admin: bool,
-}
-
-/// Who somebody is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum PersonKind {
-    /// A user of a company.
-    User,
-    /// An administrator of the installation.
-    Admin,
-}
-
-impl PersonKind {
-    /// The kind of a person.
-    pub fn of(person: PersonId) -> Self {
-        if person.is_admin() { Self::Admin } else { Self::User }
-    }
-}
-
-/// A person who has signed in.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignedPerson {
-    /// Whether a user or an administrator of the installation.
-    pub kind: PersonKind,
-    /// Their id, as a user or as an administrator.
-    #[schema(example = 7)]
-    pub id: i64,
-    /// What they are called.
-    #[schema(example = "Ana Souza")]
-    pub name: String,
-    /// What they sign in with.
-    #[schema(example = "ana@example.com")]
-    pub email: String,
-    /// What the pages speak; none: what the browser does.
-    pub language: Option<Language>,
-    /// Whether they have a second factor.
-    #[schema(example = false)]
-    pub second_factor: bool,
-}
-
-/// Where a person works.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignedCompany {
-    /// The company.
-    pub id: CompanyId,
-    /// What it is called.
-    #[schema(example = "Acme")]
-    pub name: String,
-    /// Where its days begin.
-    #[schema(example = "America/Sao_Paulo")]
-    pub time_zone: String,
-}
-
-impl SignIn {
-    fn choose(choices: Vec<Membership>) -> Self {
-        Self {
-            state: SignInState::Choose,
-            choices,
-            person: None,
-            company: None,
-            permissions: BTreeMap::new(),
-            administers: false,
-            sees_all_cards: false,
-            second_factor_required: false,
-        }
-    }
-
-    /// The state of a session.
-    fn of(app: &App, signed: &Signed) -> Self {
-        let mut shown = Self::choose(Vec::new());
-        shown.second_factor_required = signed.needs_factor;
-        shown.state = match signed.state {
-            SessionState::SecondFactor => {
-                shown.state = SignInState::SecondFactor;
-                return shown;
-            }
-            SessionState::Open if door::is_open(signed) => SignInState::Open,
-            SessionState::Open => SignInState::Enrol,
-        };
-        let person = signed.person();
-        shown.person = Some(SignedPerson {
-            kind: PersonKind::of(person),
-            id: person.id(),
-            name: called(&signed.name, &signed.email).to_owned(),
-            email: signed.email.clone(),
-            language: signed.language,
-            second_factor: signed.has_factor,
-        });
-        if let PersonId::User(company, _) = person {
-            shown.company = app.engine.directory().company(company).map(|known| SignedCompany {
-                id: company,
-                name: known.company.name.clone(),
-                time_zone: known.company.time_zone.clone(),
-            });
-        }
-        shown.permissions = if person.is_admin() { everything() } else { signed.permissions.0.clone() };
-        shown.administers = signed.administers;
-        shown.sees_all_cards = signed.sees_all_cards;
-        shown
-    }
-}
 
 /// The body of `POST /session`.
 pub struct Credentials {
@@ -218,6 +62,46 @@ impl Input for Credentials {
     }
 }
 
+/// The accounts whose passwords are compared. A device that is known for a person has tries of its own for that person and
+/// nobody else: whoever else has the e-mail is left out when the tries of unknown devices are used up.
+///
+/// # Errors
+/// `429` when no try is left.
+async fn tried(
+    app: &App,
+    panel: &Panel,
+    (email, company): (&str, Option<CompanyId>),
+    address: Option<Address>,
+    shown: Option<&str>,
+) -> ApiResult<Vec<Account>> {
+    let mut known = device::known(&app.engine.store().keys, email, shown, clock::now());
+    known.retain(|known| company.is_none_or(|company| company == known.person.company()));
+    // Counted before anything is looked up.
+    let mut refused = None;
+    let (mut own, mut used_up) = (Vec::new(), Vec::new());
+    for known in &known {
+        match panel.limits.try_device(known) {
+            Ok(()) => own.push(known.person),
+            Err(error) => {
+                used_up.push(known.person);
+                refused = Some(error);
+            }
+        }
+    }
+    match refused {
+        Some(refused) if own.is_empty() => return Err(refused),
+        _ if known.is_empty() => panel.limits.try_account(email, address)?,
+        _ => {}
+    }
+    let mut accounts = people::accounts(&app.engine.store().housekeeping, email, company).await?;
+    accounts.retain(|account| !used_up.contains(&account.person()));
+    let has_others = accounts.iter().any(|account| !own.contains(&account.person()));
+    if !known.is_empty() && has_others && panel.limits.try_account(email, address).is_err() {
+        accounts.retain(|account| own.contains(&account.person()));
+    }
+    Ok(accounts)
+}
+
 /// `POST /session`. All failures get the same response, after the same time.
 pub async fn create(
     request: HttpRequest,
@@ -229,13 +113,17 @@ pub async fn create(
     let address = site::address(&request, &app.trusted_proxies);
     let is_https = site::is_https(&request, &app);
     let shown = cookie::read_device(request.headers(), is_https);
-    let shown = shown.filter(|shown| device::is_known(&app.engine.store().keys, &email, shown, clock::now()));
-    panel.limits.try_account(&email, address.map(Address::of), shown)?;
     let answered_at = Instant::now() + FAILED_AFTER;
-    let db = &app.engine.store().housekeeping;
-    let accounts = people::accounts(db, &email, company).await?;
+    let accounts = tried(&app, &panel, (&email, company), address.map(Address::of), shown).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
     let fitting = passwords::fitting(password.0, hashes).await?;
+    let act = AtTheDoor::of(&app, &request, "signIn");
+    for (place, account) in accounts.iter().enumerate() {
+        // Whoever tries the password of one membership tries that of all.
+        if !fitting.contains(&place) {
+            act.note(account.person(), called(&account.name, &email), 401).await;
+        }
+    }
     let fitting: Vec<_> = fitting.into_iter().filter_map(|place| accounts.get(place)).collect();
     let account = match fitting[..] {
         [] => {
@@ -244,6 +132,9 @@ pub async fn create(
         }
         [account] => account,
         _ => {
+            for account in &fitting {
+                act.note(account.person(), called(&account.name, &email), 200).await;
+            }
             let choices = fitting.into_iter().map(|account| Membership {
                 company_id: (account.company_id != INSTALLATION).then_some(account.company_id),
                 company_name: account.company_name.clone(),
@@ -253,11 +144,13 @@ pub async fn create(
         }
     };
     let person = account.person();
+    let begun = act.begin(person, called(&account.name, &email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
     // A password that was changed since it was looked at begins nothing: its change has ended what there was.
     if !people::lets_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
         drop(change);
+        act.end(person, begun, 401).await;
         sleep_until(answered_at).await;
         return Err(ApiError::sign_in());
     }
@@ -268,6 +161,7 @@ pub async fn create(
     let from = Origin { address: address.as_deref(), user_agent };
     let text = sessions::begin(&mut *connection, person, state, from).await?;
     change.commit().await?;
+    act.end(person, begun, 200).await;
     with_session(&request, &app, &panel, &text).await
 }
 
@@ -282,13 +176,16 @@ async fn with_session(
     let signed = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in)?;
     let signed = panel.asked(signed);
     let is_https = site::is_https(request, app);
-    let answer = WithCookie::set(Json::of(SignIn::of(app, &signed)), text, is_https);
+    let cookie = cookie::proven(&app.engine.store().keys, text).map_err(ApiError::internal)?;
+    let answer = WithCookie::set(Json::of(SignIn::of(app, &signed)), &cookie, is_https);
     // Not before the second factor: a guessed password alone must not make a device known.
     if signed.state != SessionState::Open {
         return Ok(answer);
     }
-    let shown = device::known(&app.engine.store().keys, &signed.email, clock::now()).map_err(ApiError::internal)?;
-    Ok(answer.and_device(&shown, is_https))
+    let shown = cookie::read_device(request.headers(), is_https);
+    let who = (signed.person(), signed.email.as_str());
+    let renewed = device::renewed(&app.engine.store().keys, who, shown, clock::now()).map_err(ApiError::internal)?;
+    Ok(answer.and_device(&renewed, is_https))
 }
 
 /// The body of `POST /session/second-factor`: one of both.
@@ -335,6 +232,8 @@ pub async fn give_factor(
         panel.limits.try_code_of_day(person)?;
     }
     let answered_at = Instant::now() + FAILED_AFTER;
+    let act = AtTheDoor::of(&app, &request, "giveSecondFactor");
+    let begun = act.begin(person, called(&signed.name, &signed.email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
     let keys = &app.engine.store().keys;
@@ -346,11 +245,13 @@ pub async fn give_factor(
     if !is_right {
         sessions::note_wrong_code(&mut *connection, &signed).await?;
         change.commit().await?;
+        act.end(person, begun, 401).await;
         sleep_until(answered_at).await;
         return Err(ApiError::sign_in());
     }
     let text = sessions::open(&mut *connection, &signed).await?;
     change.commit().await?;
+    act.end(person, begun, 200).await;
     panel.limits.note_factor(person);
     with_session(&request, &app, &panel, &text).await
 }
@@ -381,7 +282,10 @@ pub async fn remove(
     session: Option<Session>,
 ) -> ApiResult<WithCookie<NoContent>> {
     if let Some(Session(signed)) = session {
+        let act = AtTheDoor::of(&app, &request, "signOut");
+        let begun = act.begin(signed.person(), called(&signed.name, &signed.email)).await?;
         sessions::end(app.db(signed.company_id), signed.person(), signed.id).await?;
+        act.end(signed.person(), begun, 204).await;
     }
     Ok(WithCookie::taken(NoContent, site::is_https(&request, &app)))
 }

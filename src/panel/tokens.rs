@@ -21,7 +21,8 @@ use crate::web::addresses::{ALLOWED_IPS_MAX, AddressRange, allowed_ips};
 use crate::web::permissions::Permitted;
 use crate::web::values::{FutureTime, Name, Search};
 use crate::web::{
-    ApiError, ApiResult, Body, Confidential, Created, Fields, Filter, Input, Json, Page, Params, Patch, PathId, Query,
+    ApiError, ApiResult, Body, Confidential, Created, Fields, Filter, Idempotency, Input, Json, Page, Params, Patch,
+    PathId, Query, ShownOnce,
 };
 
 /// Maximum number of tokens of a company, including revoked ones. All of them are in memory.
@@ -83,9 +84,13 @@ impl From<TokenRow> for Token {
 pub struct TokenWithKey {
     /// The token.
     pub token: Token,
-    /// Its key, shown once.
-    #[schema(example = "sk_live_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
+    /// Its key, shown once: `null` in the answer to a retry.
+    #[schema(nullable, example = "sk_live_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub key: String,
+}
+
+impl ShownOnce for TokenWithKey {
+    const SECRETS: &'static [&'static str] = &["key"];
 }
 
 /// Filters of the list.
@@ -166,22 +171,20 @@ pub async fn create(
     administrator: Administrator,
     app: Data<App>,
     body: Body<TokenNew>,
+    once: Idempotency,
 ) -> ApiResult<Confidential<Created<TokenWithKey>>> {
     let company = administrator.company;
     let TokenNew { name, permissions, allowed_ips, expires_at } = body.0;
-    changed(&app, company, async {
-        let mut change = app.db(company).begin().await?;
-        let db = change.connection()?;
+    let create = once.transaction(app.db(company), async |db| {
         if tokens::count(&mut *db, company).await? >= TOKENS_MAX {
             let many = Conflict::used_by("the company has as many tokens as it may", "limit", [("token", TOKENS_MAX)]);
             return Err(Refusal::Conflict(many).into());
         }
         let new = NewToken { name: &name.0, permissions: permissions.0, allowed_ips, expires_at };
         let (row, key) = tokens::insert(&mut *db, company, new).await?;
-        change.commit().await?;
         Ok(Confidential(Created::of(TokenWithKey { token: row.into(), key })))
-    })
-    .await
+    });
+    changed(&app, company, create).await
 }
 
 /// The body of `PUT /tokens/{tokenId}`.
@@ -232,13 +235,14 @@ pub async fn update(
     app: Data<App>,
     id: PathId<TokenId>,
     body: Body<TokenChange>,
+    once: Idempotency,
 ) -> ApiResult<Json<Token>> {
     let company = administrator.company;
     check_alive(&found(&app, company, id.0).await?)?;
-    let update = async {
-        let row: TokenRow = table::update(app.db(company), company, id.0, &body.0.0).await?;
+    let update = once.transaction(app.db(company), async |db| {
+        let row: TokenRow = table::update(db, company, id.0, &body.0.0).await?;
         Ok(Json::of(row))
-    };
+    });
     changed(&app, company, update).await
 }
 
@@ -247,13 +251,14 @@ pub async fn rotate(
     administrator: Administrator,
     app: Data<App>,
     id: PathId<TokenId>,
+    once: Idempotency,
 ) -> ApiResult<Confidential<Json<TokenWithKey>>> {
     let company = administrator.company;
     check_alive(&found(&app, company, id.0).await?)?;
-    let rotate = async {
-        let (row, key) = tokens::rotate_of(app.db(company), company, id.0).await?;
+    let rotate = once.transaction(app.db(company), async |db| {
+        let (row, key) = tokens::rotate_of(db, company, id.0).await?;
         Ok(Confidential(Json::of(TokenWithKey { token: row.into(), key })))
-    };
+    });
     changed(&app, company, rotate).await
 }
 

@@ -15,7 +15,7 @@ use super::letters::{Recipient, Way, letter, spoken};
 use super::links::PAGE;
 use super::signed::Administrator;
 use crate::app::App;
-use crate::web::{ApiError, ApiResult, Confidential, Json, NoContent, PathId, origin};
+use crate::web::{ApiError, ApiResult, Confidential, Json, NoContent, PathId, ShownOnce, origin};
 
 /// A link by which somebody chooses a password. It is sent to them by mail where that is set up, and else passed on by
 /// who asked for it.
@@ -33,6 +33,10 @@ pub struct Link {
     pub sent_to: Option<String>,
     /// Until when it is good.
     pub expires_at: Timestamp,
+}
+
+impl ShownOnce for Link {
+    const SECRETS: &'static [&'static str] = &["url", "token"];
 }
 
 async fn made(
@@ -72,10 +76,13 @@ async fn sent(
     person: PersonId,
     (kind, url): (LinkKind, &str),
 ) -> ApiResult<Option<String>> {
-    let Some((mailer, place)) = panel.mailer.as_ref().and_then(|mailer| Some((mailer, mailer.place()?))) else {
-        return Ok(None);
-    };
+    let Some(mailer) = panel.mailer.as_ref() else { return Ok(None) };
     let Some(profile) = people::find(app.db(person.company()), person).await? else { return Ok(None) };
+    if !panel.limits.may_write(person.company()) {
+        tracing::warn!(company.id = %person.company(), "a letter was not sent: the company has sent all of this hour");
+        return Ok(None);
+    }
+    let Some(place) = mailer.place() else { return Ok(None) };
     let company = app.engine.directory().company(person.company()).map(|known| known.company.name.clone());
     let to = Recipient {
         name: profile.name,
@@ -83,7 +90,7 @@ async fn sent(
         language: profile.language.or_else(|| spoken(request.headers())).unwrap_or(Language::English),
     };
     let way = Way { kind, company, url: url.to_owned() };
-    Ok(mailer.send(place, letter(&to, &[way])).await.is_ok().then_some(profile.email))
+    Ok(mailer.send(place, letter(&to, &way)).await.is_ok().then_some(profile.email))
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.

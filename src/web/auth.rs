@@ -131,6 +131,14 @@ impl Caller {
         }
     }
 
+    /// The token that calls; `None` when a person calls.
+    pub fn token(&self) -> Option<&Token> {
+        match &self.by {
+            By::Token(token) => Some(token),
+            By::Person(_) => None,
+        }
+    }
+
     /// The user of the person who calls; `None` when a token or an administrator of the installation calls.
     pub fn user(&self) -> Option<(UserId, String)> {
         match self.signed().map(|signed| (signed.person(), &signed.name)) {

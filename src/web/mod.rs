@@ -42,4 +42,4 @@ pub use form::BodyWithFiles;
 pub use front::Front;
 pub use idempotency::Idempotency;
 pub use params::{Filter, Params, PathId, Query, QueryParams};
-pub use reply::{Accepted, CachedJson, Confidential, Created, Json, NoContent, Page, Reply};
+pub use reply::{Accepted, CachedJson, Confidential, Created, Json, NoContent, Page, Reply, ShownOnce};

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
+use hotline_actors::FieldError;
 use hotline_persistence::password::{self, Password};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout;
@@ -52,6 +53,16 @@ fn step_back() {
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
         tracing::debug!(%error, "passwords are hashed at the priority of everything else");
     }
+}
+
+/// Checks that a password is not made of its owner's e-mail address and name.
+///
+/// # Errors
+/// `422` that names this field.
+pub fn check_owner(password: &Password, field: &str, email: &str, name: &str) -> ApiResult<()> {
+    password
+        .check_owner(email, name)
+        .map_err(|reason| ApiError::validation(&[FieldError { field: field.to_owned(), reason }]))
 }
 
 /// The hash of a password, as it is stored.

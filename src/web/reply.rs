@@ -24,14 +24,24 @@ pub trait Reply: 'static {
     /// Whether it is also available as CSV, on request.
     const IS_TABLE: bool = false;
 
-    /// Whether it contains a secret that is shown once: its record for retries is sealed.
-    const IS_SECRET: bool = false;
-
     /// The body; empty when there is none.
     ///
     /// # Errors
     /// `500` when a value cannot be serialized as JSON, which is not known to happen.
     fn body(&self) -> ApiResult<Vec<u8>>;
+
+    /// The body that is recorded for retries: without secrets.
+    ///
+    /// # Errors
+    /// As of [`Reply::body`].
+    fn record(&self) -> ApiResult<Vec<u8>> {
+        self.body()
+    }
+
+    /// The response. Where its body has a secret, what a retry is answered is beside it.
+    fn respond(&self) -> HttpResponse {
+        respond_with(self)
+    }
 
     /// The body's schema in the API document; `None` when there is no body.
     fn schema(schemas: &mut Schemas) -> Option<Value>;
@@ -75,8 +85,17 @@ impl<T: Serialize> CachedJson<T> {
     }
 }
 
-/// A success that contains a secret, which is shown once.
+/// A resource with secrets, which are shown once.
+pub trait ShownOnce {
+    /// The names of their fields, which are `null` in what a retry is answered.
+    const SECRETS: &'static [&'static str];
+}
+
+/// A success that contains a secret, which is shown once: no record of it is kept.
 pub struct Confidential<R>(pub R);
+
+/// What is recorded of a response for retries, in place of its body.
+pub struct Recorded(pub Vec<u8>);
 
 /// `204`: done, without a body.
 pub struct NoContent;
@@ -225,16 +244,32 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
     }
 }
 
-impl<R: Reply> Reply for Confidential<R> {
-    const STATUS: u16 = R::STATUS;
-    const IS_SECRET: bool = true;
+impl<T: Serialize + ToSchema + ShownOnce + 'static, const STATUS: u16> Reply for Confidential<Resource<T, STATUS>> {
+    const STATUS: u16 = STATUS;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
         self.0.body()
     }
 
+    fn record(&self) -> ApiResult<Vec<u8>> {
+        let mut data = serde_json::to_value(&self.0.0).map_err(ApiError::internal)?;
+        for secret in T::SECRETS {
+            data[*secret] = Value::Null;
+        }
+        write(&Data { data }, 1)
+    }
+
+    fn respond(&self) -> HttpResponse {
+        let mut response = respond_with(self);
+        match self.record() {
+            Ok(record) => drop(response.extensions_mut().insert(Recorded(record))),
+            Err(error) => return actix_web::ResponseError::error_response(&error),
+        }
+        response
+    }
+
     fn schema(schemas: &mut Schemas) -> Option<Value> {
-        R::schema(schemas)
+        Resource::<T, STATUS>::schema(schemas)
     }
 }
 
@@ -257,7 +292,7 @@ pub fn respond(status: u16, body: Vec<u8>) -> HttpResponse {
     if body.is_empty() { response.finish() } else { response.content_type(ContentType::json()).body(body) }
 }
 
-fn respond_with<R: Reply>(reply: &R) -> HttpResponse {
+fn respond_with<R: Reply + ?Sized>(reply: &R) -> HttpResponse {
     match reply.body() {
         Ok(body) => respond(R::STATUS, body),
         Err(error) => actix_web::ResponseError::error_response(&error),
@@ -270,7 +305,7 @@ macro_rules! responder {
             type Body = BoxBody;
 
             fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-                respond_with(&self)
+                self.respond()
             }
         }
     };
@@ -278,7 +313,7 @@ macro_rules! responder {
 
 responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
 responder!([T: Serialize + ToSchema + 'static] Page<T>);
-responder!([R: Reply] Confidential<R>);
+responder!([T: Serialize + ToSchema + ShownOnce + 'static, const STATUS: u16] Confidential<Resource<T, STATUS>>);
 responder!([] NoContent);
 
 /// Sends the body as it is, without copying it.

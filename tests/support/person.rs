@@ -2,6 +2,7 @@
 
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::admins;
+use hotline_persistence::tables::people::{self, PersonId};
 use hotline_persistence::{AdminId, CompanyId, UserId};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -29,10 +30,29 @@ impl Person {
 
     /// A user of the test's company, to whom this gives a password.
     pub async fn user(app: &TestApp, user: UserId, email: &str) -> Self {
-        app.api.put(&format!("/users/{user}"), json!({"password": PASSWORD})).await.data(200);
+        Self::give_password(app, user).await;
         let mut person = Self::nobody(app);
         assert_eq!(person.sign_in(email, json!({})).await.data(200)["state"], "open");
         person
+    }
+
+    /// Gives a user of the test's company everybody's password, as somebody does who may: an integration may not for who
+    /// administers the company.
+    pub async fn give_password(app: &TestApp, user: UserId) {
+        let hash = Password::chosen(PASSWORD.to_owned()).expect("a password").hash().expect("a hash");
+        let person = PersonId::User(app.company.id, user);
+        let mut db = app.db.acquire().await.expect("a connection");
+        people::set_password(&mut db, person, &hash).await.expect("a password");
+        people::shut_out(&mut db, person).await.expect("an end");
+    }
+
+    /// Gives a user of the test's company a profile by its name, as somebody does who may; its id.
+    pub async fn give_profile(app: &TestApp, user: UserId, profile: &str) -> i64 {
+        let given = sqlx::query_scalar(
+            "update users u set profile_id = p.id from profiles p
+             where u.company_id = $1 and u.id = $2 and p.company_id = $1 and p.name = $3 returning p.id",
+        );
+        given.bind(app.company.id).bind(user).bind(profile).fetch_one(&app.db).await.expect("a profile")
     }
 
     /// A new administrator of the installation.

@@ -212,6 +212,15 @@ impl Keyring {
         self.open_field(place, "", sealed)
     }
 
+    /// Whether a text was sealed for this location with one of the keys in memory. It reads no file, however often a stranger
+    /// has it look at something.
+    pub fn has_sealed(&self, place: &Location<'_>, sealed: &str) -> bool {
+        let Some((id, bytes)) = parts(sealed) else { return false };
+        let keys = self.keys();
+        let Some(key) = keys.iter().find(|key| key.id == id) else { return false };
+        hex::decode(bytes).is_ok_and(|bytes| opened(key, place, "", bytes).is_ok())
+    }
+
     fn seal_field(&self, place: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
         // Sealing is rare, and the command line may have rotated the key meanwhile.
         if let Err(error) = self.load() {
@@ -233,20 +242,14 @@ impl Keyring {
 
     fn open_field(&self, place: &Location<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
         let (id, bytes) = parts(sealed).ok_or(KeyError::Damaged)?;
-        let mut bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
-        if bytes.len() < NONCE_LEN {
-            return Err(KeyError::Damaged);
-        }
+        let bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
         let mut keys = self.keys();
         if !keys.iter().any(|key| key.id == id) && self.load().unwrap_or(false) {
             // The key was rotated while this process ran.
             keys = self.keys();
         }
         let key = keys.iter().find(|key| key.id == id).ok_or_else(|| self.lacks(id))?;
-        let (nonce, sealed) = bytes.split_at_mut(NONCE_LEN);
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| KeyError::Damaged)?;
-        let plain = key.cipher.open_in_place(nonce, Aad::from(place.bound(field)), sealed);
-        plain.map(|plain| plain.to_vec()).map_err(|_| KeyError::Damaged)
+        opened(key, place, field, bytes)
     }
 
     /// The error for a missing key.
@@ -272,6 +275,17 @@ impl Keyring {
 /// The key's id and the rest of a sealed value.
 fn parts(sealed: &str) -> Option<(&str, &str)> {
     sealed.strip_prefix(SCHEME)?.strip_prefix('.')?.split_once('.')
+}
+
+/// What this key has sealed for this location.
+fn opened(key: &Key, place: &Location<'_>, field: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, KeyError> {
+    if bytes.len() < NONCE_LEN {
+        return Err(KeyError::Damaged);
+    }
+    let (nonce, sealed) = bytes.split_at_mut(NONCE_LEN);
+    let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| KeyError::Damaged)?;
+    let plain = key.cipher.open_in_place(nonce, Aad::from(place.bound(field)), sealed);
+    plain.map(|plain| plain.to_vec()).map_err(|_| KeyError::Damaged)
 }
 
 #[cfg(test)]

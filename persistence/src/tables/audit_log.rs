@@ -1,5 +1,5 @@
-//! The audit log of administrators: who, when, from where, what, and the outcome. An entry is written before its action
-//! starts.
+//! The audit log: what administrators and integrations do to the setup, and who signs in: who, when, from where, what,
+//! and the outcome. An entry is written before its action starts.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgExecutor};
@@ -9,7 +9,7 @@ use super::words;
 use crate::error::with_timeout;
 use crate::partitions::Partitions;
 use crate::select::{Page, PageRequest, Select};
-use crate::{CompanyId, Database, Id, Result};
+use crate::{CompanyId, Database, Id, Result, TokenId};
 
 /// The id of an entry.
 pub type AuditEntryId = Id<AuditEntry>;
@@ -27,6 +27,40 @@ words! {
         User = "user",
         /// An administrator of the installation.
         Admin = "admin",
+        /// An integration, by its token.
+        Integration = "integration",
+    }
+}
+
+/// Who acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// Somebody who signs in.
+    Person(PersonId),
+    /// An integration.
+    Token(TokenId),
+}
+
+impl Actor {
+    fn kind(self) -> ActorKind {
+        match self {
+            Self::Person(person) if person.is_admin() => ActorKind::Admin,
+            Self::Person(_) => ActorKind::User,
+            Self::Token(_) => ActorKind::Integration,
+        }
+    }
+
+    fn id(self) -> i64 {
+        match self {
+            Self::Person(person) => person.id(),
+            Self::Token(token) => token.0,
+        }
+    }
+}
+
+impl From<PersonId> for Actor {
+    fn from(person: PersonId) -> Self {
+        Self::Person(person)
     }
 }
 
@@ -51,7 +85,7 @@ pub struct AuditEntry {
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct NewEntry<'a> {
-    pub actor: PersonId,
+    pub actor: Actor,
     pub actor_name: &'a str,
     pub address: Option<&'a str>,
     pub action: &'a str,
@@ -72,14 +106,32 @@ pub struct Begun {
 /// # Errors
 /// When the database cannot answer: then the action must not be performed.
 pub async fn begin(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>) -> Result<Begun> {
-    let begun = async {
-        match insert(db, company, new).await {
+    write(db, company, new, None).await
+}
+
+/// Records an action with its outcome, where both are known at once: a failed sign-in.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn note(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>, status: u16) -> Result<()> {
+    write(db, company, new, Some(status)).await?;
+    Ok(())
+}
+
+async fn write(
+    db: impl PgExecutor<'_> + Copy,
+    company: CompanyId,
+    new: NewEntry<'_>,
+    status: Option<u16>,
+) -> Result<Begun> {
+    let written = async {
+        match insert(db, company, new, status).await {
             // The partition of the row was attached after the statement had chosen another one.
-            Err(sqlx::Error::Database(error)) if error.is_check_violation() => insert(db, company, new).await,
+            Err(sqlx::Error::Database(error)) if error.is_check_violation() => insert(db, company, new, status).await,
             outcome => outcome,
         }
     };
-    let (id, at) = with_timeout(begun).await?;
+    let (id, at) = with_timeout(written).await?;
     Ok(Begun { company, id, at })
 }
 
@@ -87,14 +139,15 @@ async fn insert(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     new: NewEntry<'_>,
+    status: Option<u16>,
 ) -> sqlx::Result<(AuditEntryId, DateTime<Utc>)> {
-    let kind = if new.actor.is_admin() { ActorKind::Admin } else { ActorKind::User };
     let insert = sqlx::query_as(
-        "insert into audit_log (company_id, actor_kind, actor_id, actor_name, address, action, target_id)
-         values ($1, $2, $3, $4, $5, $6, $7) returning id, created_at",
+        "insert into audit_log (company_id, actor_kind, actor_id, actor_name, address, action, target_id, status)
+         values ($1, $2, $3, $4, $5, $6, $7, $8) returning id, created_at",
     );
-    let insert = insert.bind(company).bind(kind).bind(new.actor.id()).bind(new.actor_name);
-    insert.bind(new.address).bind(new.action).bind(new.target_id).fetch_one(db).await
+    let insert = insert.bind(company).bind(new.actor.kind()).bind(new.actor.id()).bind(new.actor_name);
+    let insert = insert.bind(new.address).bind(new.action).bind(new.target_id);
+    insert.bind(status.map(|status| i16::try_from(status).unwrap_or(i16::MAX))).fetch_one(db).await
 }
 
 /// Records the outcome of an action.

@@ -122,33 +122,22 @@ pub struct AnswerRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// Prefix of a sealed body; no JSON starts with it.
+/// Prefix of a body that a release before sealed, because it contains a secret; no JSON starts with it.
 const SEALED: &str = "v1.";
 
 impl AnswerRow {
-    /// Seals the body, because it contains a secret. Rotating the key does not reseal it: the answer expires before the
-    /// old key is removed.
+    /// The body of an answer that a release before recorded with its secret, sealed; `None` for any other. Such answers
+    /// expire within a day of the update.
     ///
     /// # Errors
-    /// [`crate::Error::Key`] when it cannot be sealed.
-    pub fn seal(&mut self, keys: &Keyring) -> Result<()> {
-        let row = format!("{:?}", self.key);
-        let place = Location { column: "idempotency_keys.body", company: self.company_id, row: &row };
-        self.body = keys.seal(&place, self.body.as_bytes())?;
-        Ok(())
-    }
-
-    /// The original body.
-    ///
-    /// # Errors
-    /// [`crate::Error::Key`] when it is sealed and cannot be opened.
-    pub fn opened_body(&self, keys: &Keyring) -> Result<Vec<u8>> {
+    /// [`crate::Error::Key`] when it cannot be opened.
+    pub fn opened_body(&self, keys: &Keyring) -> Result<Option<Vec<u8>>> {
         if !self.body.starts_with(SEALED) {
-            return Ok(self.body.clone().into_bytes());
+            return Ok(None);
         }
         let row = format!("{:?}", self.key);
         let place = Location { column: "idempotency_keys.body", company: self.company_id, row: &row };
-        Ok(keys.open(&place, &self.body)?)
+        Ok(Some(keys.open(&place, &self.body)?))
     }
 }
 

@@ -109,6 +109,15 @@ impl Entry {
     }
 }
 
+/// Holds a user until the end of the transaction: nobody else changes what lets them in.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn hold(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<()> {
+    entry(db, company, id).await?;
+    Ok(())
+}
+
 /// What lets a user in now. Their row is held until the end of the transaction, before anything else that is theirs.
 async fn entry(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<Option<Entry>> {
     let entry = sqlx::query_as(

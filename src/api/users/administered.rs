@@ -1,5 +1,5 @@
-//! A company goes on to be administered: none of its own people takes that from the last one who does. An integration and
-//! an administrator of the installation may, since they can give it back.
+//! A company goes on to be administered: none of its own people takes that from the last one who does. An administrator
+//! of the installation may, since they can give it back; an integration touches nobody who does.
 
 use hotline_persistence::tables::people::sessions::Signed;
 use hotline_persistence::tables::profiles;

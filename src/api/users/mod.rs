@@ -14,19 +14,26 @@ use hotline_persistence::{CompanyId, Db, UserId, table};
 pub use metrics::list_metrics;
 pub use write::{create, update};
 
+use self::rank::Wanted;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
 /// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
 ///
 /// The row goes last. Whatever stops this before, a crash as well, leaves a user who can be deleted again, and never
-/// a ticket that is assigned to nobody's id. A person of the company cannot remove the last who administers it.
+/// a ticket that is assigned to nobody's id. A person of the company cannot remove the last who administers it, and an
+/// integration nobody who does.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let (company, engine) = (caller.company, &app.engine);
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
         return Err(ApiError::not_found());
     }
     rank::check(&caller, &app, id.0).await?;
+    let is_token = caller.token().is_some();
+    if is_token {
+        let mut look = app.db(company).begin().await?;
+        rank::check_untouched(look.connection()?, company, id.0, Wanted::Removal).await?;
+    }
     let is_bound = administered::binds(&caller);
     if is_bound {
         // Before the tickets go. What counts is the answer when the row does.
@@ -35,8 +42,8 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     let remove = async |db: Db<'_>| {
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
-        if is_bound {
-            return remove_bound(db, company, id.0).await;
+        if is_bound || is_token {
+            return remove_bound(db, company, id.0, is_token).await;
         }
         Ok::<_, ApiError>(users::remove(db, company, id.0).await?)
     };
@@ -44,12 +51,17 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     Ok(NoContent)
 }
 
-/// Removes the row, unless the company had its last administrator in it.
-async fn remove_bound(db: Db<'_>, company: CompanyId, id: UserId) -> ApiResult<()> {
+/// Removes the row, unless the company had its last administrator in it; for a token, any administrator.
+async fn remove_bound(db: Db<'_>, company: CompanyId, id: UserId, is_token: bool) -> ApiResult<()> {
     let mut change = db.begin().await?;
     let connection = change.connection()?;
     profiles::lock(&mut *connection, company).await?;
+    if is_token {
+        rank::check_untouched(&mut *connection, company, id, Wanted::Removal).await?;
+    }
     users::remove(&mut *connection, company, id).await?;
-    administered::check(connection, company, None).await?;
+    if !is_token {
+        administered::check(connection, company, None).await?;
+    }
     Ok(change.commit().await?)
 }

@@ -13,12 +13,13 @@ use hotline_persistence::tables::users::{self, User, WORK_IN};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 
+use super::rank::Wanted;
 use super::{administered, rank};
 use crate::api::directory::changed;
 use crate::api::named::LINKS_MAX;
 use crate::api::plain::{BodyColumns, Filters, Plain};
 use crate::app::App;
-use crate::web::values::{Email, Name};
+use crate::web::values::{Name, SignInEmail};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId, passwords,
 };
@@ -43,7 +44,7 @@ struct Written {
 impl Written {
     fn read<'a>(mut body: BodyColumns<'_, 'a>, queues: impl FnOnce(&mut Fields<'a>) -> Option<Vec<QueueId>>) -> Self {
         body.required::<Name>("name");
-        body.required::<Email>("email");
+        body.required::<SignInEmail>("email");
         let password = body.fields().patch("password");
         body.nullable::<ProfileId>("profileId");
         let queues = queues(body.fields());
@@ -51,9 +52,15 @@ impl Written {
         Self { columns: body.finish(), password, queues }
     }
 
-    /// The columns, including the password's hash.
-    async fn with_hash(self) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
+    /// The columns, including the password's hash. A password is not made of its owner's e-mail and name, which are those
+    /// of `before` as far as they do not change.
+    async fn with_hash(self, before: Option<&User>) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
         let Self { mut columns, password, queues } = self;
+        if let Patch::Value(password) = &password {
+            let (email, name) = before.map_or(("", ""), |user| (user.email.as_str(), user.name.as_str()));
+            let (email, name) = (columns.text("email").unwrap_or(email), columns.text("name").unwrap_or(name));
+            passwords::check_owner(password, "password", email, name)?;
+        }
         if let Some(hash) = hashed(password).await? {
             columns.set("passwordHash", hash);
         }
@@ -94,7 +101,7 @@ pub async fn create(
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
     rank::check_given(&caller, &app, &body.0.0.columns, true).await?;
-    let (columns, queues) = body.0.0.with_hash().await?;
+    let (columns, queues) = body.0.0.with_hash(None).await?;
     let insert = once.transaction(app.db(company), async |db| {
         let made = users::insert(&mut *db, company, columns).await?;
         users::QUEUES.set(&mut *db, company, made.id, &queues.unwrap_or_default()).await?;
@@ -130,7 +137,12 @@ pub async fn update(
     check_own(&caller, id.0, &body.0.0)?;
     rank::check(&caller, &app, id.0).await?;
     rank::check_given(&caller, &app, &body.0.0.columns, false).await?;
-    let (columns, queues) = body.0.0.with_hash().await?;
+    let before: Option<User> = match &body.0.0.password {
+        Patch::Value(_) => table::find(app.db(company), company, id.0).await?,
+        Patch::Absent | Patch::Null => None,
+    };
+    let (columns, queues) = body.0.0.with_hash(before.as_ref()).await?;
+    let is_token = caller.token().is_some();
     let author = caller.author();
     let is_bound = administered::binds(&caller) && (columns.has("profileId") || columns.is_false("active"));
     let left = match &queues {
@@ -138,6 +150,9 @@ pub async fn update(
         None => Vec::new(),
     };
     let update = once.transaction(app.db(company), async |db| {
+        if is_token {
+            rank::check_untouched(&mut *db, company, id.0, Wanted::Change(&columns)).await?;
+        }
         if is_bound {
             // Of two who take the last two away, one comes second.
             profiles::lock(&mut *db, company).await?;

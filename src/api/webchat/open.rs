@@ -19,7 +19,7 @@ use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::web::values::{CutText, Email, ExternalId, Name, Number};
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Reply};
+use crate::web::{ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Idempotency, Input, Reply};
 
 /// How often the visitor's contact is looked up again because it was deleted meanwhile.
 const ATTEMPTS_MAX: usize = 8;
@@ -111,7 +111,7 @@ pub async fn open(
     app: Data<App>,
     body: Body<OpenSession>,
     once: Idempotency,
-) -> ApiResult<Created<Session>> {
+) -> ApiResult<Confidential<Created<Session>>> {
     let new = body.0;
     if check_channel(&caller, new.channel_id)?.kind != ChannelType::Webchat {
         let reason = "must be a webchat".to_owned();
@@ -121,7 +121,8 @@ pub async fn open(
     let (company, channel) = (caller.company, new.channel_id);
     let opening = Opening { app: &app, company, channel, who, arrival: &new.arrival, once: &once };
     let show = |row: &SessionRow, contact: &ContactRow, token: &str| {
-        Created::of(Session { token: Some(token.to_owned()), ..Session::of(row.clone(), contact.clone()) })
+        let session = Session { token: Some(token.to_owned()), ..Session::of(row.clone(), contact.clone()) };
+        Confidential(Created::of(session))
     };
     opening.begin(show).await
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::api::contacts::Contact;
+use crate::web::ShownOnce;
 
 /// A visitor's stay in a webchat.
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,10 +28,14 @@ pub struct Session {
     pub created_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// The visitor's own token, once, in the answer to the opening.
+    /// The visitor's own token, once, in the answer to the opening; `null` in the answer to a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
+    #[schema(example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
+}
+
+impl ShownOnce for Session {
+    const SECRETS: &'static [&'static str] = &["token"];
 }
 
 /// What an unsigned visitor says of themselves.

@@ -25,7 +25,7 @@ use crate::app::App;
 use crate::web::values::{Name, Search, WebAddress};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Filter, Idempotency, Input, Json, NoContent,
-    Page, Params, Patch, PathId, Query,
+    Page, Params, Patch, PathId, Query, ShownOnce,
 };
 use crate::webhooks::{Webhooks, new_secret};
 
@@ -36,9 +36,13 @@ use crate::webhooks::{Webhooks, new_secret};
 pub struct WebhookWithSecret {
     #[serde(flatten)]
     pub webhook: Webhook,
-    /// What deliveries are signed with: `whsec_` and a key in base64.
-    #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    /// What deliveries are signed with: `whsec_` and a key in base64. `null` in the answer to a retry.
+    #[schema(nullable, example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     pub secret: String,
+}
+
+impl ShownOnce for WebhookWithSecret {
+    const SECRETS: &'static [&'static str] = &["secret"];
 }
 
 /// Reads the event types of a webhook, without duplicates; none means all.

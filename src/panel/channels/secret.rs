@@ -13,7 +13,7 @@ use super::change;
 use crate::app::App;
 use crate::panel::signed::Administrator;
 use crate::panel::tokens::wrong;
-use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Input, Json, PathId};
+use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Input, Json, PathId, ShownOnce};
 
 /// The body of `POST /channels/{channelId}/identity-secret`.
 pub struct SecretRotation {
@@ -40,12 +40,17 @@ impl Input for SecretRotation {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentitySecret {
-    /// What the company's server signs its visitors' identities with, shown once.
-    #[schema(example = "ids_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
+    /// What the company's server signs its visitors' identities with, shown once: `null` in the answer to a
+    /// retry.
+    #[schema(nullable, example = "ids_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub identity_secret: String,
     /// How many are good now.
     #[schema(example = 2)]
     pub identity_secrets: usize,
+}
+
+impl ShownOnce for IdentitySecret {
+    const SECRETS: &'static [&'static str] = &["identitySecret"];
 }
 
 /// `POST /channels/{channelId}/identity-secret`. The previous secret remains valid until the next rotation, unless it

@@ -57,6 +57,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
+    /// An integration changes nothing of how those who administer a company are let in, and makes nobody one of them.
+    pub fn administrators_untouched() -> Self {
+        let message = "an integration does not touch who administers the company";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
     /// What this tells, it tells of the cards of others as well.
     pub fn others_cards() -> Self {
         let message = "this tells of cards that you do not see";

@@ -3,7 +3,7 @@
 //! The response is recorded atomically with its effect: [`Idempotency`] passes the record to the actor as part of the
 //! change's own journal entry, or writes it in the transaction of a plain change. Neither ever exists without the
 //! other. A response without an effect (a refusal, or a success that found everything as asked for) is recorded
-//! separately, afterwards.
+//! separately, afterwards. A secret that is shown once is never recorded: a retry finds `null` in its place.
 
 mod keys;
 mod once;
@@ -20,7 +20,9 @@ use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
 use hotline_actors::Engine;
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
+use hotline_persistence::tables::people::sessions::Signed;
 use hotline_persistence::{Change, CompanyId};
+use serde_json::Value;
 use sha2::Sha256;
 use sha2::digest::Update;
 use tracing::Instrument;
@@ -30,6 +32,7 @@ pub use once::Idempotency;
 use once::Running;
 
 use super::compression::unpack;
+use super::reply::Recorded;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::{ApiError, ApiResult, Caller, body, form, reply};
 use crate::media::Media;
@@ -116,19 +119,16 @@ async fn serve<B: MessageBody + 'static>(
     };
     match look_up(&retries, &running).await {
         Err(refused) => Ok(refuse(request, &refused)),
-        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => {
-            // A response that contains a secret was recorded sealed.
-            match answer.opened_body(&retries.engine.store().keys) {
-                Ok(body) => {
-                    retries.figures.replayed();
-                    Ok(replay(request, answer.status, body))
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "an answer that holds a secret does not open, and cannot be given again");
-                    Ok(refuse(request, &ApiError::unavailable()))
-                }
+        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => match recorded_body(&retries, &answer) {
+            Ok(body) => {
+                retries.figures.replayed();
+                Ok(replay(request, answer.status, body))
             }
-        }
+            Err(error) => {
+                tracing::warn!(%error, "an answer that holds a secret does not open, and cannot be given again");
+                Ok(refuse(request, &ApiError::unavailable()))
+            }
+        },
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
         Ok(None) => {
             hotline_persistence::fail_point!("once_begun", |_| std::process::abort());
@@ -139,6 +139,19 @@ async fn serve<B: MessageBody + 'static>(
             Ok(record(&retries, &running, response.map_into_boxed_body()).await)
         }
     }
+}
+
+/// The body a retry is answered. A release before recorded secrets as well, sealed; only those of webhooks, which it called
+/// `secret`.
+fn recorded_body(retries: &Retries, answer: &AnswerRow) -> hotline_persistence::Result<Vec<u8>> {
+    let Some(opened) = answer.opened_body(&retries.engine.store().keys)? else {
+        return Ok(answer.body.clone().into_bytes());
+    };
+    let mut body: Value = serde_json::from_slice(&opened).unwrap_or_default();
+    if let Some(secret) = body.pointer_mut("/data/secret") {
+        *secret = Value::Null;
+    }
+    Ok(body.to_string().into_bytes())
 }
 
 fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
@@ -152,8 +165,9 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     })?;
     let retries = request.app_data::<Data<Retries>>().cloned();
     let retries = retries.ok_or_else(|| ApiError::internal("no retry is known"))?;
-    let company = request.extensions().get::<Caller>().map(|caller| caller.company);
-    let company = company.ok_or_else(ApiError::unauthorized)?;
+    let caller = request.extensions().get::<Caller>().cloned();
+    let caller = caller.ok_or_else(ApiError::unauthorized)?;
+    let company = caller.company;
     let mut hash = Sha256::default();
     for part in [request.method().as_str(), request.path(), request.query_string()] {
         hash.update(part.as_bytes());
@@ -174,9 +188,21 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     };
     let fingerprint = Digest::from(hash);
     request.set_payload(payload);
-    let turn = retries.keys.turn(company, Digest::of(&[key.as_bytes()])).await;
-    let keys = retries.engine.store().keys.clone();
-    Ok((retries, Arc::new(Running::new(turn, fingerprint, keys))))
+    let turn = retries.keys.turn(company, owned(&caller, key)).await;
+    Ok((retries, Arc::new(Running::new(turn, fingerprint))))
+}
+
+/// A key as it is recorded. The keys of a company's tokens are the company's, so that an integration may retry with another
+/// token; those of people are each person's own, or one would be answered what another was.
+fn owned(caller: &Caller, key: &str) -> Digest {
+    match caller.signed().map(Signed::person) {
+        None => Digest::of(&[key.as_bytes()]),
+        // No key contains the byte that separates the parts.
+        Some(person) => {
+            let kind: &[u8] = if person.is_admin() { b"\0admin\0" } else { b"\0user\0" };
+            Digest::of(&[kind, &person.id().to_be_bytes(), b"\0", key.as_bytes()])
+        }
+    }
 }
 
 fn is_valid(key: &str) -> bool {
@@ -228,10 +254,13 @@ async fn record_alone(
     running: &Running,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
-    let (request, response) = response.into_parts();
+    let (request, mut response) = response.into_parts();
+    // Where the body has a secret, what is recorded is beside it.
+    let without_secrets = response.extensions_mut().remove::<Recorded>();
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body).await.unwrap_or_default();
-    let recorded = match std::str::from_utf8(&bytes) {
+    let record = without_secrets.as_ref().map_or(&bytes[..], |recorded| &recorded.0[..]);
+    let recorded = match std::str::from_utf8(record) {
         Ok(text) => store_alone(retries, running, running.answer(head.status().as_u16(), text.to_owned())).await,
         // A file cannot be recorded.
         Err(_) => Ok(()),

@@ -7,7 +7,6 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::{Refusal, clock};
-use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::{Change, Db};
 use serde::Serialize;
@@ -22,15 +21,13 @@ use crate::web::{ApiError, ApiResult};
 pub(super) struct Running {
     pub(super) turn: KeyLock,
     pub(super) fingerprint: Digest,
-    /// Seals recorded responses that contain a secret.
-    keys: Keyring,
     /// The response that was recorded with the effect, or may have been.
     recorded: Mutex<Option<AnswerRow>>,
 }
 
 impl Running {
-    pub(super) fn new(turn: KeyLock, fingerprint: Digest, keys: Keyring) -> Self {
-        Self { turn, fingerprint, keys, recorded: Mutex::new(None) }
+    pub(super) fn new(turn: KeyLock, fingerprint: Digest) -> Self {
+        Self { turn, fingerprint, recorded: Mutex::new(None) }
     }
 
     pub(super) fn answer(&self, status: u16, body: String) -> AnswerRow {
@@ -45,11 +42,7 @@ impl Running {
     }
 
     fn answer_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
-        let mut answer = self.answer(T::STATUS, String::from_utf8(reply.body()?).map_err(ApiError::internal)?);
-        if T::IS_SECRET {
-            answer.seal(&self.keys)?;
-        }
-        Ok(answer)
+        Ok(self.answer(T::STATUS, String::from_utf8(reply.record()?).map_err(ApiError::internal)?))
     }
 
     /// The key of a step's record. It is longer than any key a request can have and contains the fingerprint, so it

@@ -1,5 +1,6 @@
 //! Field values as the contract defines them: a value of these types is always valid.
 
+mod address;
 mod mailbox;
 mod object;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use hotline_persistence::Id;
 use hotline_persistence::tables::custom_fields::POSITION_MAX;
 use serde_json::{Value, json};
 
+pub use address::SignInEmail;
 pub use object::Object;
 pub(crate) use text::CONTROLS_REFUSED;
 pub use text::{

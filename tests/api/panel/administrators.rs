@@ -16,10 +16,7 @@ async fn administrator(app: &TestApp) -> Person {
 
 /// Gives Ana a profile by its name.
 async fn give(app: &TestApp, profile: &str) -> i64 {
-    let profiles = app.api.all("/profiles").await;
-    let profile = id(profiles.iter().find(|known| known["name"] == profile).expect("a profile"));
-    app.api.put(&format!("/users/{}", app.company.ana), json!({"profileId": profile})).await.data(200);
-    profile
+    Person::give_profile(app, app.company.ana, profile).await
 }
 
 #[actix_web::test]

@@ -250,12 +250,11 @@ async fn a_session_that_has_ended_keeps_nobody_from_signing_in() {
         assert_eq!(ana.get("/session/options").await.status, 200);
     }
     assert_eq!(ana.sign_in("ana@example.com", json!({})).await.data(200)["state"], "open");
-    // Elsewhere it is one that was guessed; the first of them is told so.
-    let guess = app.api.with_key(&format!("sk_live_{}", "x".repeat(32)));
-    guess.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
+    // Elsewhere it is none either, however often it is shown.
     ana.cookie = stale;
-    let statuses = [ana.get("/account").await, ana.get("/account").await, ana.get("/account").await];
-    assert_eq!(statuses.map(|reply| reply.status.as_u16()), [401, 401, 429]);
+    for _ in 0..5 {
+        ana.get("/account").await.error(401, "ERR_API_UNAUTHORIZED");
+    }
     app.stop().await;
 }
 

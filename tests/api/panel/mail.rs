@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use hotline::mail::MailOptions;
 use hotline::media;
 use hotline::panel::PanelOptions;
+use hotline_actors::clock;
 use serde_json::{Value, json};
 
 use crate::steps::id;
@@ -136,16 +137,18 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
         ask("ana@example.com").await,
     ];
     assert!(answers.iter().all(|answer| answer == &answers[0] && answer.0 == 204), "{answers:?}");
-    eventually("the letter has come", || async { relay.letters().len() == 1 }).await;
+    eventually("the letters have come", || async { relay.letters().len() == 2 }).await;
     assert_eq!(nobody.post("/links/forgotten", json!({"email": "x"})).await.invalid_fields(), ["email"]);
 
-    // One letter for both memberships, each with its link.
-    let letter = relay.letters()[0].clone();
-    let links = tokens(&letter);
-    assert_eq!(links.len(), 2, "{letter}");
-    assert!(letter.contains("Acme: choose another password here, within an hour:"), "{letter}");
-    assert!(letter.contains("Other: choose another password here"), "{letter}");
-    let spent = nobody.post("/links/use", json!({"token": links[1], "password": "another battery"})).await;
+    // A letter for each membership, with its link and its words alone.
+    let letters = relay.letters();
+    let [of_acme, of_other] = ["Acme", "Other"].map(|name| {
+        let own = |letter: &&String| letter.contains(&format!("{name}: choose another password here, within an hour:"));
+        letters.iter().find(own).unwrap_or_else(|| panic!("{name}: {letters:?}"))
+    });
+    assert!(!of_acme.contains("Other:") && !of_other.contains("Acme:"), "{letters:?}");
+    assert_eq!((tokens(of_acme).len(), tokens(of_other).len()), (1, 1), "{letters:?}");
+    let spent = nobody.post("/links/use", json!({"token": tokens(of_other)[0], "password": "another battery"})).await;
     assert_eq!(spent.status, 204);
     let signed = Person::nobody(&app).sign_in("ana@example.com", json!({"password": "another battery"})).await;
     assert_eq!(signed.data(200)["company"]["name"], "Other");
@@ -153,8 +156,8 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     // An administrator of the installation; and who was invited and has not come yet stays invited.
     Person::admin(&app, "root@example.com").await;
     ask("root@example.com").await;
-    eventually("the letter has come", || async { relay.letters().len() == 2 }).await;
-    assert!(relay.letters()[1].contains("Hotline: choose another password here"), "{}", relay.letters()[1]);
+    eventually("the letter has come", || async { relay.letters().len() == 3 }).await;
+    assert!(relay.letters()[2].contains("Hotline: choose another password here"), "{}", relay.letters()[2]);
     app.api.post("/users", json!({"name": "Carla", "email": "carla@example.com"})).await.data(201);
     let (admin, _) = Person::admin(&app, "boss@example.com").await;
     let users = app.api.all("/users").await;
@@ -164,19 +167,19 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     let aside = "update person_links set created_at = now() - interval '6 minutes'";
     sqlx::query(aside).execute(&app.db).await.expect("a change");
     ask("carla@example.com").await;
-    eventually("the letter has come", || async { relay.letters().len() == 4 }).await;
-    let again = relay.letters()[3].clone();
+    eventually("the letter has come", || async { relay.letters().len() == 5 }).await;
+    let again = relay.letters()[4].clone();
     assert!(again.contains("within 7 days"), "{again}");
     let read = nobody.post("/links/read", json!({"token": tokens(&again)[0]})).await;
     assert_eq!(read.data(200)["kind"], "invitation");
-    let before = relay.letters()[2].clone();
+    let before = relay.letters()[3].clone();
     nobody.post("/links/read", json!({"token": tokens(&before)[0]})).await.error(403, "ERR_API_LINK_EXPIRED");
 
     // What is under way when the service stops still goes out, and nothing else ever did.
     sqlx::query(aside).execute(&app.db).await.expect("a change");
     ask("root@example.com").await;
     app.stop().await;
-    assert_eq!(relay.letters().len(), 5);
+    assert_eq!(relay.letters().len(), 6);
 }
 
 #[actix_web::test]
@@ -185,5 +188,50 @@ async fn without_a_relay_nobody_is_offered_mail() {
     let nobody = Person::nobody(&app);
     assert_eq!(nobody.get("/session/options").await.data(200), &json!({"resetsByMail": false}));
     nobody.post("/links/forgotten", json!({"email": "ana@example.com"})).await.error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_words() {
+    let relay = Relay::start().await;
+    let app = start(&relay, SEND_TIME_MAX).await;
+    clock::stop();
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let own = admin.in_company(app.company.id);
+    let (other, other_api) = app.another_company().await;
+    let evil = json!({"name": "Urgent: your account is closed, open https://evil.example/x now", "email": "victim@example.com"});
+    let victim = id(app.api.post("/users", evil).await.data(201));
+    let invite = async || own.post(&format!("/users/{victim}/invitation"), json!({})).await;
+    assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
+    let letter = relay.letters()[0].replace("=\n", "");
+    assert!(!letter.contains("evil.example") && letter.contains("Urgent your account is closed"), "{letter}");
+    assert_eq!(letter.matches("https://").count(), 1, "{letter}");
+    for _ in 1..50 {
+        assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
+    }
+    // Further links are passed on by hand, and none is sent that somebody asks for; another company has its own.
+    let passed_on = invite().await;
+    let token = passed_on.data(200)["token"].as_str().expect("a token").to_owned();
+    assert_eq!((relay.letters().len(), &passed_on.body["data"]["sentTo"]), (50, &Value::Null));
+    app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
+    other_api.put(&format!("/users/{}", other.ana), json!({"password": PASSWORD})).await.data(200);
+    sqlx::query("update person_links set created_at = now() - interval '6 minutes'")
+        .execute(&app.db)
+        .await
+        .expect("a change");
+    let nobody = Person::nobody(&app);
+    for email in ["victim@example.com", "ana@example.com"] {
+        assert_eq!(nobody.post("/links/forgotten", json!({"email": email})).await.status, 204);
+    }
+    eventually("the other company's letter has come", || async { relay.letters().len() == 51 }).await;
+    assert!(relay.letters()[50].contains("Other: choose another password"), "{}", relay.letters()[50]);
+    // What was passed on stays good.
+    assert_eq!(nobody.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
+    // An hour later there are letters again.
+    clock::advance(Duration::from_secs(3600));
+    assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
+    // Whoever was sent a link by asking for one is in the log.
+    let log = own.in_company(other.id).get("/audit-log?action=requestReset").await;
+    assert_eq!((&log.data(200)[0]["actor"]["id"], &log.data(200)[0]["status"]), (&json!(other.ana), &json!(204)));
     app.stop().await;
 }

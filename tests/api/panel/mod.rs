@@ -2,13 +2,17 @@
 
 mod account;
 mod administrators;
+mod audit;
+mod devices;
 mod door;
 mod factors;
 mod hidden_cards;
+mod integrations;
 mod links;
 mod mail;
 mod own_name;
 mod provider_url;
+mod replays;
 mod sales;
 mod shared;
 mod signing_in;

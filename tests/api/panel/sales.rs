@@ -71,9 +71,7 @@ async fn who_does_not_see_all_cards_sees_their_own() {
 
 /// Gives Ana a profile by its name.
 async fn give(app: &TestApp, name: &str) {
-    let profiles = app.api.all("/profiles").await;
-    let profile: &Value = profiles.iter().find(|profile| profile["name"] == name).expect("a profile");
-    app.api.put(&format!("/users/{}", app.company.ana), json!({"profileId": profile["id"]})).await.data(200);
+    Person::give_profile(app, app.company.ana, name).await;
 }
 
 #[actix_web::test]

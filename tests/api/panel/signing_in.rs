@@ -32,7 +32,7 @@ async fn a_user_and_an_administrator_sign_in_and_out() {
     let key = ana.cookie.clone().expect("a cookie").replace("hotline_session=", "");
     let found: i64 =
         sqlx::query_scalar("select count(*) from person_sessions where strpos(person_sessions::text, $1) > 0")
-            .bind(key.split('.').next_back())
+            .bind(key.split('~').next().and_then(|text| text.split('.').next_back()))
             .fetch_one(&app.db)
             .await
             .expect("a count");

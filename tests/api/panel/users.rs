@@ -98,9 +98,8 @@ async fn a_link_is_void_once_its_person_has_chosen_a_password_in_their_account()
 #[actix_web::test]
 async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
     let app = OwnApp::start().await;
-    let administrator = profile(&app, "Administrator").await;
+    let administrator = Person::give_profile(&app, app.company.ana, "Administrator").await;
     let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
-    app.api.put(&own, json!({"profileId": administrator})).await.data(200);
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     for (body, fields) in [
         (json!({"password": "another battery"}), &["password"][..]),
@@ -130,7 +129,7 @@ async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own
     let app = OwnApp::start().await;
     let (administrator, agent) = (profile(&app, "Administrator").await, profile(&app, "Agent").await);
     let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
-    app.api.put(&own, json!({"profileId": administrator})).await.data(200);
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let is_refused = |reply: Reply| {
         let details = json!({"state": "last", "reason": "last_administrator"});
@@ -144,7 +143,7 @@ async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own
     // Another profile administers, and nobody has it.
     is_refused(ana.put(&format!("/profiles/{administrator}"), json!({"administers": false})).await);
     // Who is switched off administers nothing.
-    app.api.put(&bens, json!({"profileId": administrator, "active": false})).await.data(200);
+    ana.put(&bens, json!({"profileId": administrator, "active": false})).await.data(200);
     is_refused(ana.delete(&own).await);
     assert_eq!(ana.get("/session").await.data(200)["administers"], true);
     // Of two one may go, and what is changed besides is nobody's matter.
@@ -153,21 +152,22 @@ async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own
     ana.put(&bens, json!({"active": true})).await.data(200);
     ana.put(&own, json!({"profileId": agent})).await.data(200);
     assert_eq!(ana.get("/session").await.data(200)["administers"], false);
-    // An integration and an administrator of the installation can give it back, so they may take it.
-    app.api.put(&bens, json!({"profileId": agent})).await.data(200);
-    app.api.put(&bens, json!({"profileId": administrator})).await.data(200);
+    // An administrator of the installation can give it back, and so may take it.
     let (root, _) = Person::admin(&app, "root@example.com").await;
-    assert_eq!(root.in_company(app.company.id).delete(&bens).await.status, 204);
+    let root = root.in_company(app.company.id);
+    root.put(&bens, json!({"profileId": agent})).await.data(200);
+    root.put(&bens, json!({"profileId": administrator})).await.data(200);
+    assert_eq!(root.delete(&bens).await.status, 204);
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
     let app = OwnApp::start().await;
-    let (administrator, agent) = (profile(&app, "Administrator").await, profile(&app, "Agent").await);
+    let agent = profile(&app, "Agent").await;
     let (anas, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
-    for path in [&anas, &bens] {
-        app.api.put(path, json!({"profileId": administrator})).await.data(200);
+    for user in [app.company.ana, app.company.ben] {
+        Person::give_profile(&app, user, "Administrator").await;
     }
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;

@@ -175,9 +175,9 @@ async fn who_has_no_profile_is_an_agent() {
     assert_eq!(user.data(201)["profile"]["name"], "Agent");
     let path = format!("/users/{}", id(user.data(201)));
     let profiles = app.api.all("/profiles").await;
-    let administrator = ids(&profiles)[0];
-    let changed = app.api.put(&path, json!({"profileId": administrator})).await;
-    assert_eq!(changed.data(200)["profile"]["id"], administrator);
+    let supervisor = ids(&profiles)[1];
+    let changed = app.api.put(&path, json!({"profileId": supervisor})).await;
+    assert_eq!(changed.data(200)["profile"]["id"], supervisor);
     assert_eq!(app.api.put(&path, json!({"profileId": null})).await.data(200)["profile"]["name"], "Agent");
     app.stop().await;
 }

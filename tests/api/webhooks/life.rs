@@ -156,7 +156,9 @@ async fn a_creation_with_a_key_happens_once_and_its_secret_is_stored_nowhere_in_
     let rotated = |key: &str| app.api.keyed(reqwest::Method::POST, &rotate, key, "{}");
     let (second, again) =
         (crate::support::Reply::of(rotated("a")).await, crate::support::Reply::of(rotated("a")).await);
-    assert_eq!(second.data(200), again.data(200), "a retry makes another secret");
+    let mut shown = second.data(200).clone();
+    shown["secret"] = Value::Null;
+    assert_eq!(again.data(200), &shown, "a retry makes another secret, or shows it again");
     assert!(again.is_replay());
     let secrets = [first.data(201)["secret"].clone(), second.data(200)["secret"].clone()];
     assert_ne!(secrets[0], secrets[1]);

@@ -179,7 +179,15 @@ impl Scene {
         assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
         let second = call.send(&self.api, &key).await;
         assert!(second.is_replay(), "{case}: {}", second.body);
-        assert_eq!((second.status, &second.bytes), (first.status, &first.bytes), "{case}");
+        // A token is shown once: to the first who is answered, unless that was the one before the crash.
+        let shown = |reply: &Reply| {
+            let mut body = reply.body.clone();
+            if let Some(token) = body.pointer_mut("/data/token") {
+                *token = Value::Null;
+            }
+            body
+        };
+        assert_eq!((second.status, shown(&second)), (first.status, shown(&first)), "{case}");
         assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
     }
 

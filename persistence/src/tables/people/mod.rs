@@ -18,6 +18,9 @@ use crate::{AdminId, CompanyId, Error, Result, UserId};
 /// The pseudo company of administrators.
 pub const INSTALLATION: CompanyId = CompanyId::new(0);
 
+/// Nobody's company: its share of the connections looks up what anybody can show who has never signed in.
+pub const STRANGERS: CompanyId = CompanyId::new(-1);
+
 /// Maximum memberships checked per sign-in with an e-mail: each has its own password, whose hash takes time.
 pub const MEMBERSHIPS_MAX: i64 = 10;
 
@@ -85,6 +88,7 @@ pub struct Account {
     pub id: i64,
     /// `None`: the installation.
     pub company_name: Option<String>,
+    pub name: String,
     pub password_hash: Option<String>,
 }
 
@@ -102,10 +106,10 @@ impl Account {
 /// When the database cannot answer.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
-        "(select 0::bigint as company_id, id, null::text as company_name, password_hash from admins
+        "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
           where lower(email) = lower($1) and coalesce($2, 0) = 0)
          union all
-         (select u.company_id, u.id, c.name, u.password_hash from users u join companies c on c.id = u.company_id
+         (select u.company_id, u.id, c.name, u.name, u.password_hash from users u join companies c on c.id = u.company_id
           where lower(u.email) = lower($1) and u.active and c.active and ($2 is null or u.company_id = $2)
           order by u.company_id limit $3)",
     );

@@ -19,8 +19,12 @@ pub type PersonSessionId = Id<PersonSession>;
 /// The noun of [`PersonSessionId`].
 pub enum PersonSession {}
 
-/// Maximum sessions of one person: a few devices, and some left open. A further session ends the oldest.
+/// Maximum open sessions of one person: a few devices, and some left open. A further session ends the oldest.
 const SESSIONS_MAX: i64 = 20;
+
+/// Maximum sessions of one person that wait for the second factor. They end no open session, since who begins them may know
+/// the password alone; and of those of ten minutes, at ten tries a minute, none is ended by another.
+const HALVES_MAX: i64 = 100;
 
 /// Maximum lifetime, maximum idle time, and the time to enter the second factor, each as an `interval`.
 const LONGEST: &str = "30 days";
@@ -68,6 +72,11 @@ impl SessionKey {
     /// The company whose rows contain it.
     pub fn company(&self) -> CompanyId {
         self.company
+    }
+
+    /// What is stored of it.
+    pub fn hash(&self) -> KeyHash {
+        self.hash
     }
 }
 
@@ -160,20 +169,32 @@ pub struct Origin<'a> {
     pub user_agent: Option<&'a str>,
 }
 
+/// Deletes a person's expired sessions, and the oldest ones in this state beyond its limit: so many are left that there is
+/// room for another.
+async fn make_room(db: &mut PgConnection, person: PersonId, state: SessionState) -> Result<()> {
+    let most = match state {
+        SessionState::SecondFactor => HALVES_MAX,
+        SessionState::Open => SESSIONS_MAX,
+    };
+    let clear = sqlx::query(
+        "delete from person_sessions where company_id = $1 and person_id = $2
+             and (expires_at <= now() or seen_at <= now() - $3::text::interval
+                 or state <> 'open' and created_at <= now() - $4::text::interval
+                 or state = $5 and id not in (select id from person_sessions
+                     where company_id = $1 and person_id = $2 and state = $5 order by seen_at desc, id desc limit $6))",
+    );
+    let clear = clear.bind(person.company()).bind(person.id()).bind(IDLE).bind(CODE_TIME).bind(state).bind(most - 1);
+    with_timeout(clear.execute(db)).await?;
+    Ok(())
+}
+
 /// Starts a session; returns the cookie's text. Deletes expired sessions, and the oldest ones beyond the limit.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState, from: Origin<'_>) -> Result<String> {
     let (text, kept) = new_session_key(person.company());
-    let clear = sqlx::query(
-        "delete from person_sessions where company_id = $1 and person_id = $2
-             and (expires_at <= now() or seen_at <= now() - $3::text::interval
-                 or id not in (select id from person_sessions where company_id = $1 and person_id = $2
-                     order by seen_at desc, id desc limit $4))",
-    );
-    let clear = clear.bind(person.company()).bind(person.id()).bind(IDLE).bind(SESSIONS_MAX - 1);
-    with_timeout(clear.execute(&mut *db)).await?;
+    make_room(&mut *db, person, state).await?;
     let insert = sqlx::query(
         "insert into person_sessions (company_id, person_id, hash, state, address, user_agent, expires_at)
          values ($1, $2, $3, $4, $5, $6, now() + $7::text::interval)",
@@ -184,12 +205,14 @@ pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState,
     Ok(text)
 }
 
-/// Opens a session after its second factor was given, with a new key; returns the cookie's text.
+/// Opens a session after its second factor was given, with a new key; returns the cookie's text. Ends the oldest open ones
+/// beyond the limit.
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::NotFound`] when it has ended meanwhile.
-pub async fn open(db: impl PgExecutor<'_>, session: &Signed) -> Result<String> {
+pub async fn open(db: &mut PgConnection, session: &Signed) -> Result<String> {
     let (text, kept) = new_session_key(session.company_id);
+    make_room(&mut *db, session.person(), SessionState::Open).await?;
     let update = sqlx::query(
         "update person_sessions set state = 'open', hash = $3, seen_at = now() where company_id = $1 and id = $2",
     );

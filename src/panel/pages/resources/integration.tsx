@@ -86,7 +86,7 @@ const secretWords: Record<"title" | "text" | "label" | "rotate", Text> = {
   label: ["Secret", "Segredo", "Secreto"],
 };
 
-const showSecret = (hook: { secret: string }, then: () => void) =>
+const showSecret = (hook: { secret: string | null }, then: () => void) =>
   reveal({ title: say(secretWords.title), text: <p>{say(secretWords.text)}</p>, items: [{ label: say(secretWords.label), value: hook.secret }], then });
 
 export const webhooks = resource<Of<"Webhook">, Of<"WebhookCreate">>({

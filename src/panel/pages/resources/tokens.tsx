@@ -37,7 +37,7 @@ const showKey = (made: NewToken, then: () => void) =>
     text: <p>{say(keyWords.text)}</p>,
     items: [
       { label: say(keyWords.key), value: made.key },
-      { label: say(keyWords.curl), value: tryIt(made), isLong: true },
+      ...(made.key === null ? [] : [{ label: say(keyWords.curl), value: tryIt(made), isLong: true }]),
     ],
     then,
   });

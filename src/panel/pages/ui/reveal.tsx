@@ -5,14 +5,21 @@ import type { ComponentChildren } from "preact";
 
 import { say } from "../core/text";
 import { Dialog } from "./dialog";
-import { Button, Copyable } from "./parts";
+import { Button, Copyable, Note } from "./parts";
 
 interface Once {
   title: string;
   text: ComponentChildren;
-  items: { label: string; value: string; isLong?: boolean }[];
+  /** `null`: it was shown before, in an answer that was lost on its way. */
+  items: { label: string; value: string | null; isLong?: boolean }[];
   then?: () => void;
 }
+
+const lost = [
+  "It was made, but the answer was lost on its way, and it is shown once. Make another one.",
+  "Foi criado, mas a resposta se perdeu no caminho, e só é mostrado uma vez. Crie outro.",
+  "Se creó, pero la respuesta se perdió en el camino y solo se muestra una vez. Cree otro.",
+] as const;
 
 const shown = signal<Once | null>(null);
 
@@ -31,9 +38,8 @@ export function Revealed() {
   return (
     <Dialog title={what.title} onClose={close} isFirm>
       <div class="words">{what.text}</div>
-      {what.items.map((item) => (
-        <Copyable key={item.label} {...item} />
-      ))}
+      {what.items.map(({ value, ...item }) => value !== null && <Copyable key={item.label} value={value} {...item} />)}
+      {what.items.some(({ value }) => value === null) && <Note kind="warning">{say(lost)}</Note>}
       <div class="row end">
         <Button kind="primary" onClick={close}>
           {say(["I have stored it", "Já guardei", "Ya lo guardé"])}

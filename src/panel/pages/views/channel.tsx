@@ -70,7 +70,7 @@ export function IdentitySecret({ channel, again }: { channel: ChannelSetup; agai
       yes: say(words.create),
       isDangerous: revokePrevious,
       act: async () => {
-        const made = await post<{ identitySecret: string }>(`/channels/${channel.id}/identity-secret`, { revokePrevious });
+        const made = await post<{ identitySecret: string | null }>(`/channels/${channel.id}/identity-secret`, { revokePrevious });
         reveal({ title: say(said.identity), text: <p>{say(said.once)}</p>, items: [{ label: say(said.identity), value: made.identitySecret }], then: again });
       },
     });

@@ -25,8 +25,8 @@ export function Invitation({ user }: { user: Of<"User"> }) {
   if (!administers()) return null;
   const make = (kind: "invitation" | "password-reset", title: Text) => async () => {
     const link = await post<Link>(`/users/${user.id}/${kind}`);
-    if (!link.url) {
-      notify(say(said.sent, { email: link.sentTo ?? user.email }));
+    if (link.sentTo !== null) {
+      notify(say(said.sent, { email: link.sentTo }));
       return;
     }
     reveal({

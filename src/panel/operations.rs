@@ -1,0 +1,118 @@
+//! Every operation, found by the method and the decoded path of a request. A path has many spellings, and the router
+//! decodes them all alike: so does this, or another spelling of an operation would be another operation to the audit log.
+
+use std::collections::HashMap;
+
+use actix_web::dev::{ResourceDef, ServiceRequest};
+use actix_web::http::Method;
+
+use crate::openapi::At;
+use crate::web::modules::{API, PANEL_API};
+
+/// The action of a change that is no known operation: it is refused by the router, and recorded all the same.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// Changes that the audit log keeps, by the first segment of their path below the API's.
+const AUDITED: [&str; 9] =
+    ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
+
+/// Further changes that it keeps, of nouns whose other changes are everyday work: an agent in a queue sees its tickets and
+/// boards, and a contact is deleted with its conversations.
+const AUDITED_BESIDE: [(&str, &str); 3] = [
+    ("PUT", "/queues/{queueId}/users/{userId}"),
+    ("DELETE", "/queues/{queueId}/users/{userId}"),
+    ("DELETE", "/contacts/{contactId}"),
+];
+
+/// Nouns with operations that are audited and that tokens may use.
+pub(super) const AUDITED_OF_TOKENS: [&str; 6] = ["channels", "contacts", "profiles", "queues", "users", "webhooks"];
+
+/// What the audit log does with an operation.
+pub(super) enum Kept<'a> {
+    /// It is recorded before it begins, under this name.
+    Before(&'a str),
+    /// It is recorded if it answers a table to take along.
+    IfExport(&'a str),
+    /// It is not recorded.
+    Not,
+}
+
+/// A path with its methods.
+struct Served {
+    path: ResourceDef,
+    /// The method, the id of the operation, and whether it is audited.
+    methods: Vec<(&'static str, String, bool)>,
+}
+
+/// All operations.
+pub(super) struct Operations {
+    /// By the first segment of their path; the router compares paths in the same order.
+    by_noun: HashMap<String, Vec<Served>>,
+}
+
+impl Operations {
+    /// The operations of these paths, which are below the API's.
+    pub(super) fn new<'a>(paths: impl IntoIterator<Item = &'a At>) -> Self {
+        let mut by_noun: HashMap<String, Vec<Served>> = HashMap::new();
+        for at in paths {
+            let noun = noun(&at.path);
+            let methods = at.named.iter().map(|named| {
+                let is_audited = named.method != "GET"
+                    && (AUDITED.contains(&noun) || AUDITED_BESIDE.contains(&(named.method, at.path.as_str())));
+                (named.method, named.id.clone().into_owned(), is_audited)
+            });
+            let served = Served { path: ResourceDef::new(at.path.as_str()), methods: methods.collect() };
+            by_noun.entry(noun.to_owned()).or_default().push(served);
+        }
+        Self { by_noun }
+    }
+
+    /// What the audit log does with a request.
+    pub(super) fn kept(&self, request: &ServiceRequest) -> Kept<'_> {
+        self.kept_of(request.method(), request.match_info().as_str())
+    }
+
+    fn kept_of(&self, method: &Method, decoded: &str) -> Kept<'_> {
+        let is_read = method == Method::GET;
+        match self.find(method.as_str(), decoded) {
+            Some((id, _)) if is_read => Kept::IfExport(id),
+            Some((id, true)) => Kept::Before(id),
+            Some((_, false)) => Kept::Not,
+            // Answers of `HEAD` have no body.
+            None if is_read || method == Method::HEAD => Kept::Not,
+            None => Kept::Before(UNKNOWN),
+        }
+    }
+
+    fn find(&self, method: &str, decoded: &str) -> Option<(&str, bool)> {
+        let path = decoded.strip_prefix(PANEL_API).or_else(|| decoded.strip_prefix(API))?;
+        let served = self.by_noun.get(noun(path))?.iter().find(|served| served.path.is_match(path))?;
+        let found = served.methods.iter().find(|(known, ..)| *known == method)?;
+        Some((&found.1, found.2))
+    }
+}
+
+/// The first segment of a path below the API's.
+fn noun(path: &str) -> &str {
+    path.split('/').nth(1).unwrap_or_default()
+}
+
+/// The id of the record in a path, or the ids of both: of a queue and its agent.
+pub(super) fn target(decoded: &str) -> Option<String> {
+    let is_id = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let ids: Vec<&str> = decoded.split('/').filter(is_id).collect();
+    (!ids.is_empty()).then(|| ids.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_the_record_in_the_path() {
+        let of = |path: &str| target(path);
+        assert_eq!(of("/panel/api/v1/tokens/7/rotate").as_deref(), Some("7"));
+        assert_eq!(of("/panel/api/v1/queues/7/users/12").as_deref(), Some("7/12"));
+        assert_eq!(of("/panel/api/v1/tokens"), None);
+    }
+}

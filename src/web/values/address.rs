@@ -1,0 +1,102 @@
+//! The e-mail address that somebody signs in with.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::{Email, FromField};
+
+/// The address of somebody who signs in: letters go to it, and it is shown in them. It is a mailbox as RFC 5321 describes it,
+/// of atoms joined by dots and a domain name; letters may be of any script (RFC 6531). Quoted names and numeric addresses,
+/// which nobody has who works somewhere, are not taken, nor what mail programs read as an encoded word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInEmail(pub String);
+
+impl FromField for SignInEmail {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let Email(text) = Email::from_json(value)?;
+        if is_plain(&text) { Ok(Self(text)) } else { Err("must be an e-mail address".to_owned()) }
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "format": "email", "maxLength": 255, "example": "maria@example.com"})
+    }
+
+    const IS_TEXT: bool = true;
+}
+
+impl From<SignInEmail> for Value {
+    fn from(email: SignInEmail) -> Self {
+        email.0.into()
+    }
+}
+
+impl fmt::Display for SignInEmail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whether a mailbox is of atoms, letters and digits only.
+fn is_plain(mailbox: &str) -> bool {
+    mailbox
+        .rsplit_once('@')
+        .is_some_and(|(local, domain)| !local.starts_with('"') && !local.starts_with("=?") && !domain.starts_with('['))
+        && mailbox.chars().all(|character| character.is_ascii() || character.is_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_mailbox_and_nothing_that_looks_like_markup() {
+        for good in [
+            "a@b.co",
+            "ana.souza+hotline@mail.example.com",
+            "o'neil@example.com",
+            "ana@localhost",
+            "josé@exemplo.com.br",
+            "x_1/y=z@a-b.example",
+            "用户@例子.中国",
+        ] {
+            assert_eq!(SignInEmail::from_json(&json!(good)).map(|email| email.0), Ok(good.to_owned()));
+        }
+        let long_local = format!("{}@b.co", "a".repeat(65));
+        let long_label = format!("a@{}.co", "b".repeat(64));
+        for bad in [
+            "<a@b.co>",
+            "a@b.co>",
+            "=?utf-8?q?x?=@b.co",
+            "a@b@c.co",
+            ".a@b.co",
+            "a.@b.co",
+            "a..b@c.co",
+            "a@b..co",
+            "a@.co",
+            "a@b.co.",
+            "a@-b.co",
+            "a@b-.co",
+            "a@b_c.co",
+            "a@[127.0.0.1]",
+            "\"a b\"@c.co",
+            "\"a\"@c.co",
+            "a,b@c.co",
+            "a;b@c.co",
+            "a:b@c.co",
+            "a(b)@c.co",
+            "a\\b@c.co",
+            "a\u{200b}b@c.co",
+            "a\u{202e}b@c.co",
+            "a@b.co/x",
+            "a@b.co:25",
+            "a@b。co",
+            &long_local,
+            &long_label,
+            "@b.co",
+            "a@",
+        ] {
+            assert!(SignInEmail::from_json(&json!(bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The audit log: nothing is done without an entry, however a path is spelled and whoever acts.
+
+use std::time::Duration;
+
+use hotline::web::schema::Schemas;
+use hotline_actors::clock;
+use hotline_persistence::totp;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::steps::id;
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp};
+
+/// Nouns whose changes are audited.
+const NOUNS: [&str; 9] =
+    ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
+
+/// An audited operation: its method, its path below the panel's API, and its id.
+fn audited() -> Vec<(String, String, String)> {
+    let operations = hotline::routes::panel_operations(&mut Schemas::new());
+    let audited = operations.into_iter().filter(|operation| {
+        let noun = operation.path.split('/').nth(1).unwrap_or_default();
+        operation.method != "GET" && (NOUNS.contains(&noun) || is_beside(operation.method, &operation.path))
+    });
+    let addressed = audited.map(|operation| {
+        let parts = operation.path.split('/').map(|part| if part.starts_with('{') { "987654321" } else { part });
+        (operation.method.to_owned(), parts.collect::<Vec<&str>>().join("/"), operation.id.to_string())
+    });
+    addressed.collect()
+}
+
+/// Whether it is one of the operations that are audited of nouns whose other changes are not.
+fn is_beside(method: &str, path: &str) -> bool {
+    [
+        ("PUT", "/queues/{queueId}/users/{userId}"),
+        ("DELETE", "/queues/{queueId}/users/{userId}"),
+        ("DELETE", "/contacts/{contactId}"),
+    ]
+    .contains(&(method, path))
+}
+
+fn encoded(text: &str, is_encoded: impl Fn(usize, char) -> bool, is_upper: bool) -> String {
+    let letters = text.chars().enumerate().map(|(place, character)| match (is_encoded(place, character), is_upper) {
+        (true, true) => format!("%{:02X}", character as u32),
+        (true, false) => format!("%{:02x}", character as u32),
+        (false, _) => character.to_string(),
+    });
+    letters.collect()
+}
+
+/// Spellings that the router reads as the same path, and such that may be another one.
+fn spellings(path: &str) -> (Vec<String>, Vec<String>) {
+    const TOP: &str = "/panel/api/v1";
+    let whole = format!("{TOP}{path}");
+    let is_letter = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    let same = vec![
+        whole.clone(),
+        format!("{whole}?x=%2e%2e/"),
+        encoded(&whole, |place, _| place == TOP.len() + 1, true),
+        encoded(&whole, |place, _| place == 1, true),
+        encoded(&whole, |place, _| place + 1 == whole.len(), true),
+        encoded(&whole, |_, character| is_letter(character), true),
+        encoded(&whole, |_, character| is_letter(character), false),
+        encoded(&whole, |place, character| place % 2 == 0 && is_letter(character), false),
+    ];
+    let others = vec![
+        format!("{whole}/"),
+        format!("{whole}//"),
+        format!("{whole}%2F"),
+        format!("{whole};x=1"),
+        format!("{whole}/."),
+        format!("{whole}/x/.."),
+        format!("{TOP}/{path}"),
+        format!("/{whole}"),
+        format!("{TOP}/.{path}"),
+        format!("{TOP}/x/..{path}"),
+        format!("{TOP}/%2e{path}"),
+        format!("{TOP}{}", path.to_uppercase()),
+        format!("{TOP}{}", path.replacen('/', "%2f", 1)),
+        encoded(&whole, |place, _| place == TOP.len() + 1, true).replace('%', "%25"),
+    ];
+    (same, others)
+}
+
+/// A request whose target is sent as it is written.
+async fn raw(app: &TestApp, person: &Person, method: &str, target: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(app.address).await.expect("a connection");
+    let cookie = person.cookie.as_deref().expect("a cookie");
+    let company = person.company.map(|company| format!("hotline-company: {company}\r\n")).unwrap_or_default();
+    let request = format!(
+        "{method} {target} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n{company}sec-fetch-site: same-origin\r\n\
+         content-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}",
+        app.address
+    );
+    stream.write_all(request.as_bytes()).await.expect("it is sent");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.expect("an answer");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    let body = text.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+    (status, serde_json::from_str(body).unwrap_or_default())
+}
+
+/// Every entry of this actor, oldest first: action, target and status.
+async fn entries(app: &TestApp, kind: &str, actor: i64) -> Vec<(String, Option<String>, Option<i16>)> {
+    sqlx::query_as(
+        "select action, target_id, status from audit_log where actor_kind = $1 and actor_id = $2 order by id",
+    )
+    .bind(kind)
+    .bind(actor)
+    .fetch_all(&app.db)
+    .await
+    .expect("entries")
+}
+
+async fn last(app: &TestApp, admin: i64) -> (i64, String, Option<i16>) {
+    sqlx::query_as(
+        "select count(*) over (), action, status from audit_log where actor_kind = 'admin' and actor_id = $1
+         order by id desc limit 1",
+    )
+    .bind(admin)
+    .fetch_one(&app.db)
+    .await
+    .expect("an entry")
+}
+
+#[actix_web::test]
+async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
+    let app = OwnApp::start().await;
+    let (admin, admin_id) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    let (_, nothing) = raw(&app, &admin, "POST", "/panel/api/v1/nothing").await;
+    let no_route = &nothing["error"]["message"];
+    let operations = audited();
+    assert!(operations.len() >= 40, "{}", operations.len());
+    let (mut count, ..) = last(&app, admin_id.0).await;
+    let mut tried = 0;
+    for (method, path, id) in &operations {
+        // A person has so many requests in a minute.
+        clock::advance(Duration::from_secs(60));
+        let (same, others) = spellings(path);
+        for (is_same, target) in
+            same.iter().map(|target| (true, target)).chain(others.iter().map(|target| (false, target)))
+        {
+            let (status, body) = raw(&app, &admin, method, target).await;
+            let (after, action, noted) = last(&app, admin_id.0).await;
+            let said = format!("{method} {target}: {status} {body}, {action} {noted:?}");
+            if !is_same && target.starts_with("//") {
+                // Not below the panel's API at all.
+                assert!(status == 404 && after == count, "{said}");
+                continue;
+            }
+            assert_eq!((after, noted), (count + 1, i16::try_from(status).ok()), "{said}");
+            count = after;
+            if action == "unknown" {
+                assert!(!is_same && status == 404 && body["error"]["message"] == *no_route, "{said}");
+            } else {
+                assert_eq!(&action, id, "{said}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried >= 800, "{tried}");
+    // Reads are not acts, nor what everybody does all day.
+    for (method, path) in [("GET", "/tokens"), ("HEAD", "/tokens"), ("GET", "/nothing"), ("POST", "/tags")] {
+        raw(&app, &admin, method, &format!("/panel/api/v1{path}")).await;
+    }
+    assert_eq!(last(&app, admin_id.0).await.0, count);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_an_integration_does_to_the_setup_is_in_the_log() {
+    let app = OwnApp::start().await;
+    let made = app.api.post("/users", json!({"name": "Carl", "email": "carl@example.com"})).await;
+    let carl = id(made.data(201));
+    app.api.put(&format!("/users/{carl}"), json!({"name": "Carlo"})).await.data(200);
+    app.api.put(&format!("/users/{carl}"), json!({"email": "x"})).await.error(422, "ERR_API_VALIDATION");
+    let queue = app.company.sales;
+    assert_eq!(Reply::of(app.api.request(Method::PUT, &format!("/queues/{queue}/users/{carl}"))).await.status, 204);
+    assert_eq!(app.api.delete(&format!("/queues/{queue}/users/{carl}")).await.status, 204);
+    let contact = id(app.api.post("/contacts", json!({"name": "Maria"})).await.data(201));
+    assert_eq!(app.api.delete(&format!("/contacts/{contact}")).await.status, 204);
+    assert_eq!(app.api.delete(&format!("/users/{carl}")).await.status, 204);
+    app.api.get("/users").await.data(200);
+    app.api.post("/tags", json!({"name": "VIP"})).await.data(201);
+    let token: i64 = sqlx::query_scalar("select id from tokens where company_id = $1")
+        .bind(app.company.id)
+        .fetch_one(&app.db)
+        .await
+        .expect("a token");
+    let told = entries(&app, "integration", token).await;
+    let told: Vec<_> = told.iter().map(|(action, target, status)| (action.as_str(), target.clone(), *status)).collect();
+    let of = |id: i64| Some(id.to_string());
+    assert_eq!(
+        told,
+        [
+            ("createUser", of(carl), Some(201)),
+            ("updateUser", of(carl), Some(200)),
+            ("updateUser", of(carl), Some(422)),
+            (told[3].0, Some(format!("{queue}/{carl}")), Some(204)),
+            (told[4].0, Some(format!("{queue}/{carl}")), Some(204)),
+            ("deleteContact", of(contact), Some(204)),
+            ("removeUser", of(carl), Some(204)),
+        ]
+    );
+    assert!(told[3].0.contains("Queue") && told[4].0.contains("Queue"), "{told:?}");
+    // The administrators of the company read who it was.
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let log = admin.in_company(app.company.id).get("/audit-log").await;
+    let entry = &log.data(200)[0];
+    assert_eq!((&entry["actor"]["kind"], &entry["actor"]["id"]), (&json!("integration"), &json!(token)), "{entry}");
+    assert_eq!(entry["address"], "127.0.0.1");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_comes_in_and_goes_and_who_fails_to_is_in_the_log() {
+    let app = OwnApp::start().await;
+    let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let nobody = Person::nobody(&app);
+    let wrong = json!({"email": "ANA@example.com", "password": "a wrong one 4711"});
+    nobody.post("/session", wrong).await.error(401, "ERR_API_SIGN_IN");
+    nobody
+        .post("/session", json!({"email": "no@example.com", "password": PASSWORD}))
+        .await
+        .error(401, "ERR_API_SIGN_IN");
+    // A second factor: set up, given wrongly, given.
+    let begun = ana.post("/account/second-factor", json!({"password": PASSWORD})).await;
+    let secret = totp::from_base32(begun.data(200)["secret"].as_str().expect("a secret")).expect("a secret");
+    let code = totp::code(&secret, clock::now()).expect("a code");
+    let confirmed = ana.post("/account/second-factor/confirm", json!({"code": code})).await;
+    let recovery = confirmed.data(200)["recoveryCodes"][0].clone();
+    let mut half = Person::nobody(&app);
+    assert_eq!(half.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
+    half.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
+    let given = half.post("/session/second-factor", json!({"recoveryCode": recovery})).await;
+    half.keep(&given);
+    assert_eq!(given.data(200)["state"], "open");
+    assert_eq!(half.delete("/session").await.status, 204);
+    // Once more there is nobody who goes.
+    assert_eq!(half.delete("/session").await.status, 204);
+    let person = hotline_persistence::tables::people::PersonId::User(app.company.id, app.company.ana);
+    let kind = hotline_persistence::tables::people::links::LinkKind::Reset;
+    let (token, _) = hotline_persistence::tables::people::links::make(&app.db, person, kind).await.expect("a link");
+    let used = nobody.post("/links/use", json!({"token": token, "password": "another battery"})).await;
+    assert_eq!(used.status, 204);
+    nobody
+        .post("/links/use", json!({"token": token, "password": "another battery"}))
+        .await
+        .error(403, "ERR_API_LINK_EXPIRED");
+    ana.keep(&used);
+    let told = entries(&app, "user", app.company.ana.0).await;
+    let told: Vec<(&str, Option<i16>)> = told.iter().map(|(action, _, status)| (action.as_str(), *status)).collect();
+    assert_eq!(
+        told,
+        [
+            ("signIn", Some(200)),
+            ("signIn", Some(401)),
+            ("beginSecondFactor", Some(200)),
+            ("confirmSecondFactor", Some(200)),
+            ("signIn", Some(200)),
+            ("giveSecondFactor", Some(401)),
+            ("giveSecondFactor", Some(200)),
+            ("signOut", Some(204)),
+            ("useLink", Some(204)),
+        ]
+    );
+    let (addresses, names): (Vec<Option<String>>, Vec<String>) = sqlx::query_as::<_, (Option<String>, String)>(
+        "select address, actor_name from audit_log where actor_kind = 'user'",
+    )
+    .fetch_all(&app.db)
+    .await
+    .expect("entries")
+    .into_iter()
+    .unzip();
+    assert!(addresses.iter().all(|address| address.as_deref() == Some("127.0.0.1")), "{addresses:?}");
+    assert!(names.iter().all(|name| name == "Ana"), "{names:?}");
+    app.stop().await;
+}

@@ -1,0 +1,140 @@
+//! What an integration may not: it touches nobody who administers the company, and makes nobody one of them.
+
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::{OwnApp, PASSWORD, Person, TestApp};
+
+/// What is stored of a user that lets them in.
+async fn stored(app: &TestApp, user: i64) -> Option<(String, Option<String>, bool, i64)> {
+    sqlx::query_as("select email, password_hash, active, profile_id from users where company_id = $1 and id = $2")
+        .bind(app.company.id)
+        .bind(user)
+        .fetch_optional(&app.db)
+        .await
+        .expect("a user")
+}
+
+#[actix_web::test]
+async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
+    let app = OwnApp::start().await;
+    let administrator = Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let boss = ana.post("/profiles", json!({"name": "Boss", "permissions": {}, "administers": true})).await;
+    let (boss, agent) = (id(boss.data(201)), agent(&app).await);
+    let (anas, bens) = (app.company.ana.0, app.company.ben.0);
+    let refused = async |user: i64, body: Value| {
+        let before = stored(&app, user).await;
+        let reply = app.api.put(&format!("/users/{user}"), body.clone()).await;
+        reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        assert_eq!(stored(&app, user).await, before, "{body}");
+    };
+    // Who administers, switched on and off.
+    for active in [true, false] {
+        let turn = "update users set active = $2 where id = $1";
+        sqlx::query(turn).bind(anas).bind(active).execute(&app.db).await.expect("a change");
+        for body in [
+            json!({"password": "another battery"}),
+            json!({"password": null}),
+            json!({"email": "mine@example.com"}),
+            json!({"profileId": agent}),
+            json!({"profileId": null}),
+            json!({"profileId": boss}),
+            json!({"active": !active}),
+            json!({"name": "Anna", "queueIds": [], "password": PASSWORD}),
+        ] {
+            refused(anas, body).await;
+        }
+        app.api.delete(&format!("/users/{anas}")).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        // What is as it was is no change, and what lets nobody in may change.
+        let same = json!({"name": "Anna", "email": "ANA@example.com", "active": active, "profileId": administrator,
+            "queueIds": [app.company.support]});
+        assert_eq!(app.api.put(&format!("/users/{anas}"), same).await.data(200)["name"], "Anna");
+    }
+    sqlx::query("update users set active = true where id = $1").bind(anas).execute(&app.db).await.expect("a change");
+    // Who does not is made nobody who does, in no way.
+    for profile in [administrator, boss] {
+        refused(bens, json!({"profileId": profile})).await;
+        refused(bens, json!({"profileId": profile, "password": "another battery"})).await;
+        let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
+        app.api.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    }
+    // An agent's profile is what is given where none is.
+    ana.put(&format!("/profiles/{agent}"), json!({"administers": true})).await.data(200);
+    app.api.post("/users", json!({"name": "x", "email": "x@example.com"})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    refused(bens, json!({"password": "another battery"})).await;
+    ana.put(&format!("/profiles/{agent}"), json!({"administers": false})).await.data(200);
+    // Everybody else it changes as before.
+    app.api
+        .put(&format!("/users/{bens}"), json!({"password": "another battery", "email": "b@example.com"}))
+        .await
+        .data(200);
+    app.api.put(&format!("/users/{bens}"), json!({"active": false, "profileId": null})).await.data(200);
+    assert_eq!(app.api.delete(&format!("/users/{bens}")).await.status, 204);
+    app.api.put("/users/987654321", json!({"password": PASSWORD})).await.error(404, "ERR_API_NOT_FOUND");
+    // And every refusal is in the log.
+    let told = ana.get("/audit-log?order=desc&perPage=100").await;
+    let entries = told.data(200).as_array().expect("entries").iter();
+    let by_token = entries.filter(|entry| entry["actor"]["kind"] == "integration" && entry["status"] == 403).count();
+    assert_eq!(by_token, 2 * 9 + 2 * 3 + 2);
+    app.stop().await;
+}
+
+async fn agent(app: &TestApp) -> i64 {
+    let profiles = app.api.all("/profiles").await;
+    id(profiles.iter().find(|profile| profile["name"] == "Agent").expect("agents"))
+}
+
+#[actix_web::test]
+async fn who_becomes_an_administrator_while_a_token_changes_them_is_not_touched() {
+    let app = OwnApp::start().await;
+    let ben = app.company.ben;
+    let mut held = app.db.begin().await.expect("a transaction");
+    sqlx::query(
+        "update users set profile_id = (select id from profiles where company_id = $1 and name = 'Administrator')
+         where company_id = $1 and id = $2",
+    )
+    .bind(app.company.id)
+    .bind(ben)
+    .execute(&mut *held)
+    .await
+    .expect("a change");
+    let waits = async || {
+        let waiting =
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        sqlx::query_scalar::<_, i64>(waiting).fetch_one(&app.db).await.expect("a count") == 1
+    };
+    let finish = async {
+        crate::support::eventually("the change waits", || async { waits().await }).await;
+        held.commit().await.expect("an end");
+    };
+    let path = format!("/users/{ben}");
+    let change = app.api.put(&path, json!({"password": "another battery"}));
+    let (reply, ()) = futures_util::future::join(change, finish).await;
+    reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    assert_eq!(stored(&app, ben.0).await.expect("a user").1, None);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn no_password_is_one_that_anybody_would_try_and_no_address_is_more_than_that() {
+    let app = TestApp::shared().await;
+    let new = |email: &str, password: &str| json!({"name": "Dora Lima", "email": email, "password": password});
+    for weak in ["123456789012", "passwordpassword", "dora@example.com", "DoraLima2026", "aaaaaaaaaaaa", "short"] {
+        let reply = app.api.post("/users", new("dora@example.com", weak)).await;
+        assert_eq!(reply.invalid_fields(), ["password"], "{weak}");
+    }
+    for email in ["<a@b.co>", "a@b.co>", "=?utf-8?q?x?=@b.co", "a@b..co", "a b@c.co"] {
+        assert_eq!(app.api.post("/users", new(email, PASSWORD)).await.invalid_fields(), ["email"], "{email}");
+    }
+    let made = app.api.post("/users", new("dora@example.com", PASSWORD)).await;
+    let path = format!("/users/{}", id(made.data(201)));
+    // Of a change, what is as it was counts as well.
+    assert_eq!(app.api.put(&path, json!({"password": "dora@example.com"})).await.invalid_fields(), ["password"]);
+    assert_eq!(app.api.put(&path, json!({"password": "lima-dora-77"})).await.invalid_fields(), ["password"]);
+    let both = json!({"password": "marie@example.org", "email": "marie@example.org"});
+    assert_eq!(app.api.put(&path, both).await.invalid_fields(), ["password"]);
+    assert_eq!(app.api.put(&path, json!({"email": "<x@b.co>"})).await.invalid_fields(), ["email"]);
+    app.api.put(&path, json!({"password": "another battery"})).await.data(200);
+    app.stop().await;
+}

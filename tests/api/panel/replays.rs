@@ -1,0 +1,145 @@
+//! Retries of people and integrations: no secret is kept for one, and nobody is answered what somebody else was.
+
+use std::path::Path;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::{OwnApp, Person, Reply, eventually};
+
+/// How many answers are recorded with this text in them.
+async fn kept(app: &OwnApp, text: &str) -> i64 {
+    sqlx::query_scalar("select count(*) from idempotency_keys where strpos(body, $1) > 0")
+        .bind(text)
+        .fetch_one(&app.db)
+        .await
+        .expect("a count")
+}
+
+/// Whether a text is in any file of the folder, the journal's among them.
+fn is_on_disk(folder: &Path, text: &str) -> bool {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").path()).any(|path| {
+        if path.is_dir() {
+            return is_on_disk(&path, text);
+        }
+        // A file may go meanwhile.
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        bytes.windows(text.len()).any(|part| part == text.as_bytes())
+    })
+}
+
+#[actix_web::test]
+async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
+    let app = OwnApp::start().await;
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let token =
+        id(&ana.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}})).await.data(201)["token"]);
+    let webhook = id(app
+        .api
+        .post("/webhooks", json!({"url": "https://127.0.0.1/x", "types": ["ticket.opened"]}))
+        .await
+        .data(201));
+    let (webchat, ben) = (app.company.webchat, app.company.ben);
+    let hook = json!({"url": "https://127.0.0.1/y", "types": ["ticket.opened"]});
+    let permissions = json!({"name": "Shop", "permissions": {"tags": ["GET"]}});
+    // Who asks, where, the names of the secrets, and how the answer is spelled on its way.
+    let cases: [(&str, &str, Value, &[&str]); 9] = [
+        ("panel", "/tokens", permissions.clone(), &["key"]),
+        ("panel", "/%74okens", permissions, &["key"]),
+        ("panel", &format!("/tokens/{token}/rotate"), json!({}), &["key"]),
+        ("panel", &format!("/channels/{webchat}/identity-secret"), json!({}), &["identitySecret"]),
+        ("panel", &format!("/users/{ben}/invitation"), json!({}), &["url", "token"]),
+        ("panel", "/webhooks", hook.clone(), &["secret"]),
+        ("api", "/webhooks", hook, &["secret"]),
+        ("api", &format!("/webhooks/{webhook}/rotate-secret"), json!({}), &["secret"]),
+        ("api", "/webchat/sessions", json!({"channelId": webchat}), &["token"]),
+    ];
+    let mut shown = Vec::new();
+    for (number, (who, path, body, secrets)) in cases.iter().enumerate() {
+        let key = format!("key-{number}");
+        let ask = || {
+            let request = match *who {
+                "panel" => ana.request(Method::POST, path),
+                _ => app.api.request(Method::POST, path),
+            };
+            Reply::of(request.header("idempotency-key", &key).json(body))
+        };
+        let (first, second) = (ask().await, ask().await);
+        assert!(first.status.is_success() && !first.is_replay(), "{path}: {}", first.body);
+        assert!(second.is_replay() && second.status == first.status, "{path}: {}", second.body);
+        let mut expected = first.body.clone();
+        for secret in *secrets {
+            let once = first.body["data"][*secret].as_str().unwrap_or_else(|| panic!("{path}: {}", first.body));
+            shown.push(once.to_owned());
+            expected["data"][*secret] = Value::Null;
+        }
+        assert_eq!(second.body, expected, "{path}");
+    }
+    // All answers are recorded, and no secret is anywhere in them.
+    eventually("the answers are in the table", || async { kept(&app, "\"data\"").await == cases.len() as i64 }).await;
+    for secret in shown {
+        assert_eq!(kept(&app, &secret).await, 0, "{secret}");
+        assert!(!is_on_disk(app.folder.path(), &secret), "{secret}");
+    }
+    // Each took place once.
+    let tokens: i64 = sqlx::query_scalar("select count(*) from tokens where name = 'Shop'")
+        .fetch_one(&app.db)
+        .await
+        .expect("a count");
+    assert_eq!(tokens, 2);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_a_release_before_has_recorded_with_its_secret_is_answered_without_it() {
+    let app = OwnApp::start().await;
+    let body = json!({"url": "https://127.0.0.1/x", "types": ["ticket.opened"]});
+    let ask = || Reply::of(app.api.request(Method::POST, "/webhooks").header("idempotency-key", "k").json(&body));
+    let first = ask().await;
+    let (key, company): (Vec<u8>, i64) =
+        sqlx::query_as("select key, company_id from idempotency_keys").fetch_one(&app.db).await.expect("a record");
+    let row = key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let company = hotline_persistence::CompanyId::new(company);
+    let place = hotline_persistence::sealed::Location { column: "idempotency_keys.body", company, row: &row };
+    let sealed = crate::support::keys().seal(&place, first.body.to_string().as_bytes()).expect("sealed");
+    sqlx::query("update idempotency_keys set body = $1").bind(sealed).execute(&app.db).await.expect("a change");
+    let app = crate::steps::restarted(app).await;
+    let again = Reply::of(app.api.request(Method::POST, "/webhooks").header("idempotency-key", "k").json(&body)).await;
+    assert!(again.is_replay(), "{}", again.body);
+    assert_eq!(again.data(201)["id"], first.body["data"]["id"]);
+    assert!(first.body["data"]["secret"].is_string() && again.body["data"]["secret"].is_null(), "{}", again.body);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_key_is_a_persons_own_and_of_tokens_the_companys() {
+    let app = OwnApp::start().await;
+    for user in [app.company.ana, app.company.ben] {
+        Person::give_profile(&app, user, "Administrator").await;
+    }
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let root = root.in_company(app.company.id);
+    let body = json!({"name": "Once"});
+    let of = |person: &Person| person.request(Method::POST, "/contacts").header("idempotency-key", "k").json(&body);
+    let mut made = Vec::new();
+    for person in [&ana, &ben, &root] {
+        let (first, second) = (Reply::of(of(person)).await, Reply::of(of(person)).await);
+        assert!(!first.is_replay() && second.is_replay() && first.body == second.body, "{}", first.body);
+        made.push(id(first.data(201)));
+    }
+    let by_token =
+        |key: String| Reply::of(app.api.with_key(&key).keyed(Method::POST, "/contacts", "k", body.to_string()));
+    let other = json!({"name": "y", "permissions": {"contacts": ["POST"]}});
+    let other = ana.post("/tokens", other).await.data(201)["key"].as_str().expect("a key").to_owned();
+    let (first, second) = (by_token(app.company.key.clone()).await, by_token(other).await);
+    assert!(!first.is_replay() && second.is_replay() && first.body == second.body, "{}", second.body);
+    made.push(id(first.data(201)));
+    made.dedup();
+    assert_eq!(made.len(), 4);
+    app.stop().await;
+}
