@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
@@ -23,6 +22,7 @@ use crate::web::auth::{Admission, permit, stay};
 use crate::web::idempotency::once;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
+use crate::web::wrong_tokens::MINUTE;
 use crate::web::{ApiError, ApiResult, Caller};
 
 /// The header in which an administrator of the installation names the company they work in.
@@ -85,9 +85,9 @@ async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>
     let Some(key) = key_of(request, parts) else { return Err(ApiError::signed_out()) };
     session_of(&key, parts).await?.ok_or_else(|| {
         // An invalid cookie was guessed, or its session has ended; an address that sends many is rate-limited.
-        let refused =
-            parts.admission.wrong_tokens.refuse(site::address(request, &parts.app.trusted_proxies).map(Address::of));
-        if refused.status == StatusCode::UNAUTHORIZED { ApiError::signed_out() } else { refused }
+        let address = site::address(request, &parts.app.trusted_proxies).map(Address::of);
+        let is_guesser = parts.admission.wrong_tokens.count(address);
+        if is_guesser { ApiError::rate_limited(MINUTE.as_secs()) } else { ApiError::signed_out() }
     })
 }
 
