@@ -175,6 +175,7 @@ impl Bench {
             integration_id: None,
             source: Source::Api,
             created_at: now,
+            was: None,
         };
         let message = MessageRow {
             company_id: company.id,

@@ -1,7 +1,6 @@
 //! Reasons why a command was refused. A refused command changes nothing.
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::select::DEPTH_MAX;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{ContactId, Error, TicketId};
@@ -191,10 +190,6 @@ impl From<Error> for Refusal {
             Error::Unknown(reason) => Self::Unknown(reason),
             // The caller should retry: another process serves the company, or this one is about to end.
             Error::Elsewhere | Error::NotOwner => Self::Unavailable(error.to_string()),
-            Error::TooDeep(_) => {
-                let reason = format!("must have at most {DEPTH_MAX} rows before it; narrow the list by its filters");
-                Self::Invalid(vec![FieldError { field: "page".to_owned(), reason }])
-            }
             other => Self::Defect(other.to_string()),
         }
     }

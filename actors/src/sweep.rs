@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::{removals, webchat_sessions};
 
 use crate::base::Base;
@@ -108,7 +109,8 @@ impl Sweeper {
         for (company, id) in webchat_sessions::idle(db, &ownership.of_slots(), since, SESSIONS_MAX).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };
             // A session that cannot be ended now must not block the others.
-            if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), attached: None }).await
+            if let Err(refusal) =
+                self.sessions.ask(company, &id, End { idle_since: Some(since), attached: None, by: By::SYSTEM }).await
             {
                 tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
             }

@@ -40,9 +40,6 @@ pub enum Error {
     /// The database returned an error that a retry cannot fix.
     #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
-    /// The page is beyond the maximum depth of lists.
-    #[error(transparent)]
-    TooDeep(#[from] TooDeep),
     /// The migrations could not be applied.
     #[error("migrate: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
@@ -140,11 +137,6 @@ pub enum Error {
     },
 }
 
-/// More rows precede the page than are skipped; the field is that limit.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("more than {0} rows lie before the page")]
-pub struct TooDeep(pub i64);
-
 /// The database was migrated by a newer release.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -202,11 +194,6 @@ impl Holder {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if let sqlx::Error::Configuration(reason) = &error
-            && let Some(deep) = reason.downcast_ref::<TooDeep>()
-        {
-            return Self::TooDeep(*deep);
-        }
         if is_fenced(&error) {
             return Self::NotOwner;
         }

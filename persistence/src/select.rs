@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Type};
 
 use crate::document;
-use crate::error::{TooDeep, with_timeout};
+use crate::error::with_timeout;
 use crate::{CompanyId, Database, Result};
 
 /// The requested page of a list.
@@ -32,9 +32,6 @@ impl PageRequest {
         self.offset() > DEEP
     }
 }
-
-/// Maximum rows to skip. A million take a second; use a filter to find rows beyond that.
-pub const DEPTH_MAX: i64 = 1_000_000;
 
 /// Rows that can be skipped in about the time it takes to return a page.
 const DEEP: i64 = 1_000;
@@ -329,10 +326,8 @@ impl Select {
     }
 
     fn bound(&mut self, page: PageRequest) {
-        // For a page that is too deep, look for one row at the limit: if there is none, the list ended before it.
-        let rows = if page.offset() > DEPTH_MAX { 1 } else { page.size + 1 };
-        self.query.push(" limit ").push_bind(rows);
-        self.query.push(" offset ").push_bind(page.offset().min(DEPTH_MAX));
+        self.query.push(" limit ").push_bind(page.size + 1);
+        self.query.push(" offset ").push_bind(page.offset());
     }
 
     async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, page: PageRequest) -> sqlx::Result<Page<T>>
@@ -340,9 +335,6 @@ impl Select {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let mut found = self.query.build().fetch_all(db).await?;
-        if page.offset() > DEPTH_MAX && !found.is_empty() {
-            return Err(sqlx::Error::Configuration(TooDeep(DEPTH_MAX).into()));
-        }
         let has_more = found.len() as i64 > page.size;
         found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
         Ok(Page { rows: document::read_in_turns(&found).await, has_more })

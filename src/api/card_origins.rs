@@ -1,11 +1,16 @@
 //! Card origins: where cards come from. Plain; deleting one clears it on its cards.
 
 use hotline_persistence::tables::card_origins::CardOrigin;
+use hotline_persistence::tables::cascades::Cascade;
 
 use super::plain::{BodyColumns, Plain};
 use crate::web::values::Name;
 
 impl Plain for CardOrigin {
+    fn cascade(id: Self::Id) -> Option<Cascade> {
+        Some(Cascade::CardOrigin(id))
+    }
+
     fn fields(body: &mut BodyColumns<'_, '_>) {
         body.required::<Name>("name");
     }

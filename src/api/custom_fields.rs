@@ -6,20 +6,26 @@ use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards;
+use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::custom_fields::{
     self, Application, CustomField, CustomFieldId, CustomFieldType, Holders, is_named_as_built_in,
 };
 use hotline_persistence::tables::seen_cards::SeenCards;
 use sqlx::PgConnection;
 
-use super::plain::{BodyColumns, Change, Filters, Plain};
+use super::plain::{BodyColumns, Change, Filters, Plain, check_fixed};
 use crate::app::App;
 use crate::web::values::{Name, Options, OrderedIds, Position};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Page, PathId};
 
 impl Plain for CustomField {
+    fn cascade(id: Self::Id) -> Option<Cascade> {
+        Some(Cascade::CustomField(id))
+    }
+
     fn fields(body: &mut BodyColumns<'_, '_>) {
         body.required::<Name>("name");
+        body.derived::<Name>("key");
         body.fixed::<Application>("application");
         body.required::<CustomFieldType>("type");
         body.defaulted::<Options>("options");
@@ -48,10 +54,6 @@ impl Input for NewField {
         let columns = BodyColumns::of_new::<CustomField>(fields);
         let application = columns.text("application").and_then(|word| word.parse().ok());
         let kind = columns.text("type").and_then(|word| word.parse().ok());
-        // A message could never use its value, because built-in variables take precedence.
-        if application == Some(Application::Contact) && columns.text("name").is_some_and(is_named_as_built_in) {
-            fields.refuse("name", "is a name every message has");
-        }
         // Invalid options were already reported.
         if columns.has("options") || !fields.has("options") {
             let given = columns.texts("options");
@@ -95,10 +97,11 @@ pub async fn update(
     body: Body<Change<CustomField>>,
     once: Idempotency,
 ) -> ApiResult<Json<CustomField>> {
-    let mut columns = body.0.columns;
+    let Change { mut columns, fixed, .. } = body.0;
     let kind = columns.text("type").and_then(|word| word.parse().ok());
     once.transaction(app.db(caller.company), async |db| {
         let field = custom_fields::lock(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+        check_fixed::<CustomField>(&mut *db, caller.company, id.0, &fixed).await?;
         let options = next_options(&field, kind, columns.texts("options"))?;
         check_values(db, &caller, &field, kind, options.as_deref()).await?;
         if let Some(options) = options {

@@ -27,21 +27,31 @@ pub struct GivenValue {
 
 /// Reads `customFields`: `[{key, value}]`.
 pub fn read(fields: &mut Fields<'_>) -> Vec<GivenValue> {
-    let given = fields.objects("customFields", VALUES_MAX, |fields| {
-        let key = fields.required::<Name>("key");
-        let value = match fields.patch::<Text>("value") {
-            Patch::Value(text) => Some(Some(text.0)),
-            Patch::Null => Some(None),
-            Patch::Absent => {
-                if !fields.has("value") {
-                    fields.refuse("value", "is required, or null to clear it");
-                }
-                None
-            }
-        };
-        Some(GivenValue { key: key?.0, value: value? })
+    let given = fields.objects("customFields", VALUES_MAX, |fields| match fields.required::<Name>("key") {
+        Some(Name(key)) => {
+            let value = fields.within(&format!("of `{key}`"), read_value);
+            Some(GivenValue { key, value: value? })
+        }
+        None => {
+            read_value(fields);
+            None
+        }
     });
     given.unwrap_or_default()
+}
+
+/// Reads the value of one field; `Some(None)` clears it.
+fn read_value(fields: &mut Fields<'_>) -> Option<Option<String>> {
+    match fields.patch::<Text>("value") {
+        Patch::Value(text) => Some(Some(text.0)),
+        Patch::Null => Some(None),
+        Patch::Absent => {
+            if !fields.has("value") {
+                fields.refuse("value", "is required, or null to clear it");
+            }
+            None
+        }
+    }
 }
 
 /// Validates values against the existing fields, and returns them as they are stored. The fields are locked until the
@@ -163,7 +173,9 @@ fn is_date(text: &str) -> bool {
 }
 
 fn is_url(text: &str) -> bool {
+    let has_empty_host = text.split_once("://").is_none_or(|(_, rest)| rest.starts_with(['/', '\\', '?', '#']));
     !text.contains(char::is_whitespace)
+        && !has_empty_host
         && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
@@ -240,7 +252,14 @@ mod tests {
                     ("https://example.com/a?b=c", "https://example.com/a?b=c"),
                     ("http://localhost:8080", "http://localhost:8080"),
                 ],
-                &["example.com", "ftp://example.com", "javascript:alert(1)", "https://", "https://a b"],
+                &[
+                    "example.com",
+                    "https:///example.com",
+                    "ftp://example.com",
+                    "javascript:alert(1)",
+                    "https://",
+                    "https://a b",
+                ],
             ),
             (CustomFieldType::Phone, &[("+55 (11) 98765-4321", "5511987654321")], &["123", "abc"]),
             (CustomFieldType::Select, &[("Blue", "Blue"), (" Dark red ", "Dark red")], &["blue", "Red", "[\"Blue\"]"]),

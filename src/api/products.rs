@@ -1,5 +1,6 @@
 //! Products. Plain; deleting one does not change the lines of cards.
 
+use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::product_categories::{ProductCategory, ProductCategoryId};
 use hotline_persistence::tables::products::Product;
 
@@ -8,6 +9,10 @@ use crate::web::amounts::Price;
 use crate::web::values::{Name, Text};
 
 impl Plain for Product {
+    fn cascade(id: Self::Id) -> Option<Cascade> {
+        Some(Cascade::Product(id))
+    }
+
     fn fields(body: &mut BodyColumns<'_, '_>) {
         body.required::<Name>("name");
         body.nullable::<Name>("sku");

@@ -201,7 +201,8 @@ pub async fn create(
     caller.check_queue(queue_id)?;
     let author = caller.author_for(user_id)?;
     let contact = app.engine.contacts.get(caller.company, contact_id).await?.ok_or_else(ApiError::not_found)?;
-    let new = NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author };
+    let new =
+        NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author, by: caller.by() };
     let organization = caller.organization;
     let show = move |scheduled: &Scheduled| Created::of(Schedule::scheduled(scheduled, &organization));
     once.command(show, |attached| app.engine.schedules.create(caller.company, new, attached)).await

@@ -100,7 +100,9 @@ pub async fn update(
     let update = once.transaction(app.db(company), async |db| {
         table::update::<WrapupType>(&mut *db, company, id.0, &columns).await?;
         if let Some(queues) = &queues {
-            wrapup_types::QUEUES.set(&mut *db, company, id.0, queues).await?;
+            if wrapup_types::QUEUES.set(&mut *db, company, id.0, queues).await? {
+                table::touch::<WrapupType>(&mut *db, company, id.0).await?;
+            }
         }
         Ok(Json::of(find(db, company, id.0).await?))
     });

@@ -113,8 +113,8 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_VISITOR_COMPANY_MIB_PER_HOUR", default_value_t = VISITORS.uploads.company_mib_per_hour,
         value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=UPLOAD_MIB_MAX))]
     pub visitor_company_mib_per_hour: u32,
-    /// Requests with a wrong token that an address is told why in a minute; more are refused as too many, and their
-    /// connection is closed. Those with a good token pass. 0: no limit
+    /// Requests with a wrong token that are answered at once, per address and minute; further ones wait a second for the same
+    /// answer, and their connection is closed. Those with a valid token pass. 0: no limit
     #[arg(long, env = "HOTLINE_WRONG_TOKENS_PER_MINUTE", default_value_t = WRONG_TOKENS_PER_MINUTE,
         value_name = "REQUESTS")]
     pub wrong_tokens_per_minute: u32,

@@ -35,6 +35,7 @@ use actix_web::web::{self, Data};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use hotline_actors::Refusal;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use hotline_persistence::tables::events::{By, acting};
 use serde_json::{Value, json};
 
 use self::call::Call;
@@ -162,7 +163,7 @@ async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payloa
         let (_seat, _presence) = (seat, presence);
         let call = read(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
-        take(&engine, &downloads, &channel, call).await
+        acting(By::ITS_CONTACT, take(&engine, &downloads, &channel, call)).await
     });
     Ok(carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
 }

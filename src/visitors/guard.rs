@@ -17,6 +17,7 @@ use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError};
 use hotline_actors::Organization;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::described::behind_the_door;
@@ -118,7 +119,8 @@ pub async fn pass<B: MessageBody + 'static>(
         Err(refused) => Some(refused.error_response()),
     };
     let mut response = match answered {
-        None => next.call(request).await?.map_into_left_body(),
+        // What a visitor changes is by them; a company that comes through this door is asked for its own token.
+        None => acting(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };
     if told.allowance.is_some_and(|allowance| !allowance.is_limited()) {

@@ -14,6 +14,7 @@ use hotline_actors::engine::Identified;
 use hotline_actors::webchat::{End, Say};
 use hotline_persistence::key::{self, KEY_CHARACTERS};
 use hotline_persistence::tables::contacts::ContactRow;
+use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use serde_json::{Value, json};
@@ -274,7 +275,7 @@ pub async fn list_messages(
 /// `POST …/end`. Ending a session again is not an error.
 pub async fn end(visitor: Visitor, app: Data<App>) -> ApiResult<Json<SessionView>> {
     let session = visitor.0;
-    let end = End { idle_since: None, attached: None };
+    let end = End { idle_since: None, attached: None, by: By::ITS_CONTACT };
     let row = app.engine.sessions.ask(session.company_id, &session.id, end).await?;
     Ok(Json::of(&row))
 }

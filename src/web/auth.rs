@@ -18,6 +18,7 @@ use hotline_actors::directory::Token;
 use hotline_actors::tickets::Author;
 use hotline_actors::{Directory, Organization, clock};
 use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::{self, Signed};
 use hotline_persistence::tables::source::Source;
@@ -31,7 +32,7 @@ use super::modules::module_of;
 use super::origin::{self, Address};
 use super::permissions::METHODS;
 use super::rate::{Allowance, RateLimits, Unlimited};
-use super::wrong_tokens::WrongTokens;
+use super::wrong_tokens::{GUESS_DELAY, WrongTokens};
 use super::{ApiError, ApiResult};
 
 /// The company a request acts for, and what its token may do.
@@ -41,12 +42,12 @@ pub struct Caller {
     pub company: CompanyId,
     /// The company's directory.
     pub organization: Arc<Organization>,
-    by: By,
+    by: Holder,
 }
 
 /// Who acts for the company.
 #[derive(Clone)]
-enum By {
+enum Holder {
     Token(Arc<Token>, Terms),
     Person(Arc<Signed>),
 }
@@ -64,7 +65,7 @@ impl Caller {
     /// A person who has signed in, in their own company, or in the company that an administrator of the installation
     /// works in.
     pub fn person(organization: Arc<Organization>, signed: Arc<Signed>) -> Self {
-        Self { company: organization.company.id, organization, by: By::Person(signed) }
+        Self { company: organization.company.id, organization, by: Holder::Person(signed) }
     }
 
     /// Checks that the token, or the person's profile, permits the method in the module.
@@ -73,8 +74,8 @@ impl Caller {
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
     pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
         let (permissions, refused): (_, fn(&str, &str) -> ApiError) = match &self.by {
-            By::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
-            By::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
+            Holder::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
+            Holder::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
         };
         let is_admin = self.signed().is_some_and(|signed| signed.person().is_admin());
         let permitted = is_admin || permissions.get(module).is_some_and(|methods| methods.contains(method));
@@ -92,14 +93,14 @@ impl Caller {
     /// What such a request would be answered.
     pub async fn stands(&self, method: &str, module: &str, directory: &Directory, db: Db<'_>) -> ApiResult<()> {
         let by = match &self.by {
-            By::Token(token, terms) => {
+            Holder::Token(token, terms) => {
                 let hash = KeyHash::try_from(token.row.hash.as_slice()).map_err(|_| ApiError::unauthorized())?;
                 let token = directory.token(&hash).filter(|token| is_good(token, terms.origin));
-                By::Token(token.ok_or_else(ApiError::unauthorized)?, *terms)
+                Holder::Token(token.ok_or_else(ApiError::unauthorized)?, *terms)
             }
-            By::Person(signed) => match sessions::lives(db, signed).await {
+            Holder::Person(signed) => match sessions::lives(db, signed).await {
                 Ok(None) => return Err(ApiError::signed_out()),
-                Ok(Some(signed)) => By::Person(Arc::new(signed)),
+                Ok(Some(signed)) => Holder::Person(Arc::new(signed)),
                 Err(_) => self.by.clone(),
             },
         };
@@ -107,7 +108,7 @@ impl Caller {
         if !organization.company.active {
             return Err(ApiError::company_inactive());
         }
-        if matches!(by, By::Token(_, terms) if terms.needs_plan && !organization.company.api_enabled) {
+        if matches!(by, Holder::Token(_, terms) if terms.needs_plan && !organization.company.api_enabled) {
             return Err(ApiError::not_enabled());
         }
         let now = Self { company: self.company, organization, by };
@@ -126,16 +127,16 @@ impl Caller {
     /// The person who has signed in; `None` when a token calls.
     pub fn signed(&self) -> Option<&Signed> {
         match &self.by {
-            By::Token(..) => None,
-            By::Person(signed) => Some(signed),
+            Holder::Token(..) => None,
+            Holder::Person(signed) => Some(signed),
         }
     }
 
     /// The token that calls; `None` when a person calls.
     pub fn token(&self) -> Option<&Token> {
         match &self.by {
-            By::Token(token) => Some(token),
-            By::Person(_) => None,
+            Holder::Token(token, _) => Some(token),
+            Holder::Person(_) => None,
         }
     }
 
@@ -172,8 +173,8 @@ impl Caller {
     /// The author that is recorded for the caller's changes.
     pub fn author(&self) -> Author {
         match &self.by {
-            By::Token(token, _) => Author { integration: Some(token.row.id), ..Author::API },
-            By::Person(_) => Author { user: self.user(), integration: None, source: Source::User },
+            Holder::Token(token, _) => Author { integration: Some(token.row.id), ..Author::API },
+            Holder::Person(_) => Author { user: self.user(), integration: None, source: Source::User },
         }
     }
 
@@ -186,9 +187,23 @@ impl Caller {
         let Some(id) = user else { return Ok(self.author()) };
         let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
         match &self.by {
-            By::Token(..) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
-            By::Person(_) if self.user().is_some_and(|(own, _)| own == id) => Ok(self.author()),
-            By::Person(_) => Err(ApiError::not_in_anothers_name()),
+            Holder::Token(..) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
+            Holder::Person(_) if self.user().is_some_and(|(own, _)| own == id) => Ok(self.author()),
+            Holder::Person(_) => Err(ApiError::not_in_anothers_name()),
+        }
+    }
+
+    /// By whom the caller's plain changes are.
+    pub fn by(&self) -> By {
+        match &self.by {
+            Holder::Token(token, _) => By::integration(token.row.id),
+            Holder::Person(signed) => {
+                let id = match signed.person() {
+                    PersonId::User(_, id) => Some(id),
+                    PersonId::Admin(_) => None,
+                };
+                By::user(id, Some(signed.name.clone()))
+            }
         }
     }
 
@@ -246,7 +261,10 @@ pub async fn admit<B: MessageBody + 'static>(
             once(request, next).await?
         }
         Err(refused) => {
-            let is_guesser = refused.status == StatusCode::TOO_MANY_REQUESTS && allowance.is_none();
+            let is_guesser = refused.status == StatusCode::UNAUTHORIZED && counts_as_guess(&request);
+            if is_guesser {
+                tokio::time::sleep(GUESS_DELAY).await;
+            }
             let mut response = request.into_response(refused.error_response());
             if is_guesser {
                 // Closing the connection makes each further guess cost a new connection.
@@ -306,14 +324,20 @@ pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiRes
     Ok(())
 }
 
+/// Counts a request with a wrong token; returns whether its address guesses. The answer is the same `401` in any case.
+fn counts_as_guess(request: &ServiceRequest) -> bool {
+    let Some(admission) = request.app_data::<Data<Admission>>() else { return false };
+    let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
+    admission.wrong_tokens.count(origin.map(Address::of))
+}
+
 /// Runs every check in order. The response carries the company's allowance as soon as the company is known.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Caller> {
     let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
     let (admission, rates) = admission.ok_or_else(|| ApiError::internal("nobody is told apart"))?;
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
     let terms = Terms { origin, needs_plan: !admission.on_premise };
-    let caller = identify(request, &admission.directory, terms);
-    let caller = caller.ok_or_else(|| admission.wrong_tokens.refuse(origin.map(Address::of)))?;
+    let caller = identify(request, &admission.directory, terms).ok_or_else(ApiError::unauthorized)?;
     let company = &caller.organization.company;
     if !company.active {
         return Err(ApiError::company_inactive());
@@ -349,7 +373,7 @@ fn identify(request: &ServiceRequest, directory: &Directory, terms: Terms) -> Op
     }
     let organization = directory.company(token.row.company_id)?;
     token.note_use(clock::now());
-    Some(Caller { company: token.row.company_id, organization, by: By::Token(token, terms) })
+    Some(Caller { company: token.row.company_id, organization, by: Holder::Token(token, terms) })
 }
 
 /// Length of a whole key, in characters.

@@ -65,12 +65,66 @@ pub(super) fn parse_from<T: Input>(bytes: &[u8], is_brought: bool) -> Result<T, 
     if bytes.is_empty() && T::MAY_BE_EMPTY {
         return Fields::parse(&Value::Object(Map::new()), b"{}");
     }
-    let mut value: Value = serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
+    let mut value: Value = match serde_json::from_slice(bytes) {
+        Ok(value) => value,
+        // A number may be too large for a float: its field says what it accepts, and reads the digits as they are written.
+        Err(error) => serde_json::from_slice(&with_finite_numbers(bytes))
+            .map_err(|_| ApiError::bad_request(format!("the body is not JSON: {error}")))?,
+    };
     if is_brought {
         controls::leave_out_of(&mut value);
     }
     Fields::parse(&value, bytes)
+}
+
+/// JSON in which each number that is too large for a float is replaced with the largest power of ten that is not.
+fn with_finite_numbers(json: &[u8]) -> Vec<u8> {
+    let (mut finite, mut rest) = (Vec::with_capacity(json.len()), json);
+    while let [first, ..] = rest {
+        let length = match first {
+            b'"' => text_length(rest),
+            b'-' | b'0'..=b'9' => {
+                rest.iter().take_while(|byte| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')).count()
+            }
+            _ => 1,
+        };
+        let (token, others) = rest.split_at(length);
+        let number = str::from_utf8(token).ok().and_then(|token| token.parse::<f64>().ok());
+        match number.filter(|number| number.is_infinite()) {
+            Some(number) => finite.extend_from_slice(if number > 0.0 { b"1e308" } else { b"-1e308" }),
+            None => finite.extend_from_slice(token),
+        }
+        rest = others;
+    }
+    finite
+}
+
+/// Length of the text that JSON begins with, its quotation marks included.
+fn text_length(json: &[u8]) -> usize {
+    let mut is_escaped = false;
+    let end = json.iter().skip(1).position(|byte| {
+        let ends = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(json.len(), |end| end + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_that_no_float_holds_are_replaced() {
+        for (json, finite) in [
+            (r#"{"a":1e400,"b":-1e999, "c":[1e308,-0.5e-400]}"#, r#"{"a":1e308,"b":-1e308, "c":[1e308,-0.5e-400]}"#),
+            (r#"{"1e400":"1e400 \" 1e400 \\","x":1e400}"#, r#"{"1e400":"1e400 \" 1e400 \\","x":1e308}"#),
+            ("1e400\"", "1e308\""),
+            ("-", "-"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&with_finite_numbers(json.as_bytes())), finite);
+        }
+    }
 }
 
 /// Reads the whole body of a company's request and passes every chunk to `see`. A large body waits for a permit before

@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use hotline_actors::ttl_cache::TtlCache;
 
-use super::ApiError;
 use super::origin::Address;
 
-/// Default number of refusals per address and minute that state the reason: enough for somebody who sets up a client,
+/// Default number of refusals per address and minute that are answered at once: enough for somebody who sets up a client,
 /// or runs one whose token has expired.
 pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
-const MINUTE: Duration = Duration::from_secs(60);
+/// The time in which refusals are counted.
+pub const MINUTE: Duration = Duration::from_secs(60);
+
+/// How long an address that guesses waits for each further answer, before its connection is closed: a guess then costs a
+/// second and a connection. The limits on connections bound how many wait.
+pub const GUESS_DELAY: Duration = Duration::from_secs(1);
 
 /// Maximum number of counted addresses, some 100 bytes each; beyond that the least active are evicted.
 const ADDRESSES_MAX: usize = 100_000;
@@ -30,11 +34,11 @@ impl WrongTokens {
         Self { per_minute, refused: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }
 
-    /// Counts a wrong token and returns the response: `401`, or `429` when there were too many.
-    pub fn refuse(&self, address: Option<Address>) -> ApiError {
-        let Some(address) = address.filter(|_| self.per_minute > 0) else { return ApiError::unauthorized() };
+    /// Counts a wrong token, and returns whether its address has sent too many in this minute.
+    pub fn count(&self, address: Option<Address>) -> bool {
+        let Some(address) = address.filter(|_| self.per_minute > 0) else { return false };
         let before = self.refused.get_or_insert_with(&address, Arc::default).fetch_add(1, Ordering::Relaxed);
-        if before < self.per_minute { ApiError::unauthorized() } else { ApiError::rate_limited(MINUTE.as_secs()) }
+        before >= self.per_minute
     }
 }
 
@@ -43,14 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_so_often_and_another_its_own() {
+    fn wrong_tokens_are_counted_by_address() {
         let wrong = WrongTokens::new(2);
         let address = |last| Some(Address::of([192, 0, 2, last].into()));
-        let statuses = |last| [(); 3].map(|()| wrong.refuse(address(last)).status.as_u16());
-        assert_eq!(statuses(1), [401, 401, 429]);
-        assert_eq!(statuses(2), [401, 401, 429]);
-        assert_eq!(wrong.refuse(None).status.as_u16(), 401);
+        let counted = |last| [(); 3].map(|()| wrong.count(address(last)));
+        assert_eq!(counted(1), [false, false, true]);
+        assert_eq!(counted(2), [false, false, true]);
+        assert!(!wrong.count(None));
         let unlimited = WrongTokens::new(0);
-        assert!((0..1000).all(|_| unlimited.refuse(address(1)).status.as_u16() == 401));
+        assert!(!(0..1000).any(|_| unlimited.count(address(1))));
     }
 }

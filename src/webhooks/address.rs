@@ -14,6 +14,10 @@ pub fn check_address(text: &str) -> Result<(), String> {
     if text.chars().count() > ADDRESS_CHARACTERS_MAX {
         return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));
     }
+    // A parser would skip further slashes and take what follows for the host.
+    if text.split_once("://").is_some_and(|(_, rest)| rest.starts_with(['/', '\\'])) {
+        return Err("must name a host".to_owned());
+    }
     let url = Url::parse(text).map_err(|_| "must be an address that begins with https://".to_owned())?;
     let is_here = match url.host() {
         Some(Host::Domain(name)) => name.trim_end_matches('.') == "localhost",
@@ -50,6 +54,8 @@ mod tests {
             "http://10.0.0.1/",
             "ftp://localhost/",
             "https://",
+            "https:///example.com",
+            "https://\\example.com",
             "/a",
             "http://localhost.example.com/",
         ] {

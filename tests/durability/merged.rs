@@ -83,6 +83,7 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
                 milestone: milestone.clone(),
                 at: at + TimeDelta::seconds(*second),
                 provider_message_id: (*second > 0).then(|| format!("wamid {id} {second}")),
+                noted_at: None,
             }))
         };
         history.iter().map(row).collect()

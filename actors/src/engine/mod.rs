@@ -229,7 +229,11 @@ impl Engine {
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn remove_contact(&self, company: CompanyId, id: ContactId) -> Result<(), Refusal> {
         let sessions = self.sessions.clone();
-        self.contacts.remove(company, id, move |gone| sessions.forget(company, gone)).await
+        self.contacts.remove(company, id, move |gone| sessions.forget(company, gone)).await?;
+        if let Err(refusal) = self.schedules.fail_of_contact(company, id).await {
+            tracing::debug!(%refusal, company.id = %company, "messages to a deleted contact fail when they are due");
+        }
+        Ok(())
     }
 
     /// The numbers of hot tickets and sessions.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use hotline_persistence::tables::events::current;
 use hotline_persistence::tables::schedules;
-use hotline_persistence::{CompanyId, ScheduleId};
+use hotline_persistence::{CompanyId, ContactId, ScheduleId};
 
 use super::contacts::Contacts;
 use super::forget::dismissed;
@@ -14,10 +15,13 @@ use crate::base::Base;
 use crate::base::retry::{nothing, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population, Registry};
 use crate::schedules::{
-    CancelSchedule, CreateSchedule, LookAtSchedule, NewSchedule, ScheduleChanges, ScheduleDispatcher, ScheduleScope,
-    Scheduled, UpdateSchedule,
+    CancelSchedule, CreateSchedule, FailSchedule, LookAtSchedule, NewSchedule, ScheduleChanges, ScheduleDispatcher,
+    ScheduleScope, Scheduled, UpdateSchedule,
 };
 use crate::tickets::AttachedChanges;
+
+/// Maximum scheduled messages of a deleted contact that are read at once: of a contact there are few.
+const FAILED_AT_ONCE: i64 = 100;
 
 /// Approximate figures of all companies' scheduled messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,7 +130,8 @@ impl Schedules {
                 None => self.deliver(company, LookAtSchedule(id)).await?.contact_id,
             };
             let contact = (contact, self.contacts.get(company, contact).await?);
-            let update = UpdateSchedule { id, changes: changes.clone(), contact, attached: attached.clone() };
+            let update =
+                UpdateSchedule { id, changes: changes.clone(), contact, attached: attached.clone(), by: current() };
             self.deliver(company, update).await
         };
         on_conflict(self.contacts.known(), company, attempt, nothing).await
@@ -137,7 +142,28 @@ impl Schedules {
     /// # Errors
     /// As of [`Schedules::update`].
     pub async fn cancel(&self, company: CompanyId, id: ScheduleId) -> Result<(), Refusal> {
-        self.ask(company, CancelSchedule(id)).await
+        self.ask(company, CancelSchedule(id, current())).await
+    }
+
+    /// Fails the pending messages to a contact that was deleted. One that this does not reach fails when it is due.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away, or the log is full.
+    pub(super) async fn fail_of_contact(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
+        loop {
+            let db = self.base.reads().tables(company).await?;
+            let pending = schedules::pending_of(db, company, contact, FAILED_AT_ONCE).await?;
+            for id in &pending {
+                match self.ask(company, FailSchedule(*id, current())).await {
+                    // It was canceled or sent meanwhile.
+                    Ok(()) | Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
+                    Err(refusal) => return Err(refusal),
+                }
+            }
+            if pending.len() < usize::try_from(FAILED_AT_ONCE).unwrap_or(usize::MAX) {
+                return Ok(());
+            }
+        }
     }
 
     /// The figures of pending and sent messages.

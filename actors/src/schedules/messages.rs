@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::Message;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::schedules::ScheduleRow;
 use hotline_persistence::{ChannelId, ContactId, QueueId, ScheduleId};
 
@@ -33,8 +34,10 @@ pub struct NewSchedule {
     pub queue: Option<QueueId>,
     /// The time to send it.
     pub send_at: DateTime<Utc>,
-    /// Who schedules it.
+    /// Who it is written for.
     pub author: Author,
+    /// Who schedules it.
+    pub by: By,
 }
 
 /// Changes to a scheduled message.
@@ -69,12 +72,19 @@ pub(crate) struct UpdateSchedule {
     /// The recipient after the change, as the caller looked it up; [`Refusal::Gone`] when it has changed meanwhile.
     pub(crate) contact: (ContactId, Option<Arc<ContactRef>>),
     pub(crate) attached: Option<AttachedChanges<Scheduled>>,
+    /// Who changes it.
+    pub(crate) by: By,
 }
 
-/// Cancels a pending message.
-#[derive(Clone, Copy, Message)]
+/// Cancels a pending message; by whom.
+#[derive(Clone, Message)]
 #[rtype(result = "Result<(), Refusal>")]
-pub(crate) struct CancelSchedule(pub(crate) ScheduleId);
+pub(crate) struct CancelSchedule(pub(crate) ScheduleId, pub(crate) By);
+
+/// The recipient was deleted: a pending message fails.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<(), Refusal>")]
+pub(crate) struct FailSchedule(pub(crate) ScheduleId, pub(crate) By);
 
 /// Reads a message.
 #[derive(Clone, Copy, Message)]

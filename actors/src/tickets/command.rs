@@ -3,12 +3,15 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::events;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
-use hotline_persistence::{Change, TicketId};
-use serde_json::Value;
+use hotline_persistence::tables::tickets::TicketRow;
+use hotline_persistence::{Change, TicketId, Timestamp};
+use serde_json::{Value, json};
 
+use super::names::{named_queue, named_user, named_wrapup_type};
 use super::{Author, Heard, Ticket};
 use crate::Refusal;
 use crate::variables::ContactValues;
@@ -83,12 +86,23 @@ pub struct Context<'a> {
     ids: &'a IdBlocks,
     changes: Vec<Change>,
     touched: bool,
+    /// The ticket's row as its last event left it; none of a ticket that is being opened.
+    told: Option<TicketRow>,
 }
 
 impl<'a> Context<'a> {
     /// A context for one decision.
     pub fn new(now: DateTime<Utc>, organization: &'a Organization, ids: &'a IdBlocks) -> Self {
-        Self { now, organization, window: None, open_elsewhere: None, ids, changes: Vec::new(), touched: false }
+        Self {
+            now,
+            organization,
+            window: None,
+            open_elsewhere: None,
+            ids,
+            changes: Vec::new(),
+            touched: false,
+            told: None,
+        }
     }
 
     /// The recorded changes. The ticket's row comes first if it changed, because events and messages refer to it.
@@ -110,7 +124,7 @@ impl<'a> Context<'a> {
         self.changes.push(change);
     }
 
-    /// Records an event of the ticket.
+    /// Records an event of the ticket, with the old values of what has changed since the event before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when no id is left.
@@ -123,6 +137,8 @@ impl<'a> Context<'a> {
         to: Option<Value>,
     ) -> Result<(), Refusal> {
         let (user_id, user_name) = author.user.clone().unzip();
+        let before = self.told.replace(ticket.row.clone());
+        let was = before.and_then(|before| changed(&before, &ticket.row, kind, self.organization));
         self.changes.push(Change::Event(EventRow {
             company_id: ticket.row.company_id,
             id: self.ids.event()?,
@@ -135,6 +151,7 @@ impl<'a> Context<'a> {
             integration_id: author.integration,
             source: author.source,
             created_at: self.now,
+            was,
         }));
         Ok(())
     }
@@ -183,6 +200,31 @@ impl<'a> Context<'a> {
     }
 }
 
+/// The old values of the fields that an event changes, as the API shows them. What follows from messages is told with them:
+/// who reads, or begins anew, changes it all the same.
+fn changed(before: &TicketRow, after: &TicketRow, kind: EventType, organization: &Organization) -> Option<Value> {
+    let shown = |row: &TicketRow| {
+        let mut shown = json!({
+            "status": row.status,
+            "queue": named_queue(organization, row.queue_id),
+            "assignedTo": named_user(organization, row.user_id),
+            "wrapupType": named_wrapup_type(organization, row.wrapup_type_id),
+            "wrapupNote": row.wrapup_note,
+            "reopenCount": row.reopen_count,
+            "openedAt": Timestamp(row.opened_at),
+            "closedAt": row.closed_at.map(Timestamp),
+        });
+        if kind == EventType::Reopened {
+            shown["firstResponseAt"] = json!(row.first_response_at.map(Timestamp));
+        }
+        if kind == EventType::Read {
+            shown["unreadCount"] = json!(row.unread_count);
+        }
+        shown
+    };
+    events::previous(&shown(before), &shown(after))
+}
+
 /// The result of a command.
 pub struct Decided<R> {
     /// The reply to the caller.
@@ -198,6 +240,7 @@ pub struct Decided<R> {
 /// # Errors
 /// Why the command is refused; the ticket is unchanged.
 pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Result<Decided<C::Reply>, Refusal> {
+    cx.told = Some(ticket.row.clone());
     let mut ticket = ticket.clone();
     let reply = command.decide(&mut ticket, &mut cx)?;
     let changes = cx.into_changes(&ticket);

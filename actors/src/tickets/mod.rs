@@ -5,6 +5,7 @@ mod after_send;
 mod author;
 pub mod command;
 pub mod commands;
+mod names;
 mod opening;
 mod published;
 pub mod state;

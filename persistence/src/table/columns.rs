@@ -22,6 +22,16 @@ impl Columns {
         self.0.insert(column_of(field), value.into());
     }
 
+    /// Notes a value by the name of its field, for a comparison with a record as it is shown.
+    pub fn set_field(&mut self, field: &'static str, value: impl Into<Value>) {
+        self.0.insert(field.to_owned(), value.into());
+    }
+
+    /// What was noted by the names of fields.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(field, value)| (field.as_str(), value))
+    }
+
     /// The text written to the column of a field; `None` also when it is unchanged or cleared.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.0.get(&column_of(field))?.as_str()
@@ -66,6 +76,17 @@ impl Columns {
     /// The column names, each preceded by a comma.
     pub(super) fn names(&self) -> String {
         self.0.keys().map(|column| format!(", \"{column}\"")).collect()
+    }
+
+    /// The column names of this owner, each preceded by a comma.
+    pub(super) fn names_after(&self, owner: &str) -> String {
+        self.0.keys().map(|column| format!(", {owner}.\"{column}\"")).collect()
+    }
+
+    /// The column names, with this before each.
+    pub(super) fn names_of(&self, owner: &str) -> String {
+        let names: Vec<String> = self.0.keys().map(|column| format!("{owner}.\"{column}\"")).collect();
+        names.join(", ")
     }
 
     /// The values as the statements take them.

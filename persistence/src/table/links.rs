@@ -22,7 +22,7 @@ impl<A, B> Links<A, B> {
         Self { table, one, other, nouns: PhantomData }
     }
 
-    /// Replaces the links of a record with these.
+    /// Replaces the links of a record with these; returns whether any has changed.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] when one of them, or the record, is not the company's.
@@ -32,18 +32,19 @@ impl<A, B> Links<A, B> {
         company: CompanyId,
         record: Id<A>,
         linked: &[Id<B>],
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let Self { table, one, other, .. } = self;
         // Everybody inserts in the same order, which avoids deadlocks.
         let set = format!(
-            "with gone as (delete from {table} where company_id = $1 and {one} = $2 and {other} <> all($3))
-             insert into {table} (company_id, {one}, {other})
-             select $1, $2, id from (select distinct unnest($3) as id order by id) wanted
-             on conflict do nothing"
+            "with gone as (delete from {table} where company_id = $1 and {one} = $2 and {other} <> all($3) returning 1),
+             added as (
+                 insert into {table} (company_id, {one}, {other})
+                 select $1, $2, id from (select distinct unnest($3) as id order by id) wanted
+                 on conflict do nothing returning 1)
+             select exists (select from gone) or exists (select from added)"
         );
-        let set = sqlx::query(AssertSqlSafe(set)).bind(company).bind(record).bind(linked);
-        with_timeout(set.execute(db)).await.map_err(map_constraint(&[]))?;
-        Ok(())
+        let set = sqlx::query_scalar(AssertSqlSafe(set)).bind(company).bind(record).bind(linked);
+        with_timeout(set.fetch_one(db)).await.map_err(map_constraint(&[]))
     }
 
     /// Links two records; returns whether they were not linked before.

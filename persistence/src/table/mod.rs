@@ -134,20 +134,43 @@ pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, colum
     Ok(document::read(&inserted)?)
 }
 
-/// Updates the given columns.
+/// The time of a change: later than the change before, whatever the clock says, so that no two states of a record have the
+/// same `updated_at`.
+pub(crate) const CHANGED_AT: &str = "greatest(now(), updated_at + interval '1 millisecond')";
+
+/// Updates the given columns. If they have these values already, nothing changes, not even `updated_at`.
 ///
 /// # Errors
 /// As of [`insert`]; also [`Error::NotFound`] when the row does not exist.
 pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id, columns: &Columns) -> Result<T> {
     let (table, given) = (T::NAME, columns.names());
+    let becomes_other = if columns.is_empty() {
+        "false".to_owned()
+    } else {
+        format!("row({}) is distinct from row({})", columns.names_of(table), columns.names_of("x"))
+    };
     let statement = format!(
-        "update {table} set (updated_at{given}) = (select now(){given} from jsonb_populate_record(null::{table}, $3))
+        "update {table} set (updated_at{given}) = (
+             select case when {becomes_other} then greatest(now(), {table}.updated_at + interval '1 millisecond')
+                 else {table}.updated_at end{}
+             from jsonb_populate_record(null::{table}, $3) x)
          where company_id = $1 and id = $2 returning {}",
+        columns.names_after("x"),
         T::COLUMNS
     );
     let update = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).bind(columns.to_value());
     let updated = with_timeout(update.fetch_optional(db)).await.map_err(unique::map_taken::<T>(company, columns))?;
     Ok(document::read(&updated.ok_or(Error::NotFound(T::NOUN))?)?)
+}
+
+/// Moves the `updated_at` of a record of which only links have changed.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<()> {
+    let touch = format!("update {} set updated_at = {CHANGED_AT} where company_id = $1 and id = $2", T::NAME);
+    with_timeout(sqlx::query(AssertSqlSafe(touch)).bind(company).bind(id).execute(db)).await?;
+    Ok(())
 }
 
 /// Records that block a change are counted up to this number: nobody needs a larger count.

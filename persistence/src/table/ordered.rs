@@ -89,7 +89,7 @@ pub async fn reorder<T: Ordered<Id = Id<N>>, N: 'static>(
         return Ok(None);
     }
     let update = format!(
-        "update {table} set position = x.position, updated_at = now()
+        "update {table} set position = x.position, updated_at = greatest(now(), {table}.updated_at + interval '1 millisecond')
          from unnest($2::bigint[]) with ordinality as x (id, position)
          where {table}.company_id = $1 and {table}.id = x.id and {table}.position <> x.position"
     );

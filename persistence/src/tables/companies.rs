@@ -6,8 +6,8 @@ use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::profiles;
 use crate::cluster::OfSlots;
-use crate::error::{TooDeep, with_timeout};
-use crate::select::{DEPTH_MAX, Page, PageRequest};
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest};
 use crate::{CompanyId, Database, Error, Result, Slot};
 
 /// One company as stored.
@@ -137,12 +137,9 @@ pub struct CompanyFilter {
 /// A page of the companies, for administrators of the installation.
 ///
 /// # Errors
-/// When the database cannot answer, or the page is beyond the maximum depth.
+/// When the database cannot answer.
 pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
     let order = if page.descending { "desc" } else { "asc" };
-    if page.offset() > DEPTH_MAX {
-        return Err(TooDeep(DEPTH_MAX).into());
-    }
     let statement = format!(
         "select * from companies where ($1::boolean is null or active = $1)
              and ($2::text is null or hotline_fold(name) like hotline_pattern($2))

@@ -182,29 +182,31 @@ pub async fn insert(
             .fetch_all(&mut *db),
     )
     .await?;
-    columns.set("key", free_key(columns.text("name").unwrap_or_default(), &taken.into_iter().collect()));
+    let name = columns.text("name").unwrap_or_default();
+    let key = free_key(application, name, &taken.into_iter().collect());
+    columns.set("key", key);
     if !columns.has("position") {
         columns.set("position", table::next_position::<CustomField>(db, company, application).await?);
     }
     table::insert(db, company, &columns).await
 }
 
-/// Whether the key of a field with this name would equal a built-in variable.
-pub fn is_named_as_built_in(name: &str) -> bool {
-    let key = key_of(name, KEY_CHARACTERS_MAX);
-    super::global_variables::BUILT_IN.iter().any(|known| key.eq_ignore_ascii_case(known))
-}
+/// Comes before the key of a contact's field whose name is that of a built-in variable, which takes precedence in texts.
+const BESIDE_BUILT_IN: &str = "contact_";
 
 /// The first of `name`, `name_2`, `name_3`, … that is not taken.
-fn free_key(name: &str, taken: &HashSet<String>) -> String {
-    let key = key_of(name, KEY_CHARACTERS_MAX);
+fn free_key(application: Application, name: &str, taken: &HashSet<String>) -> String {
+    let plain = key_of(name, KEY_CHARACTERS_MAX);
+    let is_built_in = super::global_variables::BUILT_IN.iter().any(|known| plain.eq_ignore_ascii_case(known));
+    let before = if application == Application::Contact && is_built_in { BESIDE_BUILT_IN } else { "" };
+    let key = format!("{before}{plain}");
     if !taken.contains(&key) {
         return key;
     }
     // There are more numbers than keys, so one is free.
     let numbered = (2..taken.len() + 3).map(|number| {
         let suffix = format!("_{number}");
-        format!("{}{suffix}", key_of(name, KEY_CHARACTERS_MAX - suffix.len()))
+        format!("{before}{}{suffix}", key_of(name, KEY_CHARACTERS_MAX - suffix.len()))
     });
     numbered.into_iter().find(|key| !taken.contains(key)).unwrap_or(key)
 }
@@ -325,20 +327,31 @@ mod tests {
             ("2nd phone", "2nd_phone"),
             ("???", "field"),
         ] {
-            assert_eq!(free_key(name, &HashSet::new()), key, "{name}");
+            assert_eq!(free_key(Application::Card, name, &HashSet::new()), key, "{name}");
         }
-        let long = free_key(&"word ".repeat(51), &HashSet::new());
+        let long = free_key(Application::Card, &"word ".repeat(51), &HashSet::new());
         assert_eq!(long, ["word"; 12].join("_"), "no longer than 60, and no `_` at the end");
     }
 
     #[test]
+    fn a_contacts_field_named_as_a_built_in_variable_has_a_key_of_its_own() {
+        for name in super::super::global_variables::BUILT_IN {
+            let key = key_of(name, KEY_CHARACTERS_MAX);
+            assert_eq!(free_key(Application::Contact, name, &HashSet::new()), format!("contact_{key}"));
+            let second = free_key(Application::Contact, name, &taken(&[&format!("contact_{key}")]));
+            assert_eq!(second, format!("contact_{key}_2"));
+            assert_eq!(free_key(Application::Card, name, &HashSet::new()), key);
+        }
+    }
+
+    #[test]
     fn a_taken_key_gets_the_first_free_number_and_stays_short_enough() {
-        assert_eq!(free_key("Size", &taken(&["size"])), "size_2");
-        assert_eq!(free_key("Size", &taken(&["size", "size_2", "size_4", "other"])), "size_3");
+        assert_eq!(free_key(Application::Card, "Size", &taken(&["size"])), "size_2");
+        assert_eq!(free_key(Application::Card, "Size", &taken(&["size", "size_2", "size_4", "other"])), "size_3");
         let long = "x".repeat(60);
-        assert_eq!(free_key(&long, &taken(&[&long])), format!("{}_2", "x".repeat(58)));
+        assert_eq!(free_key(Application::Card, &long, &taken(&[&long])), format!("{}_2", "x".repeat(58)));
         let all: HashSet<String> =
             (2..10).map(|number| format!("{}_{number}", "x".repeat(58))).chain([long.clone()]).collect();
-        assert_eq!(free_key(&long, &all), format!("{}_10", "x".repeat(57)));
+        assert_eq!(free_key(Application::Card, &long, &all), format!("{}_10", "x".repeat(57)));
     }
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
+use super::cascades;
 use super::source::Source;
 use crate::cluster::OfSlots;
 use crate::error::with_timeout;
@@ -173,8 +174,7 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
     let contacts: Vec<ContactId> = gone.iter().map(|due| due.contact_id).collect();
     let said = remove_messages(db, company, &tickets).await?;
     let happened_last = remove_events(db, company, &tickets).await?;
-    let freed = sqlx::query("update cards set ticket_id = null where company_id = $1 and ticket_id = any ($2)");
-    with_timeout(freed.bind(company).bind(&tickets).execute(&mut *db)).await?;
+    cascades::forget_tickets(&mut *db, company, &tickets).await?;
     // The session itself proves that the webchat reaches the contact, and a claim marks whose contact it is, so both
     // facts stay.
     let sessions = sqlx::query_scalar(

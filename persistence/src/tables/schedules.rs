@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::{FromRow, PgConnection, PgExecutor};
 
+use super::by::By;
 use super::messages::{MessageError, MessageRow};
 use super::words;
 use crate::cluster::OfSlots;
@@ -59,6 +60,10 @@ pub struct ScheduleRow {
     pub created_at: DateTime<Utc>,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub updated_at: DateTime<Utc>,
+    /// Who caused this state, for its event; not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(skip)]
+    pub by: Option<By>,
 }
 
 impl ScheduleRow {
@@ -74,6 +79,7 @@ impl ScheduleRow {
             status: ScheduleStatus::Sent,
             message_id: Some(message.id),
             updated_at: message.created_at.max(self.updated_at),
+            by: None,
             ..self.clone()
         }
     }
@@ -85,6 +91,7 @@ impl ScheduleRow {
             status: ScheduleStatus::Failed,
             error: Some(json!(error)),
             updated_at: now.max(self.updated_at),
+            by: None,
             ..self.clone()
         }
     }
@@ -195,6 +202,22 @@ pub async fn due(
     )
     .await?;
     Ok(document::read_all(&found))
+}
+
+/// Up to `limit` pending messages to a contact.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn pending_of(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contact: ContactId,
+    limit: i64,
+) -> Result<Vec<ScheduleId>> {
+    let pending = sqlx::query_scalar(
+        "select id from schedules where company_id = $1 and contact_id = $2 and status = 'pending' order by id limit $3",
+    );
+    with_timeout(pending.bind(company).bind(contact).bind(limit).fetch_all(db)).await
 }
 
 /// The due time of the first pending message after a time, if any.

@@ -50,6 +50,11 @@ pub struct EventRow {
     pub source: Source,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
+    /// The old values of every field that changed, for the event of the log; not stored. Entries of earlier releases do not
+    /// contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(skip)]
+    pub was: Option<Value>,
 }
 
 /// Inserts the rows; existing ones stay unchanged.

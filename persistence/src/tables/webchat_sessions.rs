@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
+use super::by::By;
 use super::words;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
@@ -56,6 +57,10 @@ pub struct SessionRow {
     /// Hashes of further tokens of the session, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_hashes: Vec<Vec<u8>>,
+    /// Who caused this state, for its event; not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(skip)]
+    pub by: Option<By>,
 }
 
 impl SessionRow {

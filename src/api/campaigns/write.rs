@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use actix_web::web::Data;
+use hotline_actors::Refusal;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
 use hotline_persistence::tables::channels::ChannelRow;
@@ -17,7 +18,7 @@ use crate::api::plain::BodyColumns;
 use crate::app::App;
 use crate::templates::Asked;
 use crate::web::values::{FromField, FutureTime, MessageBody, Name};
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId, body};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId, body};
 
 /// Maximum rate, in messages per minute.
 const RATE_MAX: i64 = 6000;
@@ -49,6 +50,9 @@ struct Written {
     channel: Option<ChannelId>,
     message: Option<MessageBody>,
     template: Option<Asked>,
+    /// What is `null` in the body.
+    clears_message: bool,
+    clears_template: bool,
 }
 
 impl Written {
@@ -56,12 +60,12 @@ impl Written {
         let list: Option<ContactListId> = given(fields, is_new, "contactListId");
         let channel: Option<ChannelId> = given(fields, is_new, "channelId");
         let at: Option<FutureTime> = given(fields, is_new, "scheduledAt");
-        let message: Option<MessageBody> = fields.optional("message");
-        if fields.has("message") && !fields.has_text("message") {
-            fields.refuse("message", "must not be blank");
-        }
+        let message = fields.patch::<MessageBody>("message");
+        let clears_message = matches!(message, Patch::Null);
+        let message = message.into_option().flatten();
         let template = fields.object("template", Asked::read);
-        match (fields.has("message"), fields.has("template")) {
+        let clears_template = fields.is_null("template");
+        match (fields.has_text("message"), fields.has("template")) {
             (true, true) => fields.refuse("template", "must not be given together with message"),
             (false, false) if is_new => fields.refuse("message", "is required, or template"),
             _ => {}
@@ -79,7 +83,18 @@ impl Written {
         if let Some(FutureTime(at)) = at {
             columns.set("scheduledAt", json!(Timestamp(at)));
         }
-        Self { columns, list, channel, message, template }
+        Self { columns, list, channel, message, template, clears_message, clears_template }
+    }
+
+    /// Checks that a campaign still has something to send after the change.
+    fn check_sends(&self, before: &Campaign) -> ApiResult<()> {
+        let is_replaced = self.message.is_some() || self.template.is_some();
+        let clears = if before.template.is_some() { self.clears_template } else { self.clears_message };
+        if is_replaced || !clears {
+            return Ok(());
+        }
+        let field = if before.template.is_some() { "template" } else { "message" };
+        Err(Refusal::invalid(field, "must not be null: the campaign would have nothing to send").into())
     }
 
     /// Sets the content: a text replaces a template, and the other way round. A template is built for the channel now,
@@ -186,6 +201,7 @@ pub async fn update(
     let before: Option<Campaign> = table::find(app.db(company), company, id).await?;
     let before = before.ok_or_else(ApiError::not_found)?;
     check_scheduled(&before)?;
+    written.check_sends(&before)?;
     // Another channel has its own template, even under the same name, so it is built again.
     if let Some(kept) = before.template.as_ref().filter(|_| channel.is_some() && written.message.is_none())
         && written.template.is_none()

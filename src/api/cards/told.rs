@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
-use hotline_persistence::CompanyId;
-use hotline_persistence::tables::cards::{self, CardId, LoadedCard};
+use hotline_persistence::tables::cards::{self, CardId, CardRef, LoadedCard};
 use hotline_persistence::tables::events::{self, EventKind, Record, ShownThen, Told};
+use hotline_persistence::{CompanyId, table};
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -48,7 +48,14 @@ impl Watched {
 
     async fn tell_as(self, db: &mut PgConnection, at_least: Option<EventKind>) -> ApiResult<Card> {
         let Self { company, before } = self;
-        let after = found(&mut *db, company, before.card.id).await?;
+        let mut after = found(&mut *db, company, before.card.id).await?;
+        let shown = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
+        let previous = events::previous(&shown(&before), &shown(&after));
+        if previous.is_some() && after.card.updated_at == before.card.updated_at {
+            // Only something beside its row has changed.
+            table::touch::<CardRef>(&mut *db, company, before.card.id).await?;
+            after = found(&mut *db, company, before.card.id).await?;
+        }
         let (was, is) = (&before.card, &after.card);
         let list = |card: &cards::Card| card.list.as_ref().map(|list| list.id);
         let kind = if is.won && !was.won {
@@ -62,8 +69,6 @@ impl Watched {
         } else {
             at_least.unwrap_or(EventKind::CardUpdated)
         };
-        let shown = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
-        let previous = events::previous(&shown(&before), &shown(&after));
         if previous.is_some() || at_least.is_some() {
             tell(db, company, (kind, after.card.updated_at), after.clone(), previous).await?;
         }
@@ -79,5 +84,5 @@ async fn tell(
     previous: Option<Value>,
 ) -> ApiResult<()> {
     let record = Record::Card(ShownThen::of(card.card.id, &Card::from(card))?);
-    Ok(events::tell(db, company, &[Told { kind, at, record, previous }]).await?)
+    Ok(events::tell(db, company, &[Told::plain(kind, at, record, previous)]).await?)
 }

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use actix_web::web::Data;
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
-use hotline_persistence::select::DEPTH_MAX;
 use hotline_persistence::table;
 use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardRef, Outcome, State, Target};
 use serde_json::{Value, json};
@@ -19,6 +18,9 @@ use crate::app::App;
 use crate::web::values::{FilledText, FromField, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
+/// A place from which on a card goes to the bottom of its stage without counting the cards above: no board shows that many.
+const RANK_MAX: i64 = 1_000_000;
+
 /// The number of cards above the target place. A number beyond the end means the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rank(Option<i64>);
@@ -28,7 +30,7 @@ impl FromField for Rank {
         let is_whole = value.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0);
         let rank = value.as_i64().or_else(|| is_whole.then_some(i64::MAX)).filter(|rank| *rank >= 0);
         let rank = rank.ok_or("must be an integer from 0")?;
-        Ok(Self(Some(rank).filter(|rank| *rank < DEPTH_MAX)))
+        Ok(Self(Some(rank).filter(|rank| *rank < RANK_MAX)))
     }
 
     fn schema() -> Value {
@@ -54,7 +56,7 @@ impl Input for Move {
     }
 }
 
-/// `POST /crm/cards/{cardId}/move`: writes only this card.
+/// `POST /crm/cards/{cardId}/move`: writes only this card. Where it is already it stays, and nothing has happened.
 pub async fn move_to(
     caller: Caller,
     app: Data<App>,
@@ -70,6 +72,9 @@ pub async fn move_to(
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_stays_won(&state, stage)?;
         let watched = told::watch(db, company, id).await?;
+        if cards::is_at(db, company, id, stage.id, &place).await? {
+            return Ok(Json::of(watched.tell(db).await?));
+        }
         cards::put(db, company, id, stage.id, &place).await?;
         Ok(Json::of(watched.tell_moved(db).await?))
     })

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use chrono::{DateTime, Utc};
+use hotline_actors::Refusal;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::businesses::BusinessId;
 use hotline_persistence::tables::card_origins::CardOriginId;
@@ -20,6 +21,7 @@ use super::products::{self, GivenLine, PRODUCTS_MAX};
 use super::{Card, told};
 use crate::api::boards::check_board;
 use crate::api::custom_values::{self, GivenValue};
+use crate::api::plain::FIXED;
 use crate::app::App;
 use crate::web::values::{Name, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
@@ -150,6 +152,8 @@ pub async fn create(
 
 /// The body of `PUT /crm/cards/{cardId}`.
 pub struct ChangedCard {
+    /// Fixed: it may be repeated as it is.
+    board: Option<BoardId>,
     list: Option<BoardListId>,
     written: WrittenCard,
 }
@@ -160,9 +164,10 @@ impl Input for ChangedCard {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let board = fields.changed("boardId");
         let list = fields.changed("crmBoardListId");
         let name = fields.changed::<Name>("name");
-        Some(Self { list, written: WrittenCard::read(fields, name, false) })
+        Some(Self { board, list, written: WrittenCard::read(fields, name, false) })
     }
 }
 
@@ -174,11 +179,14 @@ pub async fn update(
     body: Body<ChangedCard>,
     once: Idempotency,
 ) -> ApiResult<Json<Card>> {
-    let (company, id, ChangedCard { list, written }) = (caller.company, id.0, body.0);
+    let (company, id, ChangedCard { board, list, written }) = (caller.company, id.0, body.0);
     once.transaction(tables(&app, company, &written).await?, async |db| {
         // Locks are always taken in this order: the stage, the referenced records, the card.
         let CardRef { board_id, .. } =
             table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        if board.is_some_and(|board| board != board_id) {
+            return Err(Refusal::invalid("boardId", FIXED).into());
+        }
         let target = match list {
             Some(list) => {
                 let stage = stage_of(db, company, board_id, list).await?;

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use kept::KeptEvents;
 pub use stream::{EventStream, READERS_PER_COMPANY_MAX, Tails, stream};
-pub use view::{Event, EventData, EventMeta, Page, ShownEvent, show_all, show_page};
+pub use view::{Event, EventAuthor, EventData, EventMessage, EventMeta, Page, ShownEvent, show_all, show_page};
 
 use super::messages::Showing;
 use crate::app::App;

@@ -4,15 +4,20 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use hotline_actors::Organization;
 use hotline_actors::tickets::{self, Heard, LastMessage, Reached, Written};
+use hotline_persistence::table::Named;
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
-    After, EventKind, MessageThen, Reading, Record, ShownThen, StoredEvent, TicketThen,
+    After, By, ByKind, EventKind, MessageThen, Reading, Record, ShownThen, StoredEvent, TicketThen,
 };
 use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
-use hotline_persistence::{CompanyId, Db, LoggedEventId, MessageId, SessionId, TicketId, Timestamp};
+use hotline_persistence::tables::tickets::TicketStatus;
+use hotline_persistence::{
+    CompanyId, ContactId, Db, LoggedEventId, MessageId, QueueId, SessionId, TicketId, Timestamp, TokenId, UserId,
+};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -22,6 +27,7 @@ use crate::api::cards::Card;
 use crate::api::channels::Channel;
 use crate::api::contacts::Contact;
 use crate::api::messages::{Message, Showing};
+use crate::api::named;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
 use crate::api::webchat::Session;
@@ -40,11 +46,59 @@ pub struct Event {
     pub kind: EventKind,
     /// When it happened.
     pub created_at: Timestamp,
+    /// Who caused it.
+    pub by: EventAuthor,
     /// The record as it was then.
     pub data: EventData,
     /// The old values of the fields that changed; null where there are none.
     #[schema(value_type = Option<Object>)]
     pub previous: Option<Value>,
+}
+
+/// Who caused an event; `id` and `name` are null when Hotline did.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct EventAuthor {
+    #[serde(rename = "type")]
+    pub kind: ByKind,
+    #[schema(example = 3)]
+    pub id: Option<i64>,
+    #[schema(example = "Ana Souza")]
+    pub name: Option<String>,
+}
+
+impl EventAuthor {
+    fn of(by: By, organization: &Organization) -> Self {
+        let By { kind, id, name } = by;
+        let token = || named::integration(organization, id.map(TokenId::new)).map(|token| token.name);
+        let name = if kind == ByKind::Integration { name.or_else(token) } else { name };
+        Self { kind, id, name }
+    }
+}
+
+/// A message; one that a contact wrote with its ticket and its contact when it came (`message.received`).
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct EventMessage {
+    #[serde(flatten)]
+    pub message: Message,
+    /// Where it has come in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<ReceivedIn>,
+    /// Who wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contact: Option<Named<ContactId>>,
+}
+
+/// The ticket of a contact's message when it came.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct ReceivedIn {
+    pub id: TicketId,
+    pub status: Option<TicketStatus>,
+    pub queue: Option<Named<QueueId>>,
+    pub assigned_to: Option<Named<UserId>>,
 }
 
 /// The record an event is of, as its own endpoint shows it.
@@ -53,7 +107,7 @@ pub struct Event {
 #[allow(missing_docs)]
 pub enum EventData {
     Ticket(Box<Ticket>),
-    Message(Box<Message>),
+    Message(Box<EventMessage>),
     GoneMessage(GoneMessage),
     Session(Box<Session>),
     GoneSession(GoneSession),
@@ -209,7 +263,7 @@ fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: 
     let data = match event.record {
         Record::Ticket(then) => EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(ticket(*then))))),
         Record::Message(then) => match messages.get(&then.id) {
-            Some(row) => EventData::Message(Box::new(Message::of(message(row.clone(), event.kind, then), showing))),
+            Some(row) => said(row, event.kind, then, showing),
             None => EventData::GoneMessage(GoneMessage { id: then.id, ticket_id: then.ticket_id, deleted: true }),
         },
         Record::Session(then) => match then.contact.and_then(|contact| serde_json::from_value(contact).ok()) {
@@ -226,7 +280,28 @@ fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: 
             EventData::Schedule(Box::new(Schedule::listed(listed, organization)))
         }
     };
-    Event { id: event.id, kind: event.kind, created_at: event.created_at.into(), data, previous: event.previous }
+    let by = EventAuthor::of(event.by, organization);
+    Event { id: event.id, kind: event.kind, created_at: event.created_at.into(), by, data, previous: event.previous }
+}
+
+/// A message, and of a contact's where it has come in.
+fn said(row: &MessageRow, kind: EventKind, then: MessageThen, showing: &Showing) -> EventData {
+    let contact_id = row.contact_id;
+    let received = then.received.clone();
+    let ticket_id = then.ticket_id;
+    let message = Message::of(message(row.clone(), kind, then), showing);
+    let Some(received) = received else {
+        return EventData::Message(Box::new(EventMessage { message, ticket: None, contact: None }));
+    };
+    let organization = showing.organization();
+    let ticket = ReceivedIn {
+        id: ticket_id,
+        status: received.status,
+        queue: named::queue(organization, received.queue_id).map(Named::from),
+        assigned_to: named::user(organization, received.user_id).map(Named::from),
+    };
+    let contact = Named { id: contact_id, name: received.contact_name.map(String::from).unwrap_or_default() };
+    EventData::Message(Box::new(EventMessage { message, ticket: Some(ticket), contact: Some(contact) }))
 }
 
 /// The ticket at the time of the event.

@@ -15,17 +15,22 @@ pub struct BodyColumns<'f, 'a> {
     fields: &'f mut Fields<'a>,
     is_new: bool,
     columns: Columns,
+    /// Of a change: fields that cannot change, with the values that are given.
+    fixed: Columns,
 }
+
+/// Why a fixed field is refused.
+pub const FIXED: &str = "cannot be changed";
 
 impl<'f, 'a> BodyColumns<'f, 'a> {
     /// Reads the body of a `POST`.
     pub fn new(fields: &'f mut Fields<'a>) -> Self {
-        Self { fields, is_new: true, columns: Columns::default() }
+        Self { fields, is_new: true, columns: Columns::default(), fixed: Columns::default() }
     }
 
     /// Reads the body of a `PUT`.
     pub fn change(fields: &'f mut Fields<'a>) -> Self {
-        Self { fields, is_new: false, columns: Columns::default() }
+        Self { fields, is_new: false, columns: Columns::default(), fixed: Columns::default() }
     }
 
     /// The columns of a noun from a `POST`.
@@ -63,11 +68,22 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
         }
     }
 
-    /// A field that is set only once: `POST` requires it, and `PUT` ignores it.
+    /// A field that is set only once: `POST` requires it, and `PUT` accepts only what it is.
     pub fn fixed<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if self.is_new {
             let given = self.fields.required::<V>(field);
             self.set(field, given);
+        } else {
+            self.derived::<V>(field);
+        }
+    }
+
+    /// A fixed field that `POST` does not take: `PUT` accepts only what it is.
+    pub fn derived<V: FromField + Into<Value>>(&mut self, field: &'static str) {
+        if !self.is_new
+            && let Some(value) = self.fields.changed::<V>(field)
+        {
+            self.fixed.set_field(field, value);
         }
     }
 
@@ -113,6 +129,8 @@ impl<T: Plain> Input for New<T> {
 pub struct Change<T> {
     /// The given columns.
     pub columns: Columns,
+    /// Fields that cannot change, with the values that are given.
+    pub fixed: Columns,
     noun: PhantomData<fn() -> T>,
 }
 
@@ -126,6 +144,8 @@ impl<T: Plain> Input for Change<T> {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self { columns: BodyColumns::of_change::<T>(fields), noun: PhantomData })
+        let mut body = BodyColumns::change(fields);
+        T::fields(&mut body);
+        Some(Self { columns: body.columns, fixed: body.fixed, noun: PhantomData })
     }
 }

@@ -9,11 +9,16 @@ mod kept;
 
 use actix_web::web::Data;
 use futures_util::future::Either;
-use hotline_persistence::table::{self, Table};
+use hotline_actors::FieldError;
+use hotline_persistence::table::{self, Columns, Table};
+use hotline_persistence::tables::cascades::{self, Cascade};
+use hotline_persistence::tables::events::acting;
+use hotline_persistence::{CompanyId, Database, Db};
 use serde::Serialize;
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-pub use body::{BodyColumns, Change, New};
+pub use body::{BodyColumns, Change, FIXED, New};
 pub use filters::{Filters, ListFilter, PlainFilter};
 pub use kept::KeptBy;
 
@@ -30,6 +35,11 @@ pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
     /// The fields of both bodies; errors are reported in this order. Empty for a noun that is read-only or reads its
     /// bodies itself.
     fn fields(_: &mut BodyColumns<'_, '_>) {}
+
+    /// What other records show of it: they change when it is deleted.
+    fn cascade(_: Self::Id) -> Option<Cascade> {
+        None
+    }
 
     /// The filters of the list, besides the search and the time spans.
     fn filters(_: &mut Filters<'_>) {}
@@ -75,20 +85,90 @@ pub async fn update<T: Plain>(
     body: Body<Change<T>>,
     once: Idempotency,
 ) -> ApiResult<Json<T>> {
-    let columns = body.0.columns;
+    let Change { columns, fixed, .. } = body.0;
     let update = once.transaction(app.db(caller.company), async |db| {
+        check_fixed::<T>(&mut *db, caller.company, id.0, &fixed).await?;
         Ok(Json::of(table::update::<T>(db, caller.company, id.0, &columns).await?))
     });
     settled::<T, _>(&app, &caller, update).await
 }
 
+/// Checks that the fixed fields of a change, if any is given, are what the record has.
+///
+/// # Errors
+/// `422` naming each that is another; `404` when there is no such record.
+pub async fn check_fixed<T: Plain>(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: T::Id,
+    fixed: &Columns,
+) -> ApiResult<()> {
+    if fixed.is_empty() {
+        return Ok(());
+    }
+    let row: T = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+    let shown = serde_json::to_value(row).map_err(ApiError::internal)?;
+    let differs = fixed.fields().filter(|(field, given)| shown.get(field) != Some(*given));
+    let errors = differs.map(|(field, _)| FieldError { field: field.to_owned(), reason: FIXED.to_owned() });
+    let errors: Vec<FieldError> = errors.collect();
+    if errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&errors)) }
+}
+
 /// `DELETE`.
 pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>) -> ApiResult<NoContent> {
     let remove = async {
-        table::remove::<T>(app.db(caller.company), caller.company, id.0).await?;
+        match T::cascade(id.0) {
+            Some(cascade) => remove_from_others::<T>(&caller, &app, id.0, cascade).await?,
+            None => table::remove::<T>(app.db(caller.company), caller.company, id.0).await?,
+        }
         Ok(NoContent)
     };
     settled::<T, _>(&app, &caller, remove).await
+}
+
+/// Deletes a record that others show. A deletion that has begun runs to its end, even if its caller is gone.
+async fn remove_from_others<T: Plain>(caller: &Caller, app: &Data<App>, id: T::Id, cascade: Cascade) -> ApiResult<()> {
+    let (company, app, presence) = (caller.company, app.clone(), app.engine.store().ownership().follow(caller.company));
+    let removing = actix_web::rt::spawn(acting(caller.by(), async move {
+        let _presence = presence;
+        take_from_others(app.db(company), company, cascade, async |db| {
+            table::remove::<T>(db, company, id).await.map_err(ApiError::from)
+        })
+        .await
+    }));
+    removing.await.unwrap_or_else(|panic| Err(ApiError::internal(&panic)))
+}
+
+/// Takes a record that is being deleted from all others, in steps, and removes it with the last ones.
+///
+/// # Errors
+/// `404` when there is no such record, or the error of `remove`; what was taken from it by then stays so.
+pub async fn take_from_others(
+    db: Db<'_>,
+    company: CompanyId,
+    cascade: Cascade,
+    remove: impl AsyncFn(&mut PgConnection) -> ApiResult<()>,
+) -> ApiResult<()> {
+    loop {
+        loop {
+            let mut change = db.heavy().begin().await?;
+            let has_more = cascades::step(change.connection()?, company, cascade).await?;
+            change.commit().await?;
+            if !has_more {
+                break;
+            }
+        }
+        // Who begins to show a record locks their own before it: so nothing is taken from others while this one is held.
+        let mut change = db.begin().await?;
+        if !cascades::hold(change.connection()?, company, cascade).await? {
+            return Err(ApiError::not_found());
+        }
+        if cascades::is_shown(change.connection()?, company, cascade).await? {
+            continue;
+        }
+        remove(change.connection()?).await?;
+        return Ok(change.commit().await?);
+    }
 }
 
 /// Runs a change, and returns once the directory used for decisions has it.

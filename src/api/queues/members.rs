@@ -65,7 +65,9 @@ pub async fn add_user(
 ) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
     let add = once.transaction(app.db(caller.company), async |db| {
-        users::QUEUES.add(db, caller.company, user, queue).await?;
+        if users::QUEUES.add(&mut *db, caller.company, user, queue).await? {
+            table::touch::<User>(db, caller.company, user).await?;
+        }
         Ok(NoContent)
     });
     changed(&app, caller.company, add).await
@@ -84,8 +86,11 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     let remove = async |db: Db<'_>| {
         engine.tickets.release(caller.company, user, Some(queue), author).await?;
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));
-        users::QUEUES.remove(db, caller.company, user, queue).await?;
-        Ok::<_, ApiError>(())
+        let mut change = db.begin().await?;
+        if users::QUEUES.remove(change.connection()?, caller.company, user, queue).await? {
+            table::touch::<User>(change.connection()?, caller.company, user).await?;
+        }
+        Ok::<_, ApiError>(change.commit().await?)
     };
     engine.assignment.delete_guarded(caller.company, Removal::Member(queue, user), remove).await?;
     Ok(NoContent)

@@ -4,6 +4,7 @@ mod members;
 
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal, Removal};
+use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::queues::{Distribution, Queue};
 use hotline_persistence::tables::{channels, tickets};
 use hotline_persistence::{CompanyId, Db, QueueId, table};
@@ -11,7 +12,7 @@ use hotline_persistence::{CompanyId, Db, QueueId, table};
 pub use members::{add_user, list_users, list_wrapup_types, remove_user};
 
 use super::directory::changed;
-use super::plain::{BodyColumns, Filters, Plain};
+use super::plain::{BodyColumns, Filters, Plain, take_from_others};
 use crate::app::App;
 use crate::web::values::{Color, Name, Text};
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
@@ -41,7 +42,10 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiR
     check_unused(app.engine.reads().tables(caller.company).await?, caller.company, id.0).await?;
     let remove = async |db: Db<'_>| {
         check_unused(db, caller.company, id.0).await?;
-        Ok::<_, ApiError>(table::remove::<Queue>(db, caller.company, id.0).await?)
+        take_from_others(db, caller.company, Cascade::Queue(id.0), async |db| {
+            Ok(table::remove::<Queue>(db, caller.company, id.0).await?)
+        })
+        .await
     };
     app.engine.assignment.delete_guarded(caller.company, Removal::Queue(id.0), remove).await?;
     Ok(NoContent)

@@ -7,14 +7,16 @@ mod write;
 
 use actix_web::web::Data;
 use hotline_actors::Removal;
+use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::profiles;
 use hotline_persistence::tables::users::{self, User};
-use hotline_persistence::{CompanyId, Db, UserId, table};
+use hotline_persistence::{Db, UserId, table};
 
 pub use metrics::list_metrics;
 pub use write::{create, update};
 
 use self::rank::Wanted;
+use crate::api::plain::take_from_others;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
@@ -42,26 +44,18 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     let remove = async |db: Db<'_>| {
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
-        if is_bound || is_token {
-            return remove_bound(db, company, id.0, is_token).await;
-        }
-        Ok::<_, ApiError>(users::remove(db, company, id.0).await?)
+        take_from_others(db, company, Cascade::User(id.0), async |db| {
+            if is_bound || is_token {
+                profiles::lock(&mut *db, company).await?;
+            }
+            if is_token {
+                rank::check_untouched(&mut *db, company, id.0, Wanted::Removal).await?;
+            }
+            users::remove(&mut *db, company, id.0).await?;
+            if is_bound { administered::check(db, company, None).await } else { Ok(()) }
+        })
+        .await
     };
     engine.assignment.delete_guarded(company, Removal::User(id.0), remove).await?;
     Ok(NoContent)
-}
-
-/// Removes the row, unless the company had its last administrator in it; for a token, any administrator.
-async fn remove_bound(db: Db<'_>, company: CompanyId, id: UserId, is_token: bool) -> ApiResult<()> {
-    let mut change = db.begin().await?;
-    let connection = change.connection()?;
-    profiles::lock(&mut *connection, company).await?;
-    if is_token {
-        rank::check_untouched(&mut *connection, company, id, Wanted::Removal).await?;
-    }
-    users::remove(&mut *connection, company, id).await?;
-    if !is_token {
-        administered::check(connection, company, None).await?;
-    }
-    Ok(change.commit().await?)
 }

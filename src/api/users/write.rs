@@ -162,7 +162,9 @@ pub async fn update(
             administered::check(&mut *db, company, None).await?;
         }
         if let Some(queues) = &queues {
-            users::QUEUES.set(&mut *db, company, id.0, queues).await?;
+            if users::QUEUES.set(&mut *db, company, id.0, queues).await? {
+                table::touch::<User>(&mut *db, company, id.0).await?;
+            }
         }
         // Released after the last possible refusal; a failure here leaves the user in the queues as before.
         for queue in &left {

@@ -32,8 +32,8 @@ pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Id
     let contact = contact_of(&caller, &app, &row).await?;
     let show = move |row: &SessionRow| Json::of(Session::of(row.clone(), contact.clone()));
     once.command(show, |attached| {
-        let (company, id, app) = (caller.company, id.0, app.clone());
-        async move { app.engine.sessions.ask(company, &id, End { idle_since: None, attached }).await }
+        let (company, id, app, by) = (caller.company, id.0, app.clone(), caller.by());
+        async move { app.engine.sessions.ask(company, &id, End { idle_since: None, attached, by }).await }
     })
     .await
 }

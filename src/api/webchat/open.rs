@@ -10,6 +10,7 @@ use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{self, ContactRow, Visitor, Vouched};
+use hotline_persistence::tables::events::current;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId, key};
 use serde_json::{Value, json};
@@ -219,6 +220,7 @@ impl Opening<'_> {
             claimed: self.claimed(),
             shown_from,
             token_hashes: Vec::new(),
+            by: Some(current()),
         };
         let hash = key::hash(&token);
         let of = (self.company, self.channel, contact.id);

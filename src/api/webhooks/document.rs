@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::api::cards::Card;
 use crate::api::channels::Channel;
 use crate::api::contacts::Contact;
+use crate::api::events::{EventAuthor, EventMessage};
 use crate::api::messages::Message;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
@@ -16,9 +17,10 @@ use crate::web::schema::{self, Schemas};
 /// The requests by type of event, including the test's.
 pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
     let mut told = Map::new();
+    let by = schema::of::<EventAuthor>(schemas);
     for kind in EventKind::ALL {
         let data = data_of(*kind, schemas);
-        told.insert(kind.as_str().to_owned(), request(kind.as_str(), &data));
+        told.insert(kind.as_str().to_owned(), request(kind.as_str(), &data, &by));
     }
     let id = json!({"type": "integer", "format": "int64", "description": "The webhook.", "example": 7});
     let test = json!({
@@ -27,12 +29,15 @@ pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
         "properties": {"webhookId": id},
         "required": ["webhookId"],
     });
-    told.insert("webhook.test".to_owned(), request("webhook.test", &test));
+    told.insert("webhook.test".to_owned(), request("webhook.test", &test, &by));
     told
 }
 
 /// The schema of the record that an event of this type is about.
 fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
+    if kind == EventKind::MessageReceived {
+        return schema::of::<EventMessage>(schemas);
+    }
     match kind.as_str().split('.').next() {
         Some("ticket") => schema::of::<Ticket>(schemas),
         Some("session") => schema::of::<Session>(schemas),
@@ -46,7 +51,7 @@ fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
     }
 }
 
-fn request(kind: &str, data: &Value) -> Value {
+fn request(kind: &str, data: &Value, by: &Value) -> Value {
     let header = |name: &str, text: &str, example: Value| {
         json!({
             "name": name,
@@ -66,13 +71,14 @@ fn request(kind: &str, data: &Value) -> Value {
             "id": {"type": "integer", "format": "int64", "description": "Grows within the company; 0 in a test.", "example": 4711},
             "type": {"type": "string", "enum": [kind], "description": "What happened."},
             "createdAt": {"type": "string", "format": "date-time", "description": "When it happened.", "example": "2026-01-31T12:00:00.000Z"},
+            "by": by,
             "data": data,
             "previous": {
                 "type": ["object", "null"], "additionalProperties": {},
                 "description": "The old values of the fields that changed; null where there are none.",
             },
         },
-        "required": ["id", "type", "createdAt", "data", "previous"],
+        "required": ["id", "type", "createdAt", "by", "data", "previous"],
     });
     json!({"post": {
         "operationId": format!("on{name}"),

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use super::{WebhookWithSecret, found, seen};
 use crate::api::events::KeptEvents;
 use crate::app::App;
+use crate::web::values::FromField;
 use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
 use crate::webhooks::{Tried, new_secret};
 
@@ -78,6 +79,7 @@ pub fn test_event(webhook: WebhookId, now: DateTime<Utc>) -> Value {
         "id": 0,
         "type": "webhook.test",
         "createdAt": Timestamp::from(now),
+        "by": {"type": "system", "id": null, "name": null},
         "data": {"webhookId": webhook},
         "previous": null,
     })
@@ -112,6 +114,20 @@ pub async fn test(
     .await
 }
 
+/// The position after an event; 0: before all of them.
+struct Position(LoggedEventId);
+
+impl FromField for Position {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let id = LoggedEventId::from_json(value).ok().filter(|id| id.0 >= 0);
+        id.map(Self).ok_or_else(|| "must be an integer from 0".to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int64", "minimum": 0, "example": 4711})
+    }
+}
+
 /// The body of `POST /webhooks/{webhookId}/replay`.
 pub struct Replay(What);
 
@@ -129,7 +145,7 @@ impl Input for Replay {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         const NAMES: [&str; 3] = ["after", "deliveryId", "failedSince"];
         let given: Vec<&str> = NAMES.into_iter().filter(|name| fields.has_text(name)).collect();
-        let after = fields.optional("after").map(What::After);
+        let after = fields.optional::<Position>("after").map(|after| What::After(after.0));
         let delivery = fields.optional("deliveryId").map(What::Delivery);
         let failed = fields.optional("failedSince").map(What::FailedSince);
         match given.as_slice() {
@@ -177,7 +193,7 @@ pub async fn replay(
     }
     once.transaction(app.db(company), async |db| {
         let deliveries = match body.0.0 {
-            What::After(event) => deliveries::replay_after(db, company, id.0, event.0.max(0)).await?,
+            What::After(event) => deliveries::replay_after(db, company, id.0, event.0).await?,
             What::Delivery(event) => {
                 if !deliveries::replay_one(db, company, id.0, event.0).await? {
                     return Err(ApiError::not_found());

@@ -306,6 +306,7 @@ async fn begin_session(
         claimed: None,
         shown_from: None,
         token_hashes: Vec::new(),
+        by: None,
     };
     let id = row.id.clone();
     app.engine.sessions.begin(hotline_actors::webchat::NewSession { row, attached: None }).await?;

@@ -142,6 +142,11 @@ impl<'a> Fields<'a> {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
+    /// Whether the field is `null` in the body.
+    pub fn is_null(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(Value::is_null)
+    }
+
     /// Whether the field is in the body and is not a blank text.
     pub fn has_text(&self, name: &str) -> bool {
         self.has(name) && !self.object.get(name).is_some_and(is_blank)
@@ -150,6 +155,16 @@ impl<'a> Fields<'a> {
     /// Records that a field is invalid.
     pub fn refuse(&mut self, name: &str, reason: impl Into<String>) {
         self.errors.push(FieldError { field: format!("{}{name}", self.path), reason: reason.into() });
+    }
+
+    /// Reads fields whose errors begin with these words.
+    pub fn within<T>(&mut self, words: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.errors.len();
+        let outcome = read(self);
+        for error in self.errors.iter_mut().skip(before) {
+            error.reason = format!("{words} {}", error.reason);
+        }
+        outcome
     }
 
     /// The value of a field that may be an object or a list.

@@ -5,6 +5,7 @@
 //! other. A response without an effect (a refusal, or a success that found everything as asked for) is recorded
 //! separately, afterwards. A secret that is shown once is never recorded: a retry finds `null` in its place.
 
+mod canonical;
 mod keys;
 mod once;
 
@@ -19,6 +20,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
 use hotline_actors::Engine;
+use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::tables::people::sessions::Signed;
 use hotline_persistence::{Change, CompanyId};
@@ -34,7 +36,7 @@ use once::Running;
 use super::compression::unpack;
 use super::reply::Recorded;
 use super::request_id::{RequestId, X_REQUEST_ID};
-use super::{ApiError, ApiResult, Caller, body, form, reply};
+use super::{ApiError, ApiResult, Caller, aside, body, form, reply};
 use crate::media::Media;
 use crate::metrics::Metrics;
 
@@ -86,15 +88,21 @@ pub async fn once<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let header = request.headers().get(IDEMPOTENCY_KEY).filter(|_| applies_to(request.method())).cloned();
-    let Some(header) = header else { return Ok(next.call(request).await?.map_into_boxed_body()) };
+    let by = by_of(&request);
+    let Some(header) = header else { return Ok(acting(by, next.call(request)).await?.map_into_boxed_body()) };
     let id = request.extensions().get::<RequestId>().cloned();
     // A request that has started runs to its end, even if its caller disconnects: a retry must not start while the
     // first attempt is half done.
-    let serving = async move { serve(request, &header, next).await };
+    let serving = acting(by, async move { serve(request, &header, next).await });
     let running = actix_web::rt::spawn(serving.in_current_span());
     let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, id)));
     hotline_persistence::fail_point!("once_answered", |_| std::process::abort());
     outcome
+}
+
+/// By whom what the request changes is.
+fn by_of(request: &ServiceRequest) -> By {
+    request.extensions().get::<Caller>().map(Caller::by).unwrap_or_default()
 }
 
 /// The response to a request that panicked and so produced none.
@@ -183,7 +191,14 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     } else {
         let mut payload = payload;
         let bytes_max = (retries.body_bytes_max)(request.match_info().as_str());
-        let bytes = body::read(request.request(), &mut payload, bytes_max, |chunk| hash.update(chunk)).await?;
+        let bytes = body::read(request.request(), &mut payload, bytes_max, |_| ()).await?;
+        // Parsed where large bodies are.
+        let read = bytes.clone();
+        hash = aside::parse(request.request(), bytes.len(), move || {
+            canonical::feed(&read, &mut |part| hash.update(part));
+            Ok(hash)
+        })
+        .await?;
         Payload::from(bytes)
     };
     let fingerprint = Digest::from(hash);

@@ -1,5 +1,6 @@
 //! The log of events: what is told of each change, and how it is read.
 
+mod changes;
 mod days;
 mod ends;
 mod limits;
@@ -28,6 +29,8 @@ pub async fn after(api: &Api, last: i64) -> Vec<Value> {
         assert_eq!(page.last().map_or(next, |event| event["id"].as_i64().expect("an id")), next, "{meta}");
         last = next;
         events.extend(page);
+        let times: Vec<&str> = events.iter().filter_map(|event: &Value| event["createdAt"].as_str()).collect();
+        assert!(times.is_sorted(), "times of events never go back: {times:?}");
         if meta["hasMore"] == json!(false) {
             return events;
         }

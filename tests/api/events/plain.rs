@@ -103,7 +103,13 @@ async fn what_becomes_of_a_card_is_told() {
     let moved = api.post(&format!("{path}/move"), moved).await.data(200).clone();
     let first = json!({"id": lists[0]["id"], "name": lists[0]["label"]});
     tell("card.moved", Some(&moved), json!({"list": first})).await;
-    // Among others of its stage only its place changes.
+    // Among others of its stage only its place changes; where it is already, it stays.
+    let other = json!({"boardId": board, "crmBoardListId": lists[1]["id"], "name": "Other"});
+    let other = api.post("/crm/cards", other).await.data(201).clone();
+    tell("card.created", Some(&other), Value::Null).await;
+    let down = json!({"crmBoardListId": lists[1]["id"]});
+    let down = api.post(&format!("{path}/move"), down).await.data(200).clone();
+    tell("card.moved", Some(&down), Value::Null).await;
     let up = json!({"crmBoardListId": lists[1]["id"], "position": 0});
     let up = api.post(&format!("{path}/move"), up).await.data(200).clone();
     tell("card.moved", Some(&up), Value::Null).await;

@@ -26,7 +26,8 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
         assert_eq!(&event["data"], shown, "{kind}");
         assert_eq!(event["previous"], previous, "{kind}");
         assert_eq!(event["createdAt"], shown["updatedAt"], "{kind}");
-        assert_eq!(event.as_object().expect("an object").len(), 5, "{event}");
+        assert_eq!(event.as_object().expect("an object").len(), 6, "{event}");
+        assert_eq!(event["by"]["type"], "integration", "{event}");
         last += 1;
     };
     let named = |id: i64, name: &str| json!({"id": id, "name": name});
@@ -37,11 +38,12 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
     let was = json!({"queue": named(support.0, "Support"), "assignedTo": named(ana.0, "Ana")});
     tell("ticket.transferred", &moved, was).await;
     let closed = app.api.post(&path("close"), json!({})).await.data(200).clone();
-    tell("ticket.closed", &closed, json!({"status": "open"})).await;
+    tell("ticket.closed", &closed, json!({"status": "open", "closedAt": null})).await;
     let wrapped = app.api.put(&path("wrapup"), json!({"wrapupTypeId": app.company.sold})).await.data(200).clone();
     tell("ticket.wrapup_changed", &wrapped, json!({"wrapupType": null})).await;
     let reopened = app.api.post(&path("reopen"), json!({})).await.data(200).clone();
-    let was = json!({"status": "closed", "wrapupType": named(app.company.sold.0, "Sold"), "wrapupNote": null});
+    let was = json!({"status": "closed", "wrapupType": named(app.company.sold.0, "Sold"), "reopenCount": 0,
+        "openedAt": opened["openedAt"], "closedAt": closed["closedAt"]});
     tell("ticket.reopened", &reopened, was).await;
     // What changes nothing is no event.
     app.api.post(&path("read"), json!({})).await.data(200);
@@ -61,8 +63,16 @@ async fn what_is_said_is_told_and_how_far_it_comes() {
     assert_eq!(types(&events), ["ticket.opened", "message.received"]);
     assert_eq!(events[0]["data"]["lastMessage"]["body"], "hello");
     assert_eq!(events[0]["data"], app.api.get(&format!("/tickets/{ticket}")).await.body["data"]);
-    let received = &events[1]["data"];
-    assert_eq!(received, &app.api.get(&format!("/messages/{}", received["id"])).await.body["data"]);
+    let mut received = events[1]["data"].clone();
+    let fields = received.as_object_mut().expect("an object");
+    let support = json!({"id": app.company.support, "name": "Support"});
+    let in_ticket = json!({"id": ticket, "status": "open", "queue": support, "assignedTo": null});
+    assert_eq!(fields.remove("ticket"), Some(in_ticket));
+    let contact = app.api.get(&format!("/tickets/{ticket}")).await.body["data"]["contact"].clone();
+    let contact = json!({"id": contact["id"], "name": contact["name"]});
+    assert_eq!(fields.remove("contact"), Some(contact.clone()));
+    assert_eq!(events[1]["by"], json!({"type": "contact", "id": contact["id"], "name": contact["name"]}));
+    assert_eq!(received, app.api.get(&format!("/messages/{}", received["id"])).await.body["data"]);
 
     app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
     let note = app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "VIP"})).await.data(201).clone();

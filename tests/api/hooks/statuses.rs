@@ -202,3 +202,24 @@ async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
     eventually("the message is read", || async { status(&app, id).await == "read" }).await;
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn events_have_hotlines_clock_whatever_a_providers_says() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let maria = begun(&app, &channel).await;
+    for (nth, (status, seconds)) in [("delivered", -300), ("read", 300)].into_iter().enumerate() {
+        let name = format!("wamid.clock.{nth}");
+        let id = sent(&app, &channel, &maria, "hello", &name).await;
+        let call = channel.speaks().status(&name, MARIA, status, Utc::now().timestamp() + seconds);
+        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        // Times that never go back are asserted there.
+        let events = crate::events::after(&app.api, 0).await;
+        let event = events.iter().rev().find(|event| event["data"]["id"] == id).expect("the status");
+        assert_eq!(event["type"], format!("message.{status}"));
+        let at: chrono::DateTime<Utc> = event["createdAt"].as_str().and_then(|at| at.parse().ok()).expect("a time");
+        assert!((Utc::now() - at).num_seconds().abs() < 200, "{event}");
+        assert!(event["createdAt"].as_str() >= message(&app, id).await["createdAt"].as_str(), "{event}");
+    }
+    app.stop().await;
+}

@@ -2,6 +2,7 @@
 
 mod authors;
 mod conflicts;
+mod contract;
 mod documents;
 mod hardened;
 mod heads;

@@ -89,6 +89,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         integration_id: Some(TokenId::new(id)),
         source: Source::User,
         created_at: at,
+        was: None,
     };
     let message = MessageRow {
         company_id,
@@ -139,6 +140,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
             milestone,
             at,
             provider_message_id,
+            noted_at: None,
         }))
     };
     let mark =
@@ -167,6 +169,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         claimed: Some(json!({"name": "n"})),
         shown_from: Some(at),
         token_hashes: vec![id.to_le_bytes().to_vec()],
+        by: None,
     };
     // One for each: of several for one contact the last counts, and what it replaces is never written.
     let text = || Some("text".to_owned());
@@ -201,6 +204,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         integration_id: Some(TokenId::new(id)),
         created_at: at,
         updated_at: at,
+        by: None,
     };
     let recipient = RecipientRow {
         company_id,

@@ -169,6 +169,7 @@ pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: De
             milestone,
             at,
             provider_message_id,
+            noted_at: None,
         };
         return dispatch.receipts.note(message.channel_id, row).await;
     }

@@ -104,6 +104,7 @@ impl ChannelSender {
             milestone: DeliveryStatus::Failed(error),
             at: now(),
             provider_message_id: None,
+            noted_at: None,
         };
         let (dispatch, channel) = (self.dispatch.clone(), self.channel.1);
         self.work

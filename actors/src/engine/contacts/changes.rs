@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hotline_persistence::tables::contact_removal;
 use hotline_persistence::tables::contacts::{self, ContactRef, Tie};
+use hotline_persistence::tables::events::{acting, current};
 use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 
 use super::Contacts;
@@ -167,10 +169,10 @@ impl Contacts {
         let contacts = self.clone();
         // The deletion runs to its end even if the caller is gone.
         let presence = self.base.store.ownership().follow(company);
-        let removing = self.base.background.spawn(async move {
+        let removing = self.base.background.spawn(acting(current(), async move {
             let _presence = presence;
             contacts.remove_marked(company, id, forget).await
-        });
+        }));
         removing.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
     }
 
@@ -188,7 +190,7 @@ impl Contacts {
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
         let sessions = contacts::sessions(db, company, id).await?;
-        let removed = contacts::remove(db, company, id).await;
+        let removed = contact_removal::remove(db, company, id).await;
         let contacts = self.clone();
         // Its sessions are read again on the next request.
         let gone = async move |mark: DeletionGuard| {

@@ -4,6 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::contacts::{self, Own, SignedIn, Visitor};
+use hotline_persistence::tables::events::current;
 use hotline_persistence::tables::messages;
 use hotline_persistence::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId};
@@ -62,7 +63,7 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         for (_, session) in webchat_sessions::active(db, company, contact, false).await? {
             if Some(&session) != but {
-                match self.ask(company, &session, End { idle_since: None, attached: None }).await {
+                match self.ask(company, &session, End { idle_since: None, attached: None, by: current() }).await {
                     Ok(_) | Err(Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
                 }
@@ -205,6 +206,7 @@ impl Sessions {
             claimed: None,
             shown_from,
             token_hashes: Vec::new(),
+            by: Some(current()),
         };
         self.begin(NewSession { row, attached: None }).await
     }

@@ -23,6 +23,7 @@ fn row(id: i64, second: i64, contact: i64) -> ScheduleRow {
         user_id: None,
         integration_id: None,
         created_at: at(0),
+        by: None,
         updated_at: at(0),
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use actix::Handler;
+use chrono::TimeDelta;
 use hotline_persistence::Durable;
+use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
 
-use super::super::messages::{CancelSchedule, CreateSchedule, LookAtSchedule, Scheduled, UpdateSchedule};
-use super::ScheduleDispatcher;
+use super::super::messages::{CancelSchedule, CreateSchedule, FailSchedule, LookAtSchedule, Scheduled, UpdateSchedule};
+use super::{ScheduleDispatcher, leaving};
 use crate::answers::ReplyTo;
 use crate::clock::now;
 use crate::registry::Envelope;
@@ -35,6 +37,7 @@ impl ScheduleDispatcher {
             integration_id: new.author.integration,
             created_at: now,
             updated_at: now,
+            by: Some(new.by),
         });
         let scheduled = Scheduled { row: row.clone(), contact: Some(new.contact) };
         let durable = self.append(row, || attached.map(|attached| attached(&scheduled)).unwrap_or_default())?;
@@ -43,29 +46,44 @@ impl ScheduleDispatcher {
 
     fn update(&mut self, row: &ScheduleRow, what: UpdateSchedule) -> Result<(Scheduled, Durable), Refusal> {
         check_pending(row)?;
-        let UpdateSchedule { changes, contact: (contact_id, contact), attached, .. } = what;
+        let UpdateSchedule { changes, contact: (contact_id, contact), attached, by, .. } = what;
         if changes.contact.unwrap_or(row.contact_id) != contact_id {
             return Err(Refusal::Gone);
         }
-        let row = Arc::new(ScheduleRow {
+        let mut changed = ScheduleRow {
             contact_id,
             channel_id: changes.channel.unwrap_or(row.channel_id),
             body: changes.body.unwrap_or_else(|| row.body.clone()),
             queue_id: changes.queue.unwrap_or(row.queue_id),
             send_at: changes.send_at.unwrap_or(row.send_at),
-            updated_at: now().max(row.updated_at),
             ..row.clone()
-        });
+        };
+        // What changes nothing moves no `updated_at`, and is no event.
+        if changed != *row {
+            changed.by = Some(by);
+            changed.updated_at = now().max(row.updated_at + TimeDelta::milliseconds(1));
+        }
+        let row = Arc::new(changed);
         let scheduled = Scheduled { row: row.clone(), contact };
         let durable = self.append(row, || attached.map(|attached| attached(&scheduled)).unwrap_or_default())?;
         Ok((scheduled, durable))
     }
 
-    fn cancel(&mut self, row: &ScheduleRow) -> Result<((), Durable), Refusal> {
+    fn cancel(&mut self, row: &ScheduleRow, by: By) -> Result<((), Durable), Refusal> {
         check_pending(row)?;
-        let canceled =
-            ScheduleRow { status: ScheduleStatus::Canceled, updated_at: now().max(row.updated_at), ..row.clone() };
+        let canceled = ScheduleRow {
+            status: ScheduleStatus::Canceled,
+            updated_at: now().max(row.updated_at),
+            by: Some(by),
+            ..row.clone()
+        };
         Ok(((), self.append(Arc::new(canceled), Vec::new)?))
+    }
+
+    fn fail(&mut self, row: &ScheduleRow, by: By) -> Result<((), Durable), Refusal> {
+        check_pending(row)?;
+        let failed = row.failed(&leaving::failure(&Refusal::ContactNotFound, row, None), now());
+        Ok(((), self.append(Arc::new(ScheduleRow { by: Some(by), ..failed }), Vec::new)?))
     }
 
     fn answer<R: Send + 'static>(&self, answer: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
@@ -123,10 +141,24 @@ impl Handler<Envelope<CancelSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, cancel: Envelope<CancelSchedule>, cx: &mut Self::Context) {
-        let Some((CancelSchedule(id), answer)) = cancel.taken() else { return };
+        let Some((CancelSchedule(id, by), answer)) = cancel.taken() else { return };
         self.life.used();
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
-            let outcome = row.and_then(|row| this.cancel(&row));
+            let outcome = row.and_then(|row| this.cancel(&row, by));
+            this.answer(answer, outcome);
+        };
+        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+    }
+}
+
+impl Handler<Envelope<FailSchedule>> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, fail: Envelope<FailSchedule>, cx: &mut Self::Context) {
+        let Some((FailSchedule(id, by), answer)) = fail.taken() else { return };
+        self.life.used();
+        let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
+            let outcome = row.and_then(|row| this.fail(&row, by));
             this.answer(answer, outcome);
         };
         self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));

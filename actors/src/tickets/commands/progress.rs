@@ -35,6 +35,7 @@ impl Command for UpdateDeliveryStatus {
             milestone: self.milestone,
             at: self.at,
             provider_message_id: self.provider_message_id,
+            noted_at: Some(cx.now),
         })));
         match follows {
             Some(follows) if !has_failed => follows.carry_out(self.message, ticket, cx),

@@ -6,7 +6,7 @@ use super::{check_wrapup_type, named_wrapup_type};
 use crate::tickets::{Author, Command, Context, Ticket};
 use crate::{Conflict, Refusal};
 
-/// Sets the wrap-up of a ticket that is already closed.
+/// Sets the wrap-up of a ticket that is already closed. One that is set to what it is changes nothing.
 #[derive(Clone, Debug)]
 pub struct SetWrapup {
     /// The wrap-up type.
@@ -25,12 +25,17 @@ impl Command for SetWrapup {
             return Err(Refusal::Conflict(Conflict::of("the ticket is open", "open", "ticketId", ticket.row.id.0)));
         }
         check_wrapup_type(cx.organization, self.wrapup_type, ticket.row.queue_id)?;
+        let before = (ticket.row.wrapup_type_id, ticket.row.wrapup_note.clone());
         let from = wrapup(ticket, cx);
         ticket.row.wrapup_type_id = Some(self.wrapup_type);
         if let Some(note) = self.wrapup_note {
             ticket.row.wrapup_note = note;
         }
         let to = wrapup(ticket, cx);
+        // What it is already it stays, and nothing has happened.
+        if before == (ticket.row.wrapup_type_id, ticket.row.wrapup_note.clone()) {
+            return Ok(ticket.clone());
+        }
         cx.touch(ticket);
         cx.event(ticket, EventType::WrapupChanged, &self.author, Some(from), Some(to))?;
         Ok(ticket.clone())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::{ActorFutureExt, AtomicResponse, Handler, Message, WrapFuture, fut};
 use hotline_persistence::Change;
 use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 
@@ -113,7 +114,7 @@ impl Handler<Envelope<Leave>> for VisitorSession {
                     session.life.appended(session.scope.base.store.log.last_of(session.row.company_id));
                     Ok(())
                 }
-                None => session.end(End { idle_since: None, attached: None }),
+                None => session.end(End { idle_since: None, attached: None, by: By::ITS_CONTACT }),
             });
             let left = left.map(|()| session.row.clone());
             answer.give_after(&session.scope.base.store.log, session.life.last_seq(), left);
@@ -125,7 +126,7 @@ impl Handler<Envelope<Leave>> for VisitorSession {
 /// Returns the ended row; none when there is no open ticket for the note, or the session has ended already.
 async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
     let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
-    let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), ..row };
+    let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), by: Some(By::ITS_CONTACT), ..row };
     let attached: AttachedChanges<MessageRow> = {
         let ended = ended.clone();
         Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])

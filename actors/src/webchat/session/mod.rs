@@ -12,6 +12,7 @@ use actix::{Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Hand
 use chrono::{DateTime, TimeDelta, Utc};
 use dashmap::DashMap;
 use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
@@ -182,6 +183,8 @@ pub struct End {
     pub idle_since: Option<DateTime<Utc>>,
     /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<SessionRow>>,
+    /// Who ends it.
+    pub by: By,
 }
 
 /// The visitor is present.
@@ -239,7 +242,7 @@ impl VisitorSession {
             return Ok(());
         }
         // No caller waits for it: if it is lost, `lastSeenAt` is merely older.
-        self.append(SessionRow { last_seen_at: at, ..self.row.clone() }, None)
+        self.append(SessionRow { last_seen_at: at, by: None, ..self.row.clone() }, None)
     }
 
     /// Sets the session's row, in an entry of its own.
@@ -366,6 +369,7 @@ impl VisitorSession {
         let mut row = self.row.clone();
         row.status = SessionStatus::Ended;
         row.ended_at = Some(now());
+        row.by = Some(end.by);
         self.append(row, end.attached)
     }
 }

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use super::people::people;
 use super::{Happened, Place, Telling, What};
 use crate::persister::facts::Origin;
-use crate::tables::events::{EventKind, MessageThen, Record, SaidLast, TicketThen, Told};
+use crate::tables::events::{By, EventKind, MessageThen, ReceivedThen, Record, SaidLast, TicketThen, Told};
 use crate::tables::messages::Direction;
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -31,32 +31,62 @@ impl Telling<'_> {
                 _ => None,
             })
             .collect();
-        let people = people(db, tickets.iter().map(|row| (row.company_id, row.contact_id))).await?;
+        let said_by = happened.iter().filter_map(|happened| match happened.what {
+            What::Message(row, _) if row.direction == Direction::Inbound => Some((row.company_id, row.contact_id)),
+            _ => None,
+        });
+        let people = people(db, tickets.iter().map(|row| (row.company_id, row.contact_id)).chain(said_by)).await?;
         let said = said_last(db, &tickets).await?;
         for Happened { place, company, at, what, .. } in happened {
-            let (kind, record, previous) = match what {
+            let (kind, record, previous, by) = match what {
                 What::Ticket(event, row) => {
                     let Some(kind) = kind_of(event) else { continue };
+                    let contact = people.get(&(*company, row.contact_id)).map(|person| &*person.name);
+                    let by = By::author(
+                        (event.user_id, event.user_name.as_deref()),
+                        event.integration_id,
+                        event.source,
+                        (row.contact_id, contact),
+                    );
                     let ticket = TicketThen {
                         row: (*row).clone(),
                         contact: people.get(&(*company, row.contact_id)).cloned(),
                         last_message: row.last_message_id.and_then(|id| said.get(&(*company, id)).cloned()),
                     };
-                    (kind, Record::Ticket(Box::new(ticket)), changed_of(event))
+                    (kind, Record::Ticket(Box::new(ticket)), event.was.clone().or_else(|| changed_of(event)), by)
                 }
-                What::Message(row) => {
+                What::Message(row, ticket) => {
                     let kind = match row.direction {
                         Direction::Inbound => EventKind::MessageReceived,
                         Direction::Outbound => EventKind::MessageCreated,
                         Direction::Internal => EventKind::NoteAdded,
                     };
-                    let message = MessageThen { id: row.id, ticket_id: row.ticket_id, status: row.status };
-                    (kind, Record::Message(message), None)
+                    let contact = people.get(&(*company, row.contact_id)).map(|person| &*person.name);
+                    let by = By::author(
+                        (row.user_id, row.user_name.as_deref()),
+                        row.integration_id,
+                        row.source,
+                        (row.contact_id, contact),
+                    );
+                    let received = (row.direction == Direction::Inbound).then(|| received(*ticket, contact));
+                    let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
+                    let message = MessageThen { id, ticket_id, status, received: received.map(Box::new) };
+                    (kind, Record::Message(message), None, by)
                 }
             };
-            told.push((*company, *place, Told { kind, at: *at, record, previous }));
+            told.push((*company, *place, Told { kind, at: *at, record, previous, by: Some(by) }));
         }
         Ok(())
+    }
+}
+
+/// Where a contact's message has come in.
+fn received(ticket: Option<&TicketRow>, contact: Option<&str>) -> ReceivedThen {
+    ReceivedThen {
+        status: ticket.map(|row| row.status),
+        queue_id: ticket.and_then(|row| row.queue_id),
+        user_id: ticket.and_then(|row| row.user_id),
+        contact_name: contact.map(Box::from),
     }
 }
 
@@ -77,7 +107,7 @@ fn kind_of(event: &EventRow) -> Option<EventKind> {
     })
 }
 
-/// The fields in `from` of a ticket event that have changed.
+/// The fields in `from` of a ticket event that have changed: all that an entry of an earlier release tells.
 fn changed_of(event: &EventRow) -> Option<Value> {
     let Some(Value::Object(from)) = &event.from else { return None };
     let after = |field: &String| event.to.as_ref().and_then(|to| to.get(field));

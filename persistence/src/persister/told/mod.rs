@@ -17,7 +17,7 @@ use self::people::{as_sqlx, by_company};
 use super::facts::Origin;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
-use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
+use crate::tables::events::{self, By, EventKind, Record, ShownThen, Told};
 use crate::tables::messages::{MessageRow, MessageStatus, Moved};
 use crate::tables::schedules::{self, ScheduleRow};
 use crate::tables::ticket_events::{EventRow, EventType};
@@ -40,7 +40,8 @@ struct Happened<'a> {
 enum What<'a> {
     /// The event, and the ticket right after it.
     Ticket(&'a EventRow, &'a TicketRow),
-    Message(&'a MessageRow),
+    /// The message, and its ticket right after it.
+    Message(&'a MessageRow, Option<&'a TicketRow>),
 }
 
 /// A message reached this status; that may be known already.
@@ -61,8 +62,8 @@ pub(super) struct Telling<'a> {
     milestones: Vec<Milestone>,
     /// Tickets whose messages were marked as delivered to or read by the contact.
     marks: HashMap<(CompanyId, TicketId), (Place, DateTime<Utc>)>,
-    /// Files of messages.
-    files: HashMap<(CompanyId, MessageId), Place>,
+    /// Files of messages, and whether there is none.
+    files: HashMap<(CompanyId, MessageId), (Place, bool)>,
     sessions: Vec<(Place, &'a SessionRow)>,
     schedules: Vec<(Place, &'a ScheduleRow)>,
     /// Contacts that may change.
@@ -109,15 +110,23 @@ impl<'a> Telling<'a> {
                     }
                 }
                 Change::Message(row) => {
-                    self.happens(place, row.company_id, row.created_at, Origin::of_message(row), What::Message(row));
+                    let ticket = entry.iter().rev().find_map(|change| match change {
+                        Change::Ticket(ticket) if ticket.id == row.ticket_id => Some(ticket),
+                        _ => None,
+                    });
+                    let what = What::Message(row, ticket);
+                    self.happens(place, row.company_id, row.created_at, Origin::of_message(row), what);
                 }
-                Change::Media(row) => drop(self.files.insert((row.company_id, row.message_id), place)),
+                Change::Media(row) => {
+                    self.files.insert((row.company_id, row.message_id), (place, row.media.is_none()));
+                }
                 Change::Progress(row) => self.milestones.push(Milestone {
                     place,
                     company: row.company_id,
                     message: row.message_id,
                     status: row.milestone.status(),
-                    at: row.at,
+                    // A provider's clock is shown on the message; the event has Hotline's.
+                    at: row.noted_at.unwrap_or(row.at),
                 }),
                 Change::Delivered(mark) | Change::Seen(mark) => {
                     self.marks.insert((mark.company_id, mark.ticket_id), (place, mark.at));
@@ -187,7 +196,8 @@ impl<'a> Telling<'a> {
                 let Some(previous) = previous else { continue };
                 let Ok(shown) = ShownThen::of(id, &after) else { continue };
                 let record = Record::Contact(shown);
-                let event = Told { kind: EventKind::ContactUpdated, at, record, previous: Some(previous) };
+                let by = Some(By::contact(id, Some(after.name.clone())));
+                let event = Told { kind: EventKind::ContactUpdated, at, record, previous: Some(previous), by };
                 told.push((company, place, event));
             }
         }

@@ -2,13 +2,30 @@
 
 use std::collections::HashMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Milestone, Place, Telling};
 use crate::clock;
-use crate::tables::events::{EventKind, MessageThen, Record, Told};
+use crate::tables::events::{By, EventKind, MessageThen, Record, Told};
 use crate::tables::messages::{MessageStatus, Moved, MovedBy};
 use crate::{CompanyId, MessageId};
+
+/// The old values of what a message's progress changes: its status, and the times that it did not have before.
+fn steps_between(was: MessageStatus, status: MessageStatus) -> Value {
+    let mut previous = json!({"status": was});
+    if status == MessageStatus::Failed {
+        previous["error"] = Value::Null;
+        return previous;
+    }
+    for (step, field) in
+        [(MessageStatus::Sent, "sentAt"), (MessageStatus::Delivered, "deliveredAt"), (MessageStatus::Read, "readAt")]
+    {
+        if was.rank() < step.rank() && step.rank() <= status.rank() {
+            previous[field] = Value::Null;
+        }
+    }
+    previous
+}
 
 impl Telling<'_> {
     /// Adds one event for each milestone that was new to its message.
@@ -22,9 +39,9 @@ impl Telling<'_> {
                 MessageStatus::Failed => EventKind::MessageFailed,
                 MessageStatus::Queued | MessageStatus::Received => return,
             };
-            let record = Record::Message(MessageThen { id: moved.id, ticket_id: moved.ticket, status });
-            let previous = Some(json!({"status": was}));
-            told.push((moved.company, place, Told { kind, at, record, previous }));
+            let record = Record::Message(MessageThen { id: moved.id, ticket_id: moved.ticket, status, received: None });
+            let previous = Some(steps_between(was, status));
+            told.push((moved.company, place, Told { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
         // The status each message reached by progress changes: first the one before this batch, then each step.
         let mut reached: HashMap<(CompanyId, MessageId), (MessageStatus, &Moved)> =
@@ -48,11 +65,13 @@ impl Telling<'_> {
             tell(*place, *at, moved.was, moved.status, moved);
         }
         for Moved { company, id, ticket, status, .. } in of(MovedBy::File).copied() {
-            let Some(place) = self.files.get(&(company, id)) else { continue };
-            let record = Record::Message(MessageThen { id, ticket_id: ticket, status });
-            let previous = Some(json!({"media": null}));
-            let event = Told { kind: EventKind::MessageUpdated, at: clock::now(), record, previous };
-            told.push((company, *place, event));
+            let Some((place, has_failed)) = self.files.get(&(company, id)).copied() else { continue };
+            let record = Record::Message(MessageThen { id, ticket_id: ticket, status, received: None });
+            // Before, there was neither the file nor the reason why there is none.
+            let previous = Some(if has_failed { json!({"error": null}) } else { json!({"media": null}) });
+            let event =
+                Told { kind: EventKind::MessageUpdated, at: clock::now(), record, previous, by: Some(By::SYSTEM) };
+            told.push((company, place, event));
         }
     }
 }

@@ -9,9 +9,9 @@ use super::people::people;
 use super::{Before, Place, Telling};
 use crate::persister::facts::Origin;
 use crate::persister::kinds::Kind;
-use crate::tables::events::{self, EventKind, Record, ScheduleThen, Told};
+use crate::tables::events::{self, EventKind, PersonThen, Record, ScheduleThen, Told};
 use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
-use crate::{CompanyId, ScheduleId};
+use crate::{CompanyId, ContactId, ScheduleId};
 
 impl Telling<'_> {
     pub(super) async fn tell_schedules(
@@ -24,7 +24,9 @@ impl Telling<'_> {
         if self.schedules.is_empty() {
             return Ok(());
         }
-        let people = people(db, self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id))).await?;
+        let before_them = before.schedules.values().map(|row| (row.company_id, row.contact_id));
+        let with = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
+        let people = people(db, with.chain(before_them)).await?;
         let mut known: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
         for (place, row) in &self.schedules {
             let key = (row.company_id, row.id);
@@ -34,7 +36,7 @@ impl Telling<'_> {
                 continue;
             }
             let was = known.get(&key).copied().or_else(|| before.schedules.get(&key));
-            let previous = was.and_then(|was| changed_schedule(was, row));
+            let previous = was.and_then(|was| changed_schedule(was, row, &people));
             let kind = match (was, row.status) {
                 (None, ScheduleStatus::Pending) => EventKind::ScheduleCreated,
                 (Some(was), status) if was.status == status => {
@@ -50,19 +52,29 @@ impl Telling<'_> {
                 (Some(_), ScheduleStatus::Pending) => continue,
             };
             known.insert(key, row);
+            let by = Some(row.by.clone().unwrap_or_default());
             let contact = people.get(&(row.company_id, row.contact_id)).cloned();
-            let record = Record::Schedule(Box::new(ScheduleThen { row: (*row).clone(), contact }));
-            told.push((row.company_id, *place, Told { kind, at: row.updated_at, record, previous }));
+            let record =
+                Record::Schedule(Box::new(ScheduleThen { row: ScheduleRow { by: None, ..(*row).clone() }, contact }));
+            told.push((row.company_id, *place, Told { kind, at: row.updated_at, record, previous, by }));
         }
         Ok(())
     }
 }
 
 /// The fields of a scheduled message that changed, with their previous values.
-fn changed_schedule(was: &ScheduleRow, is: &ScheduleRow) -> Option<Value> {
+fn changed_schedule(
+    was: &ScheduleRow,
+    is: &ScheduleRow,
+    people: &HashMap<(CompanyId, ContactId), PersonThen>,
+) -> Option<Value> {
+    let contact = |id: ContactId| {
+        let person = people.get(&(is.company_id, id))?;
+        Some(json!({"id": id, "name": person.name, "number": person.number}))
+    };
     let shown = |row: &ScheduleRow| {
         json!({
-            "contact": {"id": row.contact_id}, "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
+            "contact": contact(row.contact_id), "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
             "sendAt": crate::Timestamp(row.send_at), "status": row.status, "messageId": row.message_id,
             "error": row.error,
         })

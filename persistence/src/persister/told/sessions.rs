@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::people::{as_sqlx, by_company};
 use super::{Before, Place, Telling};
 use crate::tables::contacts;
-use crate::tables::events::{EventKind, Record, SessionThen, Told};
+use crate::tables::events::{By, ByKind, EventKind, Record, SessionThen, Told};
 use crate::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use crate::{CompanyId, SessionId};
 
@@ -50,12 +50,24 @@ impl Telling<'_> {
         for (place, kind, was, row) in happened {
             let contact =
                 of.get(&(row.company_id, row.contact_id)).and_then(|contact| serde_json::to_value(contact).ok());
-            let row = SessionRow { token_hash: Vec::new(), token_hashes: Vec::new(), ..row.clone() };
+            let by = by_contact(row, contact.as_ref());
+            let row = SessionRow { token_hash: Vec::new(), token_hashes: Vec::new(), by: None, ..row.clone() };
             let (company, at) = (row.company_id, row.ended_at.unwrap_or(row.created_at));
             let previous = was.map(|was| json!({"status": was, "endedAt": null}));
             let record = Record::Session(Box::new(SessionThen { row, contact }));
-            told.push((company, place, Told { kind, at, record, previous }));
+            told.push((company, place, Told { kind, at, record, previous, by: Some(by) }));
         }
         Ok(())
+    }
+}
+
+/// Who began or ended a session; its visitor with the contact's name.
+fn by_contact(row: &SessionRow, contact: Option<&Value>) -> By {
+    match row.by.clone() {
+        Some(By { kind: ByKind::Contact, .. }) => {
+            let name = contact.and_then(|contact| contact.get("name")?.as_str().map(str::to_owned));
+            By::contact(row.contact_id, name)
+        }
+        by => by.unwrap_or_default(),
     }
 }

@@ -131,13 +131,16 @@ pub async fn update(
     if let Some(archived) = archived {
         // An archived board keeps its original time.
         let archive = sqlx::query(
-            "update boards set archived_at = case when $3 then now() end
+            "update boards set archived_at = case when $3 then now() end,
+                 updated_at = greatest(now(), updated_at + interval '1 millisecond')
              where company_id = $1 and id = $2 and archived <> $3",
         );
         with_timeout(archive.bind(company).bind(id).bind(archived).execute(&mut *db)).await?;
     }
-    if let Some(queues) = queues {
-        QUEUES.set(&mut *db, company, id, queues).await?;
+    if let Some(queues) = queues
+        && QUEUES.set(&mut *db, company, id, queues).await?
+    {
+        table::touch::<Board>(&mut *db, company, id).await?;
     }
     found(db, company, id).await
 }

@@ -201,7 +201,7 @@ async fn tell(
         previous["completedAt"] = Value::Null;
     }
     let (at, record) = (campaign.stamps.updated_at.0, Record::Campaign(ShownThen::of(campaign.id, campaign)?));
-    events::tell(db, company, &[Told { kind, at, record, previous: Some(previous) }]).await
+    events::tell(db, company, &[Told::plain(kind, at, record, Some(previous))]).await
 }
 
 /// Pauses a locked campaign that is being sent.

@@ -5,6 +5,7 @@ mod links;
 mod places;
 mod products;
 mod state;
+pub(crate) mod told;
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ use utoipa::ToSchema;
 
 pub use indicators::{Board, Indicators, Sum, goals, indicators};
 pub use links::{CONTACTS, hold_ticket, set_custom_values};
-pub use places::{Place, Stage, Target, are_known, lock_stage, place};
+pub use places::{Place, Stage, Target, are_known, is_at, lock_stage, place};
 pub use products::{
     CardProduct, CardProductId, CatalogueProduct, Line, add_line, catalogue, change_line, count_lines, find_line,
     remove_line, set_lines,

@@ -121,6 +121,25 @@ pub async fn place(
     }
 }
 
+/// Whether a card is in a locked stage, with no other card between where it is and a free position: then it is there already.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn is_at(
+    db: &mut PgConnection,
+    company: CompanyId,
+    card: CardId,
+    stage: BoardListId,
+    place: &Place,
+) -> Result<bool> {
+    let ask = sqlx::query_scalar(
+        "select exists (select from cards k where k.company_id = $1 and k.id = $2 and k.list_id = $3
+             and not exists (select from cards o where o.company_id = $1 and o.list_id = $3 and o.id <> $2
+                 and o.position between least(k.position, $4::numeric) and greatest(k.position, $4::numeric)))",
+    );
+    with_timeout(ask.bind(company).bind(card).bind(stage).bind(&place.0).fetch_one(db)).await
+}
+
 #[derive(FromRow)]
 struct Neighbours {
     above: Option<String>,

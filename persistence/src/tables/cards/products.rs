@@ -66,11 +66,24 @@ pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[Product
     with_timeout(ask.bind(company).bind(ids).fetch_all(db)).await
 }
 
-/// Replaces the lines of a locked card.
+/// Replaces the lines of a locked card. Lines that are the same stay, with their ids.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, lines: &[Line]) -> Result<()> {
+    type Written = (Option<ProductId>, String, Option<String>, Amount, Amount);
+    let ask = sqlx::query_as(
+        "select product_id, name, sku, quantity, unit_price from card_products
+         where company_id = $1 and card_id = $2 order by id",
+    );
+    let before: Vec<Written> = with_timeout(ask.bind(company).bind(card).fetch_all(&mut *db)).await?;
+    let same = |(before, line): (&Written, &Line)| {
+        (before.0, &before.1, &before.2) == (line.product_id, &line.name, &line.sku)
+            && (before.3, before.4) == (line.quantity, line.unit_price)
+    };
+    if before.len() == lines.len() && before.iter().zip(lines).all(same) {
+        return Ok(());
+    }
     with_timeout(async {
         sqlx::query("delete from card_products where company_id = $1 and card_id = $2")
             .bind(company)
@@ -177,10 +190,10 @@ pub async fn remove_line(db: &mut PgConnection, company: CompanyId, card: CardId
     sum_up(db, company, card).await
 }
 
-/// Updates a card's total to the sum of its lines.
+/// Updates a card's total to the sum of its lines. Who tells of the card's change dates it.
 async fn sum_up(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
     let sum = sqlx::query(
-        "update cards set updated_at = now(), products_total = (
+        "update cards set products_total = (
              select coalesce(sum(total_price), 0) from card_products where company_id = $1 and card_id = $2)
          where company_id = $1 and id = $2",
     );

@@ -51,7 +51,8 @@ pub async fn put(
     place: &Place,
 ) -> Result<()> {
     let put = sqlx::query(
-        "update cards set list_id = $3, position = $4::numeric, updated_at = now() where company_id = $1 and id = $2",
+        "update cards set list_id = $3, position = $4::numeric, updated_at = greatest(now(), updated_at + interval '1 millisecond')
+         where company_id = $1 and id = $2",
     );
     with_timeout(put.bind(company).bind(id).bind(stage).bind(&place.0).execute(db)).await?;
     Ok(())

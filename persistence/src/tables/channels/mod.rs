@@ -195,7 +195,7 @@ async fn tell(db: &mut PgConnection, was: Option<ChannelStatus>, row: &ChannelRo
     });
     let (at, record) = (row.updated_at, Record::Channel(ShownThen::of(row.id, &shown)?));
     let previous = was.map(|was| json!({"status": was}));
-    events::tell(db, row.company_id, &[Told { kind, at, record, previous }]).await
+    events::tell(db, row.company_id, &[Told::plain(kind, at, record, previous)]).await
 }
 
 fn refused(error: sqlx::Error) -> Error {

@@ -143,13 +143,14 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
     Ok(())
 }
 
-/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`].
+/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`]. [`super::Watched::tell`] dates those
+/// that have changed.
 ///
 /// # Errors
 /// [`crate::Error::Taken`] when a number is taken.
 pub async fn update_all(db: &mut PgConnection, company: CompanyId, contacts: &[(ContactId, Columns)]) -> Result<()> {
     let sql = format!(
-        "update contacts c set updated_at = now(),
+        "update contacts c set
              ({COLUMNS}) = (select {COLUMNS} from jsonb_populate_record(c, x.columns))
          from unnest($2::bigint[], $3::jsonb[]) as x (changed_id, columns)
          cross join lateral (

@@ -1,11 +1,9 @@
-//! Deletes a contact with everything that belongs to it.
+//! What prevents the deletion of a contact, and its sessions.
 
 use sqlx::PgExecutor;
 
-use super::watch;
 use crate::error::with_timeout;
-use crate::tables::{campaigns, schedules};
-use crate::{CompanyId, ContactId, Database, Db, Error, Result, SessionId};
+use crate::{CompanyId, ContactId, Database, Error, Result, SessionId};
 
 /// Reasons why a contact cannot be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,43 +50,4 @@ pub async fn sessions(db: impl Database<'_>, company: CompanyId, id: ContactId) 
             .fetch_all(db),
     )
     .await
-}
-
-/// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned.
-/// The caller must ensure that no live row of this contact is in flight.
-///
-/// # Errors
-/// [`Error::NotFound`] when there is no such contact.
-pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
-    // It may delete the conversations of years.
-    let mut change = db.heavy().begin().await?;
-    let transaction = change.connection()?;
-    // Concurrent writes of the contact's values or tags come first, or find it deleted.
-    let held = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
-    with_timeout(held.bind(company).bind(id).fetch_optional(&mut *transaction))
-        .await?
-        .ok_or(Error::NotFound("contact"))?;
-    if let Some(tie) = tie(&mut *transaction, company, id).await? {
-        return Ok(Some(tie));
-    }
-    for words in [
-        "update cards k set ticket_id = null from tickets t where t.company_id = $1 and t.contact_id = $2
-           and k.company_id = t.company_id and k.ticket_id = t.id",
-        "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
-           and m.company_id = t.company_id and m.ticket_id = t.id",
-        "delete from ticket_events e using tickets t where t.company_id = $1 and t.contact_id = $2
-           and e.company_id = t.company_id and e.ticket_id = t.id",
-    ] {
-        with_timeout(sqlx::query(words).bind(company).bind(id).execute(&mut *transaction)).await?;
-    }
-    let watched = watch(&mut *transaction, company, &[id]).await?;
-    schedules::remove_of_contact(&mut *transaction, company, id).await?;
-    campaigns::remove_of_contact(&mut *transaction, company, id).await?;
-    let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
-    with_timeout(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
-    watched.tell(transaction, &[id]).await?;
-    crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
-    change.commit().await?;
-    crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
-    Ok(None)
 }

@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::{ContactRow, find_all};
 use crate::clock;
+use crate::error::with_timeout;
+use crate::table::CHANGED_AT;
 use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
@@ -36,7 +38,8 @@ pub async fn tell_created(db: &mut PgConnection, company: CompanyId, ids: &[Cont
 }
 
 impl Watched {
-    /// Writes the events of what happened to these contacts.
+    /// Writes the events of what happened to these contacts, and dates each change: what changed nothing is no event and
+    /// moves no `updatedAt`.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -44,6 +47,7 @@ impl Watched {
         let mut told = Vec::new();
         let mut after = find_all(&mut *db, self.company, ids).await?;
         after.sort_by_key(|row| row.id);
+        self.date(&mut *db, &mut after).await?;
         for after in after {
             match self.before.remove(&after.id) {
                 Some(before) => changed(&before, &after, &mut told)?,
@@ -57,10 +61,47 @@ impl Watched {
         }
         events::tell(db, self.company, &told).await
     }
+
+    /// Moves the `updatedAt` of the contacts that have changed, where their change has not done so.
+    async fn date(&self, db: &mut PgConnection, rows: &mut [ContactRow]) -> Result<()> {
+        let is_undated = |row: &&mut ContactRow| {
+            let before = self.before.get(&row.id).filter(|before| before.updated_at == row.updated_at);
+            before.is_some_and(|before| is_changed(before, row))
+        };
+        let mut undated: HashMap<ContactId, &mut ContactRow> =
+            rows.iter_mut().filter(is_undated).map(|row| (row.id, row)).collect();
+        if undated.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<ContactId> = undated.keys().copied().collect();
+        let date = format!(
+            "update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2) returning id, updated_at"
+        );
+        let dated = sqlx::query_as(AssertSqlSafe(date)).bind(self.company).bind(ids).fetch_all(db);
+        let dated: Vec<(ContactId, DateTime<Utc>)> = with_timeout(dated).await?;
+        for (id, updated_at) in dated {
+            if let Some(row) = undated.get_mut(&id) {
+                row.updated_at = updated_at;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two states of a contact look different. The last channel follows from messages.
+fn is_changed(before: &ContactRow, after: &ContactRow) -> bool {
+    let shown = |row: &ContactRow| {
+        let mut shown = serde_json::to_value(row).unwrap_or_default();
+        if let Some(shown) = shown.as_object_mut() {
+            shown.remove("lastChannel");
+        }
+        shown
+    };
+    events::previous(&shown(before), &shown(after)).is_some()
 }
 
 fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<Value>) -> Result<Told> {
-    Ok(Told { kind, at, record: Record::Contact(ShownThen::of(row.id, row)?), previous })
+    Ok(Told::plain(kind, at, Record::Contact(ShownThen::of(row.id, row)?), previous))
 }
 
 /// One event each for changed fields, added tags and removed tags. The last channel follows from the messages' events.

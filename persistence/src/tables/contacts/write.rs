@@ -86,7 +86,6 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
     if !TAGS.add(&mut *db, company, contact, tag).await? {
         return Ok(());
     }
-    touch(&mut *db, company, contact).await?;
     watched.tell(db, &[contact]).await
 }
 
@@ -97,7 +96,6 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
     let watched = watch(&mut *db, company, &[contact]).await?;
     if TAGS.remove(&mut *db, company, contact, tag).await? {
-        touch(&mut *db, company, contact).await?;
         return watched.tell(db, &[contact]).await;
     }
     let both_exist: bool = with_timeout(
@@ -112,11 +110,4 @@ pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: Cont
     )
     .await?;
     if both_exist { Ok(()) } else { Err(Error::NotFound("record")) }
-}
-
-/// Tags are part of a contact, so changing them updates it.
-async fn touch(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
-    let touched = sqlx::query("update contacts set updated_at = now() where company_id = $1 and id = $2");
-    with_timeout(touched.bind(company).bind(contact).execute(db)).await?;
-    Ok(())
 }

@@ -18,11 +18,12 @@ use sqlx::PgExecutor;
 pub use kind::EventKind;
 pub use reading::{After, Portion, Reading, find, read};
 pub use record::{
-    MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, Subject, TicketThen,
+    MessageThen, PersonThen, ReceivedThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, Subject, TicketThen,
 };
 pub(crate) use telling::append;
 pub use telling::tell;
 
+pub use super::by::{By, ByKind, acting, current};
 use crate::error::with_timeout;
 use crate::partitions::Partitions;
 use crate::{CompanyId, Database, LoggedEventId, Result, TicketId};
@@ -55,6 +56,27 @@ pub struct Told {
     /// The previous values of the changed fields, as shown.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Value>,
+    /// Who caused it; `None` in rows of earlier releases.
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
+}
+
+impl Told {
+    /// An event of a plain change: by whom the task acts for.
+    pub fn plain(kind: EventKind, at: DateTime<Utc>, record: Record, previous: Option<Value>) -> Self {
+        let by = Some(in_record(current(), &record));
+        Self { kind, at, record, previous, by }
+    }
+}
+
+/// An author who is the contact of the record that has changed: with its id and name.
+fn in_record(by: By, record: &Record) -> By {
+    if by != By::ITS_CONTACT {
+        return by;
+    }
+    let Record::Contact(contact) = record else { return By::SYSTEM };
+    let shown: Option<Value> = serde_json::from_str(contact.shown.get()).ok();
+    By::contact(contact.id, shown.and_then(|shown| shown.get("name")?.as_str().map(str::to_owned)))
 }
 
 /// One event of the log.
@@ -71,6 +93,8 @@ pub struct StoredEvent {
     pub record: Record,
     /// The previous values of the changed fields, as shown.
     pub previous: Option<Value>,
+    /// Who caused it.
+    pub by: By,
 }
 
 impl StoredEvent {

@@ -52,6 +52,8 @@ struct StoredRow {
     first_id: i64,
     last_id: i64,
     created_at: DateTime<Utc>,
+    /// No event of the row is shown with an earlier time.
+    not_before: Option<DateTime<Utc>>,
     told: Option<String>,
     /// Whether the rows before it are as many bytes as may be read: then it is not read itself.
     #[sqlx(default)]
@@ -76,10 +78,10 @@ pub async fn read(
     loop {
         let rows: Vec<StoredRow> = with_timeout(
             sqlx::query_as(
-                "select first_id, last_id, created_at, bytes_before >= $6 as is_beyond,
+                "select first_id, last_id, created_at, not_before, bytes_before >= $6 as is_beyond,
                      case when types & $4 <> 0 and bytes_before < $6 then told end as told
                  from (
-                     select first_id, last_id, created_at, types, told,
+                     select first_id, last_id, created_at, not_before, types, told,
                          coalesce(sum(octet_length(told)) filter (where types & $4 <> 0)
                              over (order by last_id rows between unbounded preceding and 1 preceding), 0) as bytes_before
                      from events where company_id = $1 and last_id > $2 and created_at >= $3 order by last_id limit $5
@@ -123,15 +125,30 @@ impl Reading {
         let since = (row.created_at - DATES_APART_MAX).max(self.next.since);
         let after = self.next.id;
         self.next.since = since;
-        for (id, event) in (row.first_id..).zip(row.told.as_deref().map(events_of).unwrap_or_default()) {
+        let mut not_before = row.not_before;
+        for (id, mut event) in (row.first_id..).zip(row.told.as_deref().map(events_of).unwrap_or_default()) {
+            if let Some(event) = &mut event {
+                event.at = not_before.map_or(event.at, |not_before| event.at.max(not_before));
+                not_before = Some(event.at);
+            }
             let Some(event) = event.filter(|event| id > after.0 && event.kind.bit() & types != 0) else { continue };
             if self.events.len() >= limit {
                 self.has_more = true;
                 return;
             }
-            let Told { kind, at, record, previous } = event;
+            let Told { kind, at, record, previous, by } = event;
             let id = LoggedEventId::new(id);
-            self.events.push(StoredEvent { company_id: company, id, since, kind, created_at: at, record, previous });
+            let by = by.unwrap_or_default();
+            self.events.push(StoredEvent {
+                company_id: company,
+                id,
+                since,
+                kind,
+                created_at: at,
+                record,
+                previous,
+                by,
+            });
             self.next.id = id;
         }
         self.next.id = LoggedEventId::new(row.last_id);
@@ -168,7 +185,7 @@ pub async fn find(
     at: DateTime<Utc>,
 ) -> Result<Option<StoredEvent>> {
     let row = sqlx::query_as(
-        "select first_id, last_id, created_at, told from events
+        "select first_id, last_id, created_at, not_before, told from events
          where company_id = $1 and last_id >= $2 and created_at >= $3 order by last_id limit 1",
     );
     let row = row.bind(company).bind(id).bind(at - DATES_APART_MAX);

@@ -7,9 +7,12 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::tables::messages::{Direction, MessageStatus};
 use crate::tables::schedules::ScheduleRow;
-use crate::tables::tickets::TicketRow;
+use crate::tables::tickets::{TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
-use crate::{CampaignId, CardId, ChannelId, ContactId, Error, MessageId, Result, ScheduleId, SessionId, TicketId};
+use crate::{
+    CampaignId, CardId, ChannelId, ContactId, Error, MessageId, QueueId, Result, ScheduleId, SessionId, TicketId,
+    UserId,
+};
 
 /// The state of a record when its event happened. The names are part of the log's format and never change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -126,7 +129,7 @@ pub struct SaidLast {
 }
 
 /// A message and its status at that time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct MessageThen {
     #[serde(rename = "i")]
@@ -135,6 +138,23 @@ pub struct MessageThen {
     pub ticket_id: TicketId,
     #[serde(rename = "s")]
     pub status: MessageStatus,
+    /// Of a contact's message: where it has come in.
+    #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<Box<ReceivedThen>>,
+}
+
+/// The ticket and the contact of a contact's message when it came.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ReceivedThen {
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<TicketStatus>,
+    #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
+    pub queue_id: Option<QueueId>,
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub contact_name: Option<Box<str>>,
 }
 
 /// A visitor session with its contact, without its tokens.

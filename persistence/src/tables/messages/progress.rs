@@ -81,6 +81,9 @@ pub struct DeliveryStatusRow {
     pub at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
+    /// When Hotline took the report, if `at` is a provider's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "chrono::serde::ts_microseconds_option")]
+    pub noted_at: Option<DateTime<Utc>>,
 }
 
 /// Several reports on one message combined: equivalent to applying them one after the other.
@@ -341,6 +344,7 @@ mod tests {
             milestone,
             at: DateTime::UNIX_EPOCH + TimeDelta::seconds(second),
             provider_message_id: (second == 1).then(|| "wamid.1".to_owned()),
+            noted_at: None,
         }
     }
 

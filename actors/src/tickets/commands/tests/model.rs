@@ -124,8 +124,9 @@ impl Model {
                     return Err("conflict");
                 }
                 self.check_type(*kind)?;
+                let before = self.wrapup.clone();
                 self.wrapup = (Some(*kind), note.clone().unwrap_or(self.wrapup.1.clone()));
-                Ok(vec!["wrapup_changed"])
+                Ok(if self.wrapup == before { Vec::new() } else { vec!["wrapup_changed"] })
             }
             Call::AddNote(_) if !self.is_open => Err("closed"),
             Call::AddNote(_) => Ok(vec!["note_added", "message"]),

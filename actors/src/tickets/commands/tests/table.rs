@@ -451,7 +451,9 @@ fn a_wrapup_is_set_on_a_closed_ticket_and_the_event_says_what_it_was() {
 fn a_wrapup_without_a_note_leaves_the_note_and_with_null_clears_it() {
     let mut desk = Desk::with_closed_ticket();
     desk.does(wrapup(SOLVED, Some(Some("kept"))));
-    desk.does(wrapup(SOLVED, None));
+    let before = desk.ticket.clone();
+    assert!(desk.does(wrapup(SOLVED, None)).changes.is_empty(), "it is what it was");
+    assert_eq!(desk.ticket, before);
     assert_eq!(desk.ticket.row.wrapup_note.as_deref(), Some("kept"));
     desk.does(wrapup(SOLVED, Some(None)));
     assert_eq!(desk.ticket.row.wrapup_note, None);

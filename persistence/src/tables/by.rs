@@ -1,0 +1,92 @@
+//! Who caused an event.
+//!
+//! A live change carries its author in its rows. A plain change is made while a request, or other work, is served: its
+//! author is known to the task ([`acting`]), so that no statement has to pass it on.
+
+use serde::{Deserialize, Serialize};
+
+use super::source::Source;
+use super::words;
+use crate::{ContactId, TokenId, UserId};
+
+words! {
+    /// Who caused an event: a person, an integration by its token, a bot, the contact, or Hotline itself.
+    ByKind { User = "user", Integration = "integration", Bot = "bot", Contact = "contact", System = "system" }
+}
+
+/// Who caused an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct By {
+    #[serde(rename = "t")]
+    pub kind: ByKind,
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
+    /// Their name then; of an integration it may be absent, and is its token's.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl Default for By {
+    fn default() -> Self {
+        Self::SYSTEM
+    }
+}
+
+impl By {
+    /// Hotline itself: background work, and what providers report.
+    pub const SYSTEM: Self = Self { kind: ByKind::System, id: None, name: None };
+
+    /// The contact whose record it is.
+    pub const ITS_CONTACT: Self = Self { kind: ByKind::Contact, id: None, name: None };
+
+    /// A user; none of an administrator of the installation, who is of no company.
+    pub fn user(id: Option<UserId>, name: Option<String>) -> Self {
+        Self { kind: ByKind::User, id: id.map(|id| id.0), name }
+    }
+
+    /// An integration.
+    pub fn integration(id: TokenId) -> Self {
+        Self { kind: ByKind::Integration, id: Some(id.0), name: None }
+    }
+
+    /// A contact.
+    pub fn contact(id: ContactId, name: Option<String>) -> Self {
+        Self { kind: ByKind::Contact, id: Some(id.0), name }
+    }
+
+    /// The author of a live change. Whose token was used did it, also on behalf of a user.
+    pub fn author(
+        user: (Option<UserId>, Option<&str>),
+        integration: Option<TokenId>,
+        source: Source,
+        contact: (ContactId, Option<&str>),
+    ) -> Self {
+        let (user, name) = user;
+        match (integration, source) {
+            (_, Source::Campaign | Source::Schedule | Source::Automation) => Self::SYSTEM,
+            (Some(token), _) => Self::integration(token),
+            (None, Source::Contact) => Self::contact(contact.0, contact.1.map(str::to_owned)),
+            (None, Source::Bot) => Self { kind: ByKind::Bot, ..Self::user(user, name.map(str::to_owned)) },
+            (None, Source::User) => Self::user(user, name.map(str::to_owned)),
+            (None, Source::Api) => match user {
+                Some(_) => Self::user(user, name.map(str::to_owned)),
+                None => Self::SYSTEM,
+            },
+        }
+    }
+}
+
+tokio::task_local! {
+    static ACTING: By;
+}
+
+/// Who the current task acts for: what it changes is by them.
+pub fn current() -> By {
+    ACTING.try_with(By::clone).unwrap_or_default()
+}
+
+/// Does work for somebody. What the work spawns is not theirs unless it says so.
+pub fn acting<T>(by: By, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    ACTING.scope(by, work)
+}

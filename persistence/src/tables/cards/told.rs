@@ -1,0 +1,111 @@
+//! Events of cards that change with another record.
+
+use serde::Serialize;
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use super::{Card, CardId, CardProduct, CardSource, LoadedCard, NamedStatus, SHOWN, loaded};
+use crate::document;
+use crate::error::with_timeout;
+use crate::table::{CHANGED_AT, Named};
+use crate::tables::businesses::BusinessId;
+use crate::tables::card_origins::CardOriginId;
+use crate::tables::contacts::{ContactRow, CustomFieldValue};
+use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
+use crate::{Amount, BoardId, BoardListId, CompanyId, Result, TicketId, Timestamp, UserId};
+
+/// A card as the API shows it; a test of the API compares the two.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    id: CardId,
+    name: &'a str,
+    description: Option<&'a str>,
+    won: bool,
+    won_date: Option<Timestamp>,
+    lost: bool,
+    lost_date: Option<Timestamp>,
+    status_reason: Option<&'a str>,
+    board_id: BoardId,
+    list: Option<&'a Named<BoardListId>>,
+    status: Option<&'a NamedStatus>,
+    business: Option<&'a Named<BusinessId>>,
+    origin: Option<&'a Named<CardOriginId>>,
+    assigned_to: Option<&'a Named<UserId>>,
+    contacts: &'a [ContactRow],
+    products: &'a [CardProduct],
+    products_total: Amount,
+    custom_fields: &'a [CustomFieldValue],
+    creation_source: CardSource,
+    due: Option<Timestamp>,
+    ticket_id: Option<TicketId>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl<'a> Shown<'a> {
+    fn of(LoadedCard { card, contacts }: &'a LoadedCard) -> Self {
+        Self {
+            id: card.id,
+            name: &card.name,
+            description: card.description.as_deref(),
+            won: card.won,
+            won_date: card.won_at.map(Timestamp),
+            lost: card.lost,
+            lost_date: card.lost_at.map(Timestamp),
+            status_reason: card.status_reason.as_deref(),
+            board_id: card.board_id,
+            list: card.list.as_deref(),
+            status: card.status.as_deref(),
+            business: card.business.as_deref(),
+            origin: card.origin.as_deref(),
+            assigned_to: card.assigned_to.as_deref(),
+            contacts,
+            products: &card.products,
+            products_total: card.products_total,
+            custom_fields: &card.custom_fields,
+            creation_source: card.creation_source,
+            due: card.due.map(Timestamp),
+            ticket_id: card.ticket_id,
+            created_at: Timestamp(card.created_at),
+            updated_at: Timestamp(card.updated_at),
+        }
+    }
+}
+
+/// Cards that are about to lose another record.
+pub(crate) struct Watched {
+    company: CompanyId,
+    before: Vec<LoadedCard>,
+}
+
+/// Locks cards and reads them.
+pub(crate) async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<Watched> {
+    let held = sqlx::query("select from cards where company_id = $1 and id = any ($2) order by id for no key update");
+    with_timeout(held.bind(company).bind(ids).execute(&mut *db)).await?;
+    Ok(Watched { company, before: find_all(db, company, ids).await? })
+}
+
+async fn find_all(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<Vec<LoadedCard>> {
+    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = any ($2) order by k.id"));
+    let rows = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(&mut *db)).await?;
+    loaded(db, company, document::read_all::<Card>(&rows)).await
+}
+
+impl Watched {
+    /// Dates the cards that have changed, and writes their events.
+    pub(crate) async fn tell(self, db: &mut PgConnection) -> Result<()> {
+        let Self { company, before } = self;
+        let ids: Vec<CardId> = before.iter().map(|card| card.card.id).collect();
+        let date = format!("update cards set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
+        with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(&ids).execute(&mut *db)).await?;
+        let mut told = Vec::with_capacity(before.len());
+        for after in find_all(&mut *db, company, &ids).await? {
+            let shown = |card: &LoadedCard| serde_json::to_value(Shown::of(card)).unwrap_or_default();
+            let Some(before) = before.iter().find(|before| before.card.id == after.card.id) else { continue };
+            let Some(previous) = events::previous(&shown(before), &shown(&after)) else { continue };
+            let record = Record::Card(ShownThen::of(after.card.id, &Shown::of(&after))?);
+            told.push(Told::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous)));
+        }
+        events::tell(db, company, &told).await
+    }
+}

@@ -1,0 +1,125 @@
+//! JSON bodies that are equal as values: the order of keys, blanks and the notation of numbers and texts do not count.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+/// Feeds a canonical form of a body to `see`. What is not JSON is fed as it is.
+pub(super) fn feed(body: &[u8], see: &mut impl FnMut(&[u8])) {
+    match serde_json::from_slice::<&RawValue>(body) {
+        Ok(value) => write(value.get().trim(), see),
+        Err(_) => see(body),
+    }
+}
+
+/// Feeds a valid JSON value. Objects are parsed level by level, because a parsed number would lose digits.
+fn write(json: &str, see: &mut impl FnMut(&[u8])) {
+    match json.as_bytes().first() {
+        Some(b'{') => {
+            // Of a key that occurs twice the last value counts, as for the handlers.
+            let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap_or_default();
+            see(b"{");
+            for (key, value) in members {
+                text(&key, see);
+                write(value.get().trim(), see);
+            }
+            see(b"}");
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+            see(b"[");
+            for item in items {
+                write(item.get().trim(), see);
+                see(b",");
+            }
+            see(b"]");
+        }
+        Some(b'"') => match serde_json::from_str::<String>(json) {
+            Ok(plain) => text(&plain, see),
+            Err(_) => see(json.as_bytes()),
+        },
+        Some(b'-' | b'0'..=b'9') => see(number(json).as_bytes()),
+        _ => see(json.as_bytes()),
+    }
+}
+
+/// A text with its length, so that no text looks like a part of another value.
+fn text(plain: &str, see: &mut impl FnMut(&[u8])) {
+    see(format!("\"{}:", plain.len()).as_bytes());
+    see(plain.as_bytes());
+}
+
+/// The significant digits of a number, and the power of ten of the last.
+fn number(json: &str) -> String {
+    let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
+    let (digits, power) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    // A power that is out of any range is compared as it is written.
+    let Ok(power) = power.trim_start_matches('+').parse::<i64>() else { return json.to_owned() };
+    let all = format!("{whole}{fraction}");
+    let kept = all.trim_end_matches('0');
+    let dropped = i64::try_from(all.len() - kept.len()).unwrap_or(i64::MAX);
+    let fraction = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
+    let kept = kept.trim_start_matches('0');
+    if kept.is_empty() {
+        return "0".to_owned();
+    }
+    format!("{sign}{kept}e{}", power.saturating_sub(fraction).saturating_add(dropped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(body: &str) -> Vec<u8> {
+        let mut all = Vec::new();
+        feed(body.as_bytes(), &mut |part| all.extend_from_slice(part));
+        all
+    }
+
+    #[test]
+    fn equal_values_have_one_form_and_others_another() {
+        for (one, other) in [
+            (r#"{"a":1,"b":[1,2]}"#, " {\n\"b\" : [ 1.0 , 2e0 ],\t\"a\":10e-1 }"),
+            (r#"{"a":"\u00e9\/"}"#, r#"{"a":"é/"}"#),
+            (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+            ("-0", "0.000"),
+            ("100", "1e2"),
+            ("[]", "[ ]"),
+        ] {
+            assert_eq!(canonical(one), canonical(other), "{one} {other}");
+        }
+        let all = [
+            "1",
+            "-1",
+            "10",
+            "0.1",
+            "12345678901234.5671",
+            "12345678901234.5672",
+            "\"1\"",
+            "[1]",
+            "[1,1]",
+            "[[1],1]",
+            "{}",
+            r#"{"a":1}"#,
+            r#"{"a":"1"}"#,
+            r#"{"b":1}"#,
+            r#"{"a":{"b":1}}"#,
+            r#"{"a":{},"b":1}"#,
+            "null",
+            "true",
+            "\"null\"",
+            "[]",
+            "[null]",
+            "\"\"",
+            "1e99999999999999999999",
+            "not json",
+            "{\"a\":1",
+        ];
+        for (place, one) in all.iter().enumerate() {
+            for other in &all[place + 1..] {
+                assert_ne!(canonical(one), canonical(other), "{one} {other}");
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Over the operations: whatever changes how a record looks is an event with the old values of exactly what changed, by
+//! whom made the change, and dates the record; what changes nothing is no event and dates nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use super::after;
+use crate::support::{Api, Reply, TestApp};
+
+/// The nouns with events: the list of each, and the fields that follow from the events of messages.
+const NOUNS: [(&str, &str, &[&str]); 6] = [
+    ("contact", "/contacts", &["lastChannel"]),
+    ("ticket", "/tickets", &["lastMessage", "unreadCount", "firstResponseAt"]),
+    ("message", "/messages", &["readAt"]),
+    ("card", "/crm/cards", &[]),
+    // That its contact is gone follows from `contact.deleted`.
+    ("schedule", "/schedules", &["contact"]),
+    ("campaign", "/campaigns", &["counts", "completedAt"]),
+];
+
+/// The nouns without events that other records' deletions change: they are dated all the same.
+const DATED: [&str; 6] = ["/users", "/products", "/wrapup-types", "/crm/boards", "/contact-lists", "/queues"];
+
+type Records = BTreeMap<(String, i64), Value>;
+
+/// A company, what it shows, and the last event that was read.
+struct World {
+    api: Api,
+    last: i64,
+    shown: Records,
+    dated: Records,
+}
+
+async fn records(api: &Api, lists: impl Iterator<Item = (&str, &str)>) -> Records {
+    let mut shown = Records::new();
+    for (noun, path) in lists {
+        for record in api.all(path).await {
+            shown.insert((noun.to_owned(), record["id"].as_i64().expect("an id")), record);
+        }
+    }
+    shown
+}
+
+/// The fields that differ, with their values before.
+fn changed(before: &Value, now: &Value, follow: &[&str]) -> Map<String, Value> {
+    let before = before.as_object().expect("an object");
+    let differs = before.iter().filter(|(field, value)| {
+        *field != "updatedAt" && !follow.contains(&field.as_str()) && now.get(field.as_str()) != Some(value)
+    });
+    differs.map(|(field, value)| (field.clone(), value.clone())).collect()
+}
+
+impl World {
+    async fn of(api: &Api) -> Self {
+        let last = after(api, 0).await.last().map_or(0, |event| event["id"].as_i64().expect("an id"));
+        let shown = records(api, NOUNS.iter().map(|(noun, path, _)| (*noun, *path))).await;
+        let dated = records(api, DATED.iter().map(|path| (*path, *path))).await;
+        Self { api: api.clone(), last, shown, dated }
+    }
+
+    /// Compares what has changed since the last look with what was told; returns the types.
+    async fn look(&mut self, operation: &str) -> Vec<String> {
+        let events = after(&self.api, self.last).await;
+        let now = Self::of(&self.api).await;
+        let mut told: BTreeMap<(String, i64), Vec<&Value>> = BTreeMap::new();
+        for event in &events {
+            let kind = event["type"].as_str().expect("a type");
+            let noun =
+                kind.split('.').next().map(|noun| if noun == "note" { "message" } else { noun }).expect("a noun");
+            if noun != "session" {
+                let id = event["data"]["id"].as_i64().expect("an id");
+                told.entry((noun.to_owned(), id)).or_default().push(event);
+            }
+            let by = &event["by"];
+            assert!(
+                by["type"].is_string() && by.get("id").is_some() && by.get("name").is_some(),
+                "{operation}: {event}"
+            );
+            let is_by = match kind {
+                "message.received" => "contact",
+                "ticket.opened" if event["data"]["creationSource"] == "contact" => "contact",
+                "message.sent" | "message.delivered" | "message.read" | "message.failed" => "system",
+                _ => "integration",
+            };
+            assert_eq!(by["type"], is_by, "{operation}: {event}");
+            assert!(is_by == "system" || by["id"].is_i64() && by["name"].is_string(), "{operation}: {event}");
+        }
+        for (noun, _, follow) in NOUNS {
+            let of_noun = |records: &Records| -> BTreeSet<i64> {
+                records.keys().filter(|(of, _)| of == noun).map(|(_, id)| *id).collect()
+            };
+            for id in of_noun(&self.shown).union(&of_noun(&now.shown)) {
+                let key = (noun.to_owned(), *id);
+                let events = told.remove(&key).unwrap_or_default();
+                let types: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
+                let name = format!("{operation}: {noun} {id} {types:?}");
+                let (Some(before), Some(is)) = (self.shown.get(&key), now.shown.get(&key)) else { continue };
+                let mut previous = Map::new();
+                for event in &events {
+                    for (field, value) in event["previous"].as_object().into_iter().flatten() {
+                        if !follow.contains(&field.as_str()) {
+                            previous.entry(field.clone()).or_insert_with(|| value.clone());
+                        }
+                    }
+                }
+                let changed = changed(before, is, follow);
+                assert_eq!(previous, changed, "{name}: the old values of what changed");
+                if let Some(last) = events.last() {
+                    if ["contact", "card"].contains(&noun) {
+                        assert_eq!(&last["data"], is, "{name}: as its own endpoint shows it");
+                    }
+                    for field in changed.keys() {
+                        assert_eq!(last["data"][field], is[field], "{name}: {field} as it is");
+                    }
+                }
+                let is_only_moved = types == ["card.moved"];
+                if noun != "message" && noun != "ticket" {
+                    let is_dated = before["updatedAt"] != is["updatedAt"];
+                    assert_eq!(is_dated, !changed.is_empty() || is_only_moved, "{name}: updatedAt");
+                }
+                assert!(
+                    !changed.is_empty() || is_only_moved || types.iter().all(|kind| *kind == "ticket.read"),
+                    "{name}"
+                );
+            }
+        }
+        for (key, before) in &self.dated {
+            if let Some(is) = now.dated.get(key) {
+                let has_changed = !changed(before, is, &[]).is_empty();
+                assert_eq!(has_changed, before["updatedAt"] != is["updatedAt"], "{operation}: {key:?} {before} {is}");
+            }
+        }
+        *self = now;
+        events.iter().map(|event| event["type"].as_str().expect("a type").to_owned()).collect()
+    }
+
+    async fn does(&mut self, method: Method, path: &str, body: Value, expected: &[&str]) -> Value {
+        let mut request = self.api.request(method.clone(), path);
+        if method != Method::DELETE {
+            request = request.json(&body);
+        }
+        let reply = Reply::of(request).await;
+        assert!(reply.status.is_success(), "{method} {path}: {} {}", reply.status, reply.body);
+        let types = self.look(&format!("{method} {path} {body}")).await;
+        assert_eq!(types, expected, "{method} {path} {body}");
+        reply.body["data"].clone()
+    }
+
+    async fn post(&mut self, path: &str, body: Value, expected: &[&str]) -> Value {
+        self.does(Method::POST, path, body, expected).await
+    }
+
+    /// A change, and the same once more, which is none.
+    async fn put(&mut self, path: &str, body: Value, expected: &[&str]) -> Value {
+        let shown = self.does(Method::PUT, path, body.clone(), expected).await;
+        self.does(Method::PUT, path, body, &[]).await;
+        shown
+    }
+
+    async fn delete(&mut self, path: &str, expected: &[&str]) {
+        self.does(Method::DELETE, path, Value::Null, expected).await;
+    }
+}
+
+#[actix_web::test]
+async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_is_not() {
+    let app = TestApp::shared().await;
+    let company = &app.company;
+    let world = &mut World::of(&app.api).await;
+    let tag = world.post("/tags", json!({"name": "VIP"}), &[]).await["id"].clone();
+    let other_tag = world.post("/tags", json!({"name": "Partner"}), &[]).await["id"].clone();
+    let field = json!({"name": "Company", "application": "contact", "type": "text"});
+    let field = world.post("/custom-fields", field, &[]).await["id"].clone();
+    let card_field = json!({"name": "Size", "application": "card", "type": "number"});
+    let card_field = world.post("/custom-fields", card_field, &[]).await["id"].clone();
+
+    // Contacts.
+    let new = json!({"name": "Maria", "number": "5511987654321", "tagIds": [tag],
+        "customFields": [{"key": "contact_company", "value": "ACME"}]});
+    let contact = world.post("/contacts", new, &["contact.created"]).await["id"].clone();
+    let contact_path = format!("/contacts/{contact}");
+    world.put(&contact_path, json!({"name": "Maria Lima", "email": "m@example.com"}), &["contact.updated"]).await;
+    let both = json!({"tagIds": [other_tag], "code": "C-1"});
+    world.put(&contact_path, both, &["contact.updated", "contact.tagged", "contact.untagged"]).await;
+    world.put(&format!("{contact_path}/tags/{tag}"), json!({}), &["contact.tagged"]).await;
+    let value = json!({"customFields": [{"key": "contact_company", "value": "Other"}]});
+    world.put(&contact_path, value, &["contact.updated"]).await;
+    let rows =
+        json!({"contacts": [{"number": "5511987654321", "origin": "fair"}, {"name": "New", "email": "n@example.com"}]});
+    world.post("/contacts/import", rows.clone(), &["contact.updated", "contact.created"]).await;
+    world.post("/contacts/import", rows, &[]).await;
+
+    // Conversations.
+    let open = json!({"channelId": company.phone, "contactId": contact, "queueId": company.support});
+    let ticket = world.post("/tickets", open, &["ticket.opened"]).await["id"].clone();
+    let at = |verb: &str| format!("/tickets/{ticket}/{verb}");
+    for (body, expected) in [
+        (json!({"userId": company.ana}), ["ticket.assigned"]),
+        (json!({"queueId": company.sales, "userId": company.ben}), ["ticket.transferred"]),
+        (json!({"queueId": company.support}), ["ticket.transferred"]),
+    ] {
+        world.post(&at("transfer"), body.clone(), &expected).await;
+        world.post(&at("transfer"), body, &[]).await;
+    }
+    world.post(&at("notes"), json!({"body": "Call back"}), &["note.added"]).await;
+    let close = json!({"wrapupTypeId": company.solved, "wrapupNote": "Done"});
+    world.post(&at("close"), close, &["ticket.closed"]).await;
+    world
+        .put(&at("wrapup"), json!({"wrapupTypeId": company.solved, "wrapupNote": "All"}), &["ticket.wrapup_changed"])
+        .await;
+    world.put(&at("wrapup"), json!({"wrapupTypeId": company.solved}), &[]).await;
+    world.post(&at("reopen"), json!({}), &["ticket.reopened"]).await;
+    world.post(&at("read"), json!({}), &[]).await;
+    world.post(&at("close"), json!({"wrapupTypeId": company.solved}), &["ticket.closed"]).await;
+
+    // Sales.
+    let list = |path: &'static str, name: &str| (path, json!({"name": name}));
+    let mut labels = Vec::new();
+    for (path, body) in
+        [list("/crm/statuses", "Waiting"), list("/crm/businesses", "Roofs"), list("/crm/origins", "Fair")]
+    {
+        labels.push(format!("{path}/{}", world.post(path, body, &[]).await["id"]));
+    }
+    let id = |path: &String| path.rsplit('/').next().and_then(|id| id.parse::<i64>().ok()).expect("an id");
+    let category = world.post("/product-categories", json!({"name": "Panels"}), &[]).await["id"].clone();
+    let product = json!({"name": "Panel", "price": 12.5, "categoryId": category});
+    let product = world.post("/products", product, &[]).await["id"].clone();
+    world.put(&format!("/products/{product}"), json!({"price": 13}), &[]).await;
+    let board = json!({"name": "Sales", "crmBoardQueues": [{"queueId": company.sales}]});
+    let board = world.post("/crm/boards", board, &[]).await["id"].clone();
+    let stages = app.api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"].clone();
+    let card = json!({"boardId": board, "name": "Roof", "contactIds": [contact], "statusId": id(&labels[0]),
+        "businessId": id(&labels[1]), "originId": id(&labels[2]), "assignedToUserId": company.ana, "ticketId": ticket,
+        "products": [{"productId": product}], "customFields": [{"key": "size", "value": "12"}]});
+    let card = world.post("/crm/cards", card, &["card.created"]).await["id"].clone();
+    let card_path = format!("/crm/cards/{card}");
+    world.put(&card_path, json!({"name": "Roof of the school", "boardId": board}), &["card.updated"]).await;
+    world.put(&card_path, json!({"products": [{"productId": product, "quantity": 2}]}), &["card.updated"]).await;
+    world.put(&card_path, json!({"customFields": [{"key": "size", "value": "14"}]}), &["card.updated"]).await;
+    let second = json!({"boardId": board, "name": "Second"});
+    world.post("/crm/cards", second, &["card.created"]).await;
+    let top = json!({"crmBoardListId": stages[0]["id"], "position": 0});
+    world.post(&format!("{card_path}/move"), top.clone(), &[]).await;
+    let below = json!({"crmBoardListId": stages[0]["id"], "position": 1});
+    world.post(&format!("{card_path}/move"), below.clone(), &["card.moved"]).await;
+    world.post(&format!("{card_path}/move"), below, &[]).await;
+    world.post(&format!("{card_path}/move"), json!({"crmBoardListId": stages[0]["id"]}), &[]).await;
+    world.post(&format!("{card_path}/move"), json!({"crmBoardListId": stages[1]["id"]}), &["card.moved"]).await;
+    let line =
+        world.post(&format!("{card_path}/products"), json!({"name": "Work", "unitPrice": 5}), &["card.updated"]).await;
+    world.put(&format!("{card_path}/products/{}", line["id"]), json!({"quantity": 3}), &["card.updated"]).await;
+    world.delete(&format!("{card_path}/products/{}", line["id"]), &["card.updated"]).await;
+    world.post(&format!("{card_path}/win"), json!({"statusReason": "Best price"}), &["card.won"]).await;
+    world.post(&format!("{card_path}/reopen"), json!({}), &["card.reopened"]).await;
+    world.post(&format!("{card_path}/lose"), json!({"statusReason": "Too late"}), &["card.lost"]).await;
+
+    // Outreach.
+    let schedule =
+        json!({"contactId": contact, "channelId": company.phone, "body": "Hello", "sendAt": "2099-01-01T00:00:00Z"});
+    let schedule = world.post("/schedules", schedule, &["schedule.created"]).await["id"].clone();
+    let schedule = format!("/schedules/{schedule}");
+    world.put(&schedule, json!({"body": "Good morning", "queueId": company.sales}), &["schedule.updated"]).await;
+    world.delete(&schedule, &["schedule.canceled"]).await;
+    let pending =
+        json!({"contactId": contact, "channelId": company.phone, "body": "Hello", "sendAt": "2099-01-01T00:00:00Z"});
+    let pending = world.post("/schedules", pending, &["schedule.created"]).await["id"].clone();
+    let contact_list = world.post("/contact-lists", json!({"name": "All"}), &[]).await["id"].clone();
+    world.post(&format!("/contact-lists/{contact_list}/contacts"), json!({"contactIds": [contact]}), &[]).await;
+
+    // What a deletion changes on others.
+    world.delete(&format!("/tags/{tag}"), &["contact.untagged"]).await;
+    world.delete(&format!("/custom-fields/{field}"), &["contact.updated"]).await;
+    world.delete(&format!("/custom-fields/{card_field}"), &["card.updated"]).await;
+    for label in &labels {
+        world.delete(label, &["card.updated"]).await;
+    }
+    world.delete(&format!("/products/{product}"), &["card.updated"]).await;
+    world.delete(&format!("/product-categories/{category}"), &[]).await;
+    world.delete(&format!("/users/{}", company.ana), &["card.updated"]).await;
+    world.delete(&contact_path, &["card.updated", "card.updated", "contact.deleted", "schedule.failed"]).await;
+    let failed = app.api.get(&format!("/schedules/{pending}")).await.data(200).clone();
+    assert_eq!((&failed["contact"], &failed["status"]), (&Value::Null, &json!("failed")));
+    assert_eq!(failed["error"]["code"], "ERR_API_CONTACT_NOT_FOUND");
+    world.delete(&card_path, &["card.deleted"]).await;
+    app.stop().await;
+}
+
+/// More than one step of a deletion: none is left out, and each is told and dated.
+#[actix_web::test]
+async fn a_deletion_that_changes_many_leaves_none_out() {
+    const MANY: usize = 130;
+    let app = TestApp::shared().await;
+    let world = &mut World::of(&app.api).await;
+    let tag = world.post("/tags", json!({"name": "VIP"}), &[]).await["id"].clone();
+    let field = json!({"name": "Size", "application": "contact", "type": "text"});
+    let field = world.post("/custom-fields", field, &[]).await["id"].clone();
+    let row = |nth: usize| json!({"name": format!("Contact {nth}"), "tagIds": [tag], "customFields": [{"key": "size", "value": "12"}]});
+    let rows: Vec<Value> = (0..MANY).map(row).collect();
+    world.post("/contacts/import", json!({"contacts": rows}), &["contact.created"; MANY]).await;
+    world.delete(&format!("/tags/{tag}"), &["contact.untagged"; MANY]).await;
+    world.delete(&format!("/custom-fields/{field}"), &["contact.updated"; MANY]).await;
+    app.api.get(&format!("/tags/{tag}")).await.error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}
