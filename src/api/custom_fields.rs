@@ -8,7 +8,7 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards;
 use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::custom_fields::{
-    self, Application, CustomField, CustomFieldId, CustomFieldType, Holders, is_named_as_built_in,
+    self, Application, CustomField, CustomFieldId, CustomFieldType, Holders,
 };
 use hotline_persistence::tables::seen_cards::SeenCards;
 use sqlx::PgConnection;

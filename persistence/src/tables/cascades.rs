@@ -88,7 +88,7 @@ impl Cascade {
         }
     }
 
-    /// Who shows it. A test compares this with the foreign keys of the schema.
+    /// Who shows it: each table with a foreign key to what is deleted.
     fn shown(self) -> &'static [Shown] {
         match self {
             Self::Tag(_) => &[Shown {

@@ -13,7 +13,7 @@ use crate::tables::contacts::{ContactRow, CustomFieldValue};
 use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
 use crate::{Amount, BoardId, BoardListId, CompanyId, Result, TicketId, Timestamp, UserId};
 
-/// A card as the API shows it; a test of the API compares the two.
+/// A card as the API shows it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown<'a> {
