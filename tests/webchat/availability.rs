@@ -18,9 +18,8 @@ async fn is_there(browser: &Browser) -> bool {
     Reply::of(browser.request(Method::GET, "/config")).await.data(200)["availability"] == json!({"now": true})
 }
 
-/// Puts the channel of the tests into this queue, or into none, and waits until visitors notice.
-async fn put_into(app: &TestApp, queue: Value) {
-    let (admin, _) = Person::admin(app, "admin@example.com").await;
+/// Puts the channel of the tests into this queue, or into none.
+async fn put_into(app: &TestApp, admin: &Person, queue: Value) {
     let path = format!("/channels/{}", app.company.webchat);
     admin.in_company(app.company.id).put(&path, json!({"queueId": queue})).await.data(200);
 }
@@ -43,7 +42,7 @@ async fn who_uses_the_panel_is_there_for_ten_minutes_on_the_channels_of_their_qu
     // The channel's queue is Support.
     let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     assert!(!is_there(&browser).await, "signing in is no use of it yet");
-    ana.get("/tags").await.data(200);
+    ana.get("/contacts").await.data(200);
     assert!(is_there(&browser).await);
     clock::advance(LONG_AFTER);
     assert!(!is_there(&browser).await);
@@ -57,13 +56,15 @@ async fn who_uses_the_panel_is_there_for_ten_minutes_on_the_channels_of_their_qu
     eventually("she is there again", || async { is_there(&browser).await }).await;
 
     // Sales has Ben alone.
-    put_into(&app, json!(app.company.sales)).await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    put_into(&app, &admin, json!(app.company.sales)).await;
+    // Nor does the administrator who does that count.
     eventually("it is another queue's", || async { !is_there(&browser).await }).await;
-    put_into(&app, Value::Null).await;
+    put_into(&app, &admin, Value::Null).await;
     eventually("it is the company's", || async { is_there(&browser).await }).await;
     ana.cookie = None;
     clock::advance(LONG_AFTER);
-    ana.get("/tags").await.error(401, "ERR_API_UNAUTHORIZED");
+    ana.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
     assert!(!is_there(&browser).await);
     app.stop().await;
 }
@@ -73,7 +74,7 @@ async fn an_administrator_of_the_installation_answers_nobody() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let (admin, _) = Person::admin(&app, &format!("{}@example.com", app.company.id)).await;
-    admin.in_company(app.company.id).get("/tags").await.data(200);
+    admin.in_company(app.company.id).get("/contacts").await.data(200);
     assert!(!is_there(&browser).await);
     app.stop().await;
 }
@@ -112,7 +113,7 @@ async fn what_changes_while_a_socket_is_open_is_said_in_it() {
     socket.answers = false;
     assert_eq!(socket.next().await["available"], false);
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    ana.get("/tags").await.data(200);
+    ana.get("/contacts").await.data(200);
     assert_eq!(socket.next_of("presence").await, json!({"type": "presence", "available": true}));
     for user in [app.company.ana, app.company.ben] {
         app.api.put(&format!("/users/{user}"), json!({"active": false})).await.data(200);
@@ -126,7 +127,7 @@ async fn nothing_is_known_of_a_company_that_was_dropped_from_memory() {
     let app = OwnApp::start().await;
     let browser = Browser::of(&app).await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    ana.get("/tags").await.data(200);
+    ana.get("/contacts").await.data(200);
     assert!(is_there(&browser).await);
     app.service.forget(app.company.id).await.expect("nothing is under way");
     assert!(!is_there(&browser).await);

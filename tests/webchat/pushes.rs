@@ -122,8 +122,8 @@ async fn a_session_shows_what_was_said_since_it_began_and_no_more() {
     let first = browser.open("v").await;
     browser.say(&first, "a secret").await;
     answer(&app.api, only_ticket(&app.api).await, "another one").await;
-    // Somebody who says they are the same.
-    let second = browser.open("v").await;
+    // Another session of the same visitor.
+    let second = Browser::open_beside(&app, "v").await;
     let (mut socket, shown) = browser.socket_after(&second, None).await;
     assert_eq!(shown, [0; 0]);
     let news = browser.say(&first, "from now on").await;

@@ -135,6 +135,13 @@ impl Browser {
         Session::of(self.try_open_as(&signed(external_id, json!({"name": external_id}))).await.data(201))
     }
 
+    /// Another session of somebody who may have one: the company opens it.
+    pub async fn open_beside(app: &TestApp, external_id: &str) -> Session {
+        let visitor = json!({"name": external_id, "externalId": external_id});
+        let open = json!({"channelId": app.company.webchat, "visitor": visitor});
+        Session::of(app.api.post("/webchat/sessions", open).await.data(201))
+    }
+
     /// A session of somebody who says this of themselves.
     pub async fn open_unknown(&self, visitor: Value) -> Session {
         Session::of(self.try_open(visitor).await.data(201))

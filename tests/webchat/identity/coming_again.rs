@@ -1,5 +1,6 @@
 //! What is shown to who comes again, and who is out.
 
+use futures_util::future::join_all;
 use hotline_actors::clock;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
 use reqwest::Method;
@@ -61,6 +62,35 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
     let beside = browser.open("v-1").await;
     assert_eq!(beside.id, next.id, "her session goes on");
     assert_eq!(bodies(&said_in(&browser, &beside).await), ["one more thing"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_is_named_while_their_session_goes_on_continues_in_it() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let here = browser.open("v-1").await;
+    browser.say(&here, "from home").await;
+    // Many browsers at the same time, of which none has a token.
+    let all = join_all((0..8).map(|_| browser.open("v-1"))).await;
+    for there in &all {
+        assert_eq!(there.id, here.id);
+        assert_eq!(bodies(&said_in(&browser, there).await), ["from home"]);
+    }
+    browser.say(&all[3], "from the shop").await;
+    assert_eq!(bodies(&said_in(&browser, &here).await), ["from home", "from the shop"]);
+    assert_eq!(app.api.all("/tickets").await.len(), 1);
+    // Nobody else is let in by it, and once it is over there is another one.
+    let other = browser.open("v-2").await;
+    assert_ne!(other.id, here.id);
+    assert_eq!(said_in(&browser, &other).await.len(), 0);
+    browser.post(&here, "/end", json!({})).await.data(200);
+    let next = browser.open("v-1").await;
+    assert!(next.id != here.id && next.id != other.id);
+
+    // Of browsers that come at once, when there is none yet, one opens it.
+    let first = join_all((0..8).map(|_| browser.open("v-3"))).await;
+    assert!(first.iter().all(|session| session.id == first[0].id));
     app.stop().await;
 }
 

@@ -5,7 +5,7 @@ import { batch, effect, signal } from "@preact/signals";
 import { get, page, Refused, workIn } from "./client";
 import { draftIn } from "./drafts";
 import { explain } from "./reasons";
-import { go, here, type Scope } from "./router";
+import { go, here, isOfServer, type Scope } from "./router";
 import { isAdmin, opened, session, stage } from "./session";
 import type { Company } from "./shapes";
 
@@ -27,13 +27,18 @@ function enter(company: { id: number; name: string } | null): void {
 /** Which of several answers is still waited for. */
 let asked = 0;
 
+/** Pages that the installation has as well as its companies. */
+const OF_BOTH = ["/", "/account", "/audit-log"];
+
 /** Where somebody goes whose address names no company: into theirs; an administrator into the only one there is. */
-async function choose(path: string): Promise<Scope> {
-  if (!isAdmin()) return session.value?.company?.id ?? null;
-  if (path === "/companies" || path.startsWith("/companies/") || path.startsWith("/installation")) return "server";
+async function choose(path: string): Promise<{ scope: Scope; to: string }> {
+  const here = path + location.search;
+  if (!isAdmin()) return { scope: session.value?.company?.id ?? null, to: here };
+  if (isOfServer(path)) return { scope: "server", to: here };
   const { data } = await page<Company>("/companies", { perPage: 2 });
   const [only, other] = data;
-  return only && !other && only.active ? only.id : "server";
+  if (only && !other && only.active) return { scope: only.id, to: here };
+  return { scope: "server", to: OF_BOTH.includes(path) ? here : "/" };
 }
 
 async function look(scope: Scope, path: string): Promise<void> {
@@ -43,7 +48,7 @@ async function look(scope: Scope, path: string): Promise<void> {
     if (scope === null) {
       place.value = "looking";
       const chosen = await choose(path);
-      if (isCurrent() && chosen !== null) go(here.value.path + location.search, { replace: true, scope: chosen });
+      if (isCurrent() && chosen.scope !== null) go(chosen.to, { replace: true, scope: chosen.scope });
       return;
     }
     if (!isAdmin()) {

@@ -12,6 +12,9 @@ const SERVER = "/server";
 /** Pages that belong to no company. */
 const OF_SERVER = /^\/(companies|installation)(\/|$)/;
 
+/** Whether a page belongs to the installation alone. */
+export const isOfServer = (path: string): boolean => OF_SERVER.test(path);
+
 /** Pages that belong to nobody yet. */
 const OPEN = /^\/welcome(\/|$)/;
 
@@ -45,7 +48,7 @@ addEventListener("popstate", () => (here.value = read()));
 /** The address of a page in a scope; without one, in that of the page that is shown. */
 export function href(to: string, scope: Scope = here.value.scope): string {
   if (OPEN.test(to)) return BASE + to;
-  const whose = OF_SERVER.test(to) ? "server" : scope;
+  const whose = isOfServer(to.split("?")[0] ?? "") ? "server" : scope;
   return BASE + (whose === null ? "" : whose === "server" ? SERVER : `/c/${whose}`) + to;
 }
 

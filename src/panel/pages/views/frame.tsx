@@ -86,7 +86,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   const signOut = async () => {
     await leave();
     // Who signs in here next need not be of the same company.
-    if (stage.value === "out") go("/", { replace: true, scope: null });
+    if (stage.value === "out") go(here.value.path, { replace: true, scope: null });
   };
   return (
     <div class="frame-of-all">
