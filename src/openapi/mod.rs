@@ -103,7 +103,7 @@ fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Val
 
 /// The introduction of the API document.
 const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": …}`, an error `{\"error\": {code, \
-     message, details}}`. Lists take `page`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
+     message, details}}`. Lists take `page` or `cursor`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
      happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.\n\nTexts are \
      trimmed before anything else: blanks at their ends count for no length, and a blank optional text is the same as \
      `null`. A text with a character of U+0000 to U+001F but tab, line feed and carriage return is refused with `422`. \
@@ -121,11 +121,16 @@ fn common_schemas() -> Schemas {
         "type": "object",
         "description": "Which page of a list this is, and whether another follows.",
         "properties": {
-            "page": {"type": "integer", "description": "Which page this is, from 1.", "example": 1},
+            "page": {"type": "integer", "description": "Which page this is, from 1. Left out with `cursor`.", "example": 1},
             "perPage": {"type": "integer", "description": "Rows a page has at most.", "example": 100},
             "hasMore": {"type": "boolean", "description": "Whether another page follows.", "example": false},
+            "nextCursor": {
+                "type": ["string", "null"],
+                "description": "With `cursor` only: the `cursor` of the page that follows; null when there is none.",
+                "example": "2kq1v7cB0n4mXr9sJtYpZWkAAAAAAAAABw",
+            },
         },
-        "required": ["page", "perPage", "hasMore"],
+        "required": ["perPage", "hasMore"],
     });
     let error = error_schema(
         "Why a request was not served as asked: `code` for programs, `message` for people.",

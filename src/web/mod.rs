@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod calendar;
 pub mod channel_values;
 pub mod compression;
+pub mod cursor;
 pub mod error;
 pub mod fields;
 pub mod form;

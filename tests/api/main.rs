@@ -13,6 +13,7 @@ mod check_list;
 mod concurrency;
 mod contact_lists;
 mod contacts;
+mod cursors;
 mod custom_fields;
 mod directory;
 mod events;

@@ -159,7 +159,8 @@ pub(crate) fn list(
         ") z cross join lateral (select * from {table} where company_id = z.company_id
              and {key} >= z.zone << {BITS} and {key} < (z.zone + 1) << {BITS}"
     );
-    let mut list = list
+    let from = page.after().map(|id| id >> BITS);
+    let mut list = if page.descending { list.up_to("z.zone", from) } else { list.from("z.zone", from) }
         .has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
         .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
         .for_each_by("z.zone", page, &rows);

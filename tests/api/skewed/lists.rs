@@ -46,10 +46,10 @@ impl Asker {
 
 /// A list with each of its filters: its path, and every query to ask it with.
 fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)]) -> Vec<String> {
-    let mut queries = vec![String::new(), "&order=desc".to_owned(), "&page=3".to_owned()];
+    let mut queries = vec![String::new(), "&order=desc".to_owned(), "&page=3".to_owned(), "&cursor=".to_owned()];
     for parameter in parameters.iter().filter(|parameter| parameter["in"] == "query") {
         let name = parameter["name"].as_str().expect("a name");
-        if ["page", "perPage", "order"].contains(&name) {
+        if ["page", "perPage", "order", "cursor"].contains(&name) {
             continue;
         }
         let noun = noun(path, name);
