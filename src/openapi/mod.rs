@@ -17,7 +17,7 @@ pub use describe::{Access, Described, Describes, Operation, Written, form_name, 
 pub use table::{At, Table};
 use texts::Texts;
 
-use crate::web::error::CODES;
+use crate::web::error::{CODES, reason_codes};
 use crate::web::schema::{Schemas, reference};
 
 /// The path of the API document.
@@ -150,8 +150,20 @@ fn common_schemas() -> Schemas {
         "properties": {
             "field": {"type": "string", "description": "Its path in the body, or the parameter's name.", "example": "products[2].unitPrice"},
             "reason": {"type": "string", "description": "A phrase that follows the field's name.", "example": "must be a number"},
+            "code": {
+                "type": "string",
+                "enum": reason_codes(),
+                "description": "The reason for programs and translations. Codes may be added.",
+                "example": "not_a_number",
+            },
+            "params": {
+                "type": "object",
+                "additionalProperties": true,
+                "description": "What varies in the reason: `max` and `unit` of `too_long`, `options` of `not_an_option`, and the like.",
+                "example": {},
+            },
         },
-        "required": ["field", "reason"],
+        "required": ["field", "reason", "code", "params"],
     });
     [("PageMeta", meta), ("ApiError", error), ("ApiValidationError", invalid), ("FieldError", field)]
         .map(|(name, schema)| (name.to_owned(), schema))
@@ -189,6 +201,11 @@ fn headers() -> Value {
         "RateLimit-Remaining": number("Requests left at once."),
         "RateLimit-Reset": number("Seconds until all are left again."),
         "Retry-After": number("Seconds until another try may work."),
+        "ETag": {
+            "description": "The state of the record, for `If-Match`: its `updatedAt` in quotation marks.",
+            "schema": {"type": "string"},
+            "example": "\"2026-01-31T12:00:00.000Z\"",
+        },
         "Allow": {"description": "The methods of this path.", "schema": {"type": "string"}},
         "Idempotent-Replay": {
             "description": "`true` on an answer that was given before under the same key.",

@@ -5,14 +5,16 @@ use std::marker::PhantomData;
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::ContentType;
+use actix_web::http::header::{ContentType, ETAG, HeaderValue};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, Responder};
+use hotline_persistence::Timestamp;
 use hotline_persistence::select::{self, PageRequest, Position};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::cursor::ListRead;
+use super::if_match::etag;
 use super::params::PER_PAGE;
 use super::schema::{self, Schemas};
 use super::{ApiError, ApiResult};
@@ -24,6 +26,9 @@ pub trait Reply: 'static {
 
     /// Whether it is also available as CSV, on request.
     const IS_TABLE: bool = false;
+
+    /// Whether it has an `ETag` that a later change may name.
+    const HAS_ETAG: bool = false;
 
     /// The body; empty when there is none.
     ///
@@ -85,6 +90,15 @@ impl<T: Serialize> CachedJson<T> {
         write(&Data { data: resource }, 1)
     }
 }
+
+/// A resource whose state an `ETag` names.
+pub trait Versioned {
+    /// When it was changed last.
+    fn updated_at(&self) -> Timestamp;
+}
+
+/// `200` with a resource, and its `ETag`.
+pub struct Tagged<T>(pub Json<T>);
 
 /// A resource with secrets, which are shown once.
 pub trait ShownOnce {
@@ -255,6 +269,34 @@ impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T,
         let resource = schema::of::<T>(schemas);
         let properties = json!({"data": resource});
         Some(schema::envelope::<T>(schemas, "Response", &properties, "What a success answers."))
+    }
+}
+
+impl<T: Serialize + ToSchema + 'static> Reply for Tagged<T> {
+    const STATUS: u16 = 200;
+    const HAS_ETAG: bool = true;
+
+    fn body(&self) -> ApiResult<Vec<u8>> {
+        self.0.body()
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        Json::<T>::schema(schemas)
+    }
+}
+
+impl<T: Versioned + Serialize + ToSchema + 'static> Responder for Tagged<T> {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        let tag = HeaderValue::from_str(&etag(self.0.0.updated_at()));
+        let mut response = respond_with(&self);
+        if let Ok(tag) = tag
+            && response.status().is_success()
+        {
+            response.headers_mut().insert(ETAG, tag);
+        }
+        response
     }
 }
 

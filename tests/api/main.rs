@@ -22,6 +22,7 @@ mod global_variables;
 mod hooks;
 mod idempotency;
 mod idle;
+mod if_match;
 mod leaving;
 mod media;
 mod members;

@@ -385,3 +385,29 @@ async fn webhooks_and_their_deliveries() {
     check(lists, &["listWebhookDeliveries", "listWebhooks"]).await;
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn a_page_by_cursor_ends_at_a_mebibyte_and_one_by_number_is_whole() {
+    let app = TestApp::shared().await;
+    let ticket = app.ticket("5511900000001").await;
+    for number in 0..30 {
+        let body = format!("{number} {}", "x".repeat(60_000));
+        app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": body})).await.data(202);
+    }
+    let path = format!("/tickets/{ticket}/messages");
+    let whole = app.api.get(&path).await;
+    let all = crate::steps::ids(whole.data(200).as_array().expect("messages"));
+    assert_eq!((all.len(), &whole.body["meta"]["hasMore"]), (30, &json!(false)));
+    let (mut seen, mut cursor, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let reply = app.api.get(&format!("{path}?cursor={cursor}")).await;
+        assert!(reply.bytes.len() < (1 << 20) + 1_000, "{} bytes", reply.bytes.len());
+        seen.extend(crate::steps::ids(reply.data(200).as_array().expect("messages")));
+        pages += 1;
+        let Some(next) = reply.body["meta"]["nextCursor"].as_str() else { break };
+        assert_eq!(reply.body["meta"]["hasMore"], true);
+        next.clone_into(&mut cursor);
+    }
+    assert_eq!((seen, pages), (all, 2));
+    app.stop().await;
+}

@@ -36,6 +36,7 @@ impl Asker {
             ("search", ..) => ["some", "some 1", "nobody is called this"].map(str::to_owned).to_vec(),
             ("number", ..) => vec![(base + 1).to_string(), "5511900000000".to_owned()],
             ("email", ..) => vec!["c1@x.example".to_owned(), "nobody@x.example".to_owned()],
+            ("code", ..) => vec!["C-1".to_owned(), "nobody".to_owned()],
             ("origin", ..) => vec!["api".to_owned(), "elsewhere".to_owned()],
             ("action", ..) => vec!["createToken".to_owned(), "nothing".to_owned()],
             ("after", ..) => vec!["0".to_owned(), "1".to_owned()],
