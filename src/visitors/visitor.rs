@@ -15,7 +15,7 @@ use hotline_actors::webchat::{End, Say};
 use hotline_persistence::key::{self, KEY_CHARACTERS};
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::events::By;
-use hotline_persistence::tables::messages::{self, MessageRow};
+use hotline_persistence::tables::messages::{self, MessageFilter, MessageRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use serde_json::{Value, json};
 
@@ -258,9 +258,9 @@ pub async fn list_messages(
     app: Data<App>,
     query: Query<Filters>,
 ) -> ApiResult<Page<MessageView>> {
-    let Query { page, filter: Filters { after, created }, .. } = query;
+    let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let session = visitor.0;
-    let filter = shown_in(&session, after, created);
+    let filter = MessageFilter { updated, ..shown_in(&session, after, created) };
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
     let arriving = Arriving::of(&rows.rows);

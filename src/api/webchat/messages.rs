@@ -119,11 +119,12 @@ pub(crate) fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
 pub struct Filters {
     pub(crate) after: Option<MessageId>,
     pub(crate) created: Span,
+    pub(crate) updated: Span,
 }
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
-        Self { after: query.filter("after"), created: query.span("created") }
+        Self { after: query.filter("after"), created: query.span("created"), updated: query.span("updated") }
     }
 }
 
@@ -135,10 +136,10 @@ pub async fn list_messages(
     id: PathId<SessionId>,
     query: Query<Filters>,
 ) -> ApiResult<Page<Message>> {
-    let Query { page, filter: Filters { after, created: (from, to) }, .. } = query;
+    let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let id = id.0;
     let session = app.engine.sessions.ask(caller.company, &id, ShowSession).await?;
-    let filter = shown_in(&session, after, (from, to));
+    let filter = MessageFilter { updated, ..shown_in(&session, after, created) };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     let arriving = Arriving::of(&rows.rows);
