@@ -11,7 +11,7 @@ use hotline_persistence::Db;
 use hotline_persistence::error::Holder;
 use serde_json::{Value, json};
 
-pub use self::reasons::{OTHER as OTHER_REASON, codes as reason_codes};
+pub use self::reasons::{OTHER as OTHER_REASON, code_of as code_of_reason, codes as reason_codes};
 use super::bounds::FILES_PART;
 use crate::media::Declared;
 

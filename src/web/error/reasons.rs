@@ -17,7 +17,8 @@ const FORMS: &[(&str, &str)] = &[
     ("required", "is required …"),
     ("required", "is required: …"),
     ("required", "must have a value of `{key}`"),
-    ("null", "must not be null"),
+    ("required", "must be given again: …"),
+    ("null", "must not be null…"),
     ("blank", "must not be blank…"),
     ("empty", "must not be empty…"),
     ("empty", "must permit something"),
@@ -64,6 +65,7 @@ const FORMS: &[(&str, &str)] = &[
     ("not_a_number", "must not hold the number {value}"),
     ("not_one_line", "must be one line"),
     ("not_one_word", "must be one word"),
+    ("not_digits", "must have digits only"),
     ("forbidden_characters", "must not contain …"),
     ("forbidden_characters", "must be UTF-8"),
     ("not_an_email", "must be an e-mail address"),
@@ -75,7 +77,7 @@ const FORMS: &[(&str, &str)] = &[
     ("not_a_url", "must be an http or https …"),
     ("not_a_url", "must be an address that begins with …"),
     ("not_a_url", "must begin with …"),
-    ("not_a_url", "must have a host"),
+    ("not_a_url", "must name a host"),
     ("address_forbidden", "is not allowed: …"),
     ("not_an_ip_range", "must be an IPv4 address or range…"),
     ("not_an_origin", "must be an origin…"),
@@ -102,6 +104,7 @@ const FORMS: &[(&str, &str)] = &[
     ("wrong_password", "is not your password"),
     ("wrong_code", "is not the code …"),
     ("common_password", "is one of the passwords in most use"),
+    ("easy_password", "is too easy to guess: …"),
     ("changed_elsewhere", "is changed …"),
     ("second_factor_missing", "cannot be asked for by who has none"),
     ("fixed", "is fixed…"),
@@ -121,7 +124,7 @@ const FORMS: &[(&str, &str)] = &[
 ];
 
 /// The code of a reason, and its parameters.
-pub(super) fn code_of(reason: &str) -> (&'static str, Map<String, Value>) {
+pub fn code_of(reason: &str) -> (&'static str, Map<String, Value>) {
     // A custom field's value: `of \`size\` must be a number`.
     if let Some((key, rest)) = reason.strip_prefix("of `").and_then(|rest| rest.split_once("` ")) {
         let (code, mut params) = code_of(rest);
