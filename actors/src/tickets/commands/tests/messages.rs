@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::tickets::{
-    AddNote, AfterSend, Close, Knowledge, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show, Transfer,
+    AddNote, AfterSend, Author, Close, Knowledge, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show,
+    Transfer,
 };
 use crate::{Refusal, Unreachable};
 
