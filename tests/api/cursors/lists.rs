@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{List, by};
 use crate::steps::id;
-use crate::support::{Receiver, TestApp, keys};
+use crate::support::{Receiver, TestApp, eventually, keys};
 
 /// A time that does not come in a test.
 const LATER: &str = "2099-01-31T12:00:00.000Z";
@@ -344,6 +344,8 @@ async fn outreach() {
     let paused = id(api.post("/campaigns", campaign(0)).await.data(201));
     api.post(&format!("/campaigns/{paused}/start"), json!({})).await.data(200);
     api.post(&format!("/campaigns/{paused}/pause"), json!({})).await.data(200);
+    let recipients = format!("/campaigns/{paused}/recipients");
+    eventually("its recipients are there", || async { api.all(&recipients).await.len() == 12 }).await;
     let lists = vec![
         List::of(api, "listSchedules", "/schedules")
             .adds(move |_| {
@@ -355,8 +357,7 @@ async fn outreach() {
             .adds(move |number| (Method::POST, "/campaigns".to_owned(), campaign(number)))
             .removes(|id| (Method::DELETE, format!("/campaigns/{id}"), Value::Null))
             .read_with(&["status=scheduled"]),
-        List::of(api, "listCampaignRecipients", format!("/campaigns/{paused}/recipients"))
-            .known_by(|row| by(&row["contact"], "id")),
+        List::of(api, "listCampaignRecipients", recipients.clone()).known_by(|row| by(&row["contact"], "id")),
     ];
     check(lists, &["listSchedules", "listCampaigns", "listCampaignRecipients"]).await;
     app.stop().await;
@@ -372,7 +373,7 @@ async fn webhooks_and_their_deliveries() {
     }
     receiver.has(9).await;
     let deliveries = format!("/webhooks/{webhook}/deliveries");
-    crate::support::eventually("nine deliveries are listed", || async { api.all(&deliveries).await.len() >= 9 }).await;
+    eventually("nine deliveries are listed", || async { api.all(&deliveries).await.len() >= 9 }).await;
     let lists = vec![
         List::of(api, "listWebhookDeliveries", deliveries.clone())
             .adds(|number| (Method::POST, "/contacts".to_owned(), named(number)))
