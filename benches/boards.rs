@@ -95,7 +95,7 @@ impl Call {
             Self::PageOfAStage => {
                 let filter =
                     CardFilter { board_id: Some(board), list_id: Some(owner.stages[0]), ..CardFilter::default() };
-                let page = PageRequest { number: 1, size: PAGE, descending: false };
+                let page = PageRequest::first(PAGE);
                 let page = cards::list(db, company, &filter, page).await.expect("a page");
                 assert!(!page.rows.is_empty());
             }

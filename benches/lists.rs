@@ -19,7 +19,7 @@ use actix_web::test::{TestRequest, init_service};
 use hotline::cli::everything;
 use hotline::routes;
 use hotline::service::Service;
-use hotline_persistence::select::PageRequest;
+use hotline_persistence::select::{PageRequest, Place};
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::contacts::{self, ContactFilter};
 use hotline_persistence::tables::tokens::{self, NewToken};
@@ -49,7 +49,7 @@ struct Case {
 }
 
 fn cases(rows: usize) -> Vec<Case> {
-    let page = |number: i64| PageRequest { number, size: 100, descending: false };
+    let page = |number: i64| PageRequest { place: Place::Number(number), ..PageRequest::first(100) };
     // A page in the middle of what there is, or the thousandth.
     let deep = i64::try_from((rows / 100 / 2).clamp(1, 1_000)).expect("a page");
     let number = format!("55119{:08}", rows / 2);

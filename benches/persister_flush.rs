@@ -205,6 +205,7 @@ impl Bench {
             sent_at: None,
             delivered_at: None,
             read_at: None,
+            updated_at: None,
         };
         Entry { ticket, event, message }
     }

@@ -100,6 +100,9 @@ pub enum Refusal {
     /// The contact already has an open ticket on this channel.
     #[error("the contact has an open ticket on this channel")]
     AlreadyOpen(TicketId),
+    /// The record is not in the state that the caller expects.
+    #[error("the record has been changed")]
+    Changed,
     /// The record's state forbids the change.
     #[error("{}", .0.state)]
     Conflict(Conflict),
@@ -164,7 +167,9 @@ impl Refusal {
                 let named = fields.iter().map(|error| format!("{} {}", error.field, error.reason));
                 ("ERR_API_VALIDATION", named.collect::<Vec<_>>().join("; "))
             }
-            Self::Conflict(_) | Self::TicketClosed(_) | Self::AlreadyOpen(_) => ("ERR_API_CONFLICT", self.to_string()),
+            Self::Changed | Self::Conflict(_) | Self::TicketClosed(_) | Self::AlreadyOpen(_) => {
+                ("ERR_API_CONFLICT", self.to_string())
+            }
             Self::InteractiveInvalid(_) => ("ERR_API_INTERACTIVE_INVALID", self.to_string()),
             Self::Defect(_)
             | Self::Unavailable(_)
@@ -186,6 +191,7 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         match error {
             Error::NotFound(_) => Self::NotFound,
+            Error::Changed => Self::Changed,
             Error::Unavailable(reason) => Self::Unavailable(reason),
             Error::Unknown(reason) => Self::Unknown(reason),
             // The caller should retry: another process serves the company, or this one is about to end.

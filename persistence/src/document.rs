@@ -112,6 +112,11 @@ const TURN_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// Reads the rows of a page like [`read_all`]; other work of the thread is done in between.
 pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> {
+    read_each(rows).await.into_iter().flatten().collect()
+}
+
+/// The same, with `None` for each row that cannot be read.
+pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<Option<T>> {
     let mut read_rows = Vec::with_capacity(rows.len());
     let mut begun = Instant::now();
     for row in rows {
@@ -119,7 +124,7 @@ pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow])
             tokio::task::yield_now().await;
             begun = Instant::now();
         }
-        read_rows.extend(read(row).ok());
+        read_rows.push(read(row).ok());
     }
     read_rows
 }

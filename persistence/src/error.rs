@@ -17,6 +17,9 @@ pub enum Error {
     /// A unique value already belongs to another row; nothing was changed.
     #[error("this {} is taken", .0.field)]
     Taken(Taken),
+    /// The row is not in the state that the caller expects; nothing was changed.
+    #[error("the record has been changed")]
+    Changed,
     /// Other records refer to the row.
     #[error("the record is in use")]
     InUse,

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::postgres::PgRow;
-use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Type};
+use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Row, Type};
 
 use crate::document;
 use crate::error::with_timeout;
@@ -13,18 +13,57 @@ use crate::{CompanyId, Database, Result};
 /// The requested page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The page number, from 1.
-    pub number: i64,
+    /// Where it begins.
+    pub place: Place,
     /// Rows per page.
     pub size: i64,
     /// Newest first.
     pub descending: bool,
 }
 
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// After the pages before it, of which there are one fewer than this number.
+    Number(i64),
+    /// After the row at this position in the list's order by id; `None`: at the first row. Rows that are added or deleted
+    /// meanwhile shift no other row, unlike with numbers.
+    Cursor(Option<i64>),
+}
+
 impl PageRequest {
-    /// Number of rows before the page.
+    /// The first page by number.
+    pub const fn first(size: i64) -> Self {
+        Self { place: Place::Number(1), size, descending: false }
+    }
+
+    /// The page number, from 1; `None` for a page by cursor.
+    pub const fn number(&self) -> Option<i64> {
+        match self.place {
+            Place::Number(number) => Some(number),
+            Place::Cursor(_) => None,
+        }
+    }
+
+    /// Whether it begins at a cursor. Such a list is in the order of its ids, also where pages by number have another.
+    pub const fn is_by_cursor(&self) -> bool {
+        matches!(self.place, Place::Cursor(_))
+    }
+
+    /// The position after which it begins.
+    pub const fn after(&self) -> Option<i64> {
+        match self.place {
+            Place::Number(_) => None,
+            Place::Cursor(after) => after,
+        }
+    }
+
+    /// Number of rows before the page that must be skipped.
     pub fn offset(&self) -> i64 {
-        (self.number - 1).saturating_mul(self.size)
+        match self.place {
+            Place::Number(number) => (number - 1).saturating_mul(self.size),
+            Place::Cursor(_) => 0,
+        }
     }
 
     /// Whether skipping the rows before the page dominates its cost.
@@ -61,6 +100,43 @@ pub struct Page<T> {
     pub rows: Vec<T>,
     /// Whether another page follows.
     pub has_more: bool,
+    /// The position of each row in the list's order by id. Empty for a page by number.
+    pub positions: Vec<Position>,
+    /// The position of the last row that was found, which may be one that cannot be read.
+    pub end: Option<Position>,
+}
+
+/// The position of a row in its list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Position {
+    /// The row's id.
+    Id(i64),
+    /// The row's unique name, where it has no id.
+    Name(String),
+}
+
+impl From<i64> for Position {
+    fn from(id: i64) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl From<String> for Position {
+    fn from(name: String) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl<T> Page<T> {
+    /// A page by number.
+    pub const fn of(rows: Vec<T>, has_more: bool) -> Self {
+        Self { rows, has_more, positions: Vec::new(), end: None }
+    }
+
+    /// The same page with other rows in place of these, as many.
+    pub fn with<R>(self, rows: Vec<R>) -> Page<R> {
+        Page { rows, has_more: self.has_more, positions: self.positions, end: self.end }
+    }
 }
 
 /// A list being built. Pushed text is always a literal; values are always bound.
@@ -134,6 +210,7 @@ impl Select {
     /// Closes the second step: `key` orders its rows, and `then` closes it. Conditions on the found rows follow.
     #[must_use]
     pub fn within(mut self, key: &str, page: PageRequest, then: &str) -> Self {
+        self.begin(key, page);
         self.order(key, page);
         self.query.push(" offset 0").push(then).push(" where true");
         self.is_in_order = true;
@@ -145,6 +222,7 @@ impl Select {
     #[must_use]
     pub fn first(mut self, most: i64, key: &str, page: PageRequest, then: &str) -> Self {
         if !self.is_in_order {
+            self.begin(key, page);
             self.order(key, page);
         }
         self.query.push(" limit ").push_bind(most).push(then).push(" where true");
@@ -187,6 +265,20 @@ impl Select {
         if let Some(bit) = bit {
             self.query.push(" and ").push(column).push(" & ").push_bind(bit).push(" <> 0");
         }
+        self
+    }
+
+    /// Adds `column >= value` for a number.
+    #[must_use]
+    pub fn from(mut self, column: &str, value: Option<i64>) -> Self {
+        self.compare(column, ">=", value);
+        self
+    }
+
+    /// Adds `column <= value` for a number.
+    #[must_use]
+    pub fn up_to(mut self, column: &str, value: Option<i64>) -> Self {
+        self.compare(column, "<=", value);
         self
     }
 
@@ -273,10 +365,10 @@ impl Select {
     {
         let db = self.weigh(db, page);
         self.cut(key, page);
-        with_timeout(self.rows(db, page)).await
+        with_timeout(self.rows(db, key, page)).await
     }
 
-    /// The same, ordered by several columns that are unique together.
+    /// The same, ordered by several columns that are unique together; by cursor, ordered by `id`.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -284,13 +376,16 @@ impl Select {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
+        if page.is_by_cursor() {
+            return self.page(db, "id", page).await;
+        }
         let db = self.weigh(db, page);
         for (index, key) in keys.iter().enumerate() {
             self.query.push(if index == 0 { " order by " } else { ", " }).push(key);
             self.query.push(if page.descending { " desc" } else { "" });
         }
         self.bound(page);
-        with_timeout(self.rows(db, page)).await
+        with_timeout(self.rows(db, "id", page)).await
     }
 
     /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `then` closes it
@@ -311,7 +406,12 @@ impl Select {
         self.cut(key, page);
         self.query.push(then);
         self.order(key, page);
-        self.rows(db, page).await
+        self.rows(db, key, page).await
+    }
+
+    /// Leaves out the rows up to the position at which the page begins; none for a page by number.
+    fn begin(&mut self, key: &str, page: PageRequest) {
+        self.compare(key, if page.descending { "<" } else { ">" }, page.after());
     }
 
     fn order(&mut self, key: &str, page: PageRequest) {
@@ -320,6 +420,7 @@ impl Select {
 
     fn cut(&mut self, key: &str, page: PageRequest) {
         if !self.is_in_order {
+            self.begin(key, page);
             self.order(key, page);
         }
         self.bound(page);
@@ -330,14 +431,25 @@ impl Select {
         self.query.push(" offset ").push_bind(page.offset());
     }
 
-    async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, page: PageRequest) -> sqlx::Result<Page<T>>
+    async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, key: &str, page: PageRequest) -> sqlx::Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let mut found = self.query.build().fetch_all(db).await?;
         let has_more = found.len() as i64 > page.size;
         found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
-        Ok(Page { rows: document::read_in_turns(&found).await, has_more })
+        if !page.is_by_cursor() {
+            return Ok(Page::of(document::read_in_turns(&found).await, has_more));
+        }
+        // The column of the key, without its table.
+        let column = key.rsplit('.').next().unwrap_or(key);
+        let place = |row: &PgRow| row.try_get(column).map(Position::Id);
+        let mut positions = found.iter().map(place).collect::<sqlx::Result<Vec<_>>>()?;
+        let end = positions.last().cloned();
+        let rows: Vec<Option<T>> = document::read_each(&found).await;
+        let mut is_read = rows.iter().map(Option::is_some);
+        positions.retain(|_| is_read.next().unwrap_or_default());
+        Ok(Page { rows: rows.into_iter().flatten().collect(), has_more, positions, end })
     }
 }
 

@@ -3,7 +3,6 @@
 
 use actix_web::web::Data;
 use hotline_persistence::ChannelId;
-use hotline_persistence::select;
 
 use super::contacts::check_channel;
 use crate::app::App;
@@ -19,15 +18,9 @@ pub async fn list(
 ) -> ApiResult<Page<Template>> {
     let channel = check_channel(&caller, id.0)?;
     let templates = app.templates.of(channel).await?;
-    let page = query.page;
-    let mut approved: Vec<&Template> = templates.iter().filter(|template| template.is_approved()).collect();
+    let mut approved: Vec<Template> = templates.iter().filter(|template| template.is_approved()).cloned().collect();
     approved.sort_by(|a, b| (&a.name, &a.language).cmp(&(&b.name, &b.language)));
-    if page.descending {
-        approved.reverse();
-    }
-    let size = usize::try_from(page.size).unwrap_or(usize::MAX);
-    let before = usize::try_from(page.number - 1).unwrap_or(usize::MAX).saturating_mul(size);
-    let rows: Vec<Template> = approved.iter().skip(before).take(size).map(|template| (*template).clone()).collect();
-    let has_more = approved.len() > before.saturating_add(rows.len()) && !rows.is_empty();
-    Ok(Page::of(page, select::Page { rows, has_more }, |template| template))
+    // No language contains a line break, so no two templates share a position.
+    let position = |template: &Template| format!("{}\n{}", template.name, template.language);
+    Ok(Page::among(query.page, query.after_name, approved, position))
 }

@@ -217,7 +217,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Deliveries { one, status, limit } => {
             let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
-            let page = PageRequest { number: 1, size: limit, descending: true };
+            let page = PageRequest { descending: true, ..PageRequest::first(limit) };
             let found = with_database(&one.database, async |db| {
                 let company = webhooks::company_of(db, one.id).await?;
                 Ok(deliveries::list(db, company, one.id, &filter, page).await?)

@@ -17,7 +17,7 @@ pub use describe::{Access, Described, Describes, Operation, Written, form_name, 
 pub use table::{At, Table};
 use texts::Texts;
 
-use crate::web::error::CODES;
+use crate::web::error::{CODES, reason_codes};
 use crate::web::schema::{Schemas, reference};
 
 /// The path of the API document.
@@ -103,7 +103,7 @@ fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Val
 
 /// The introduction of the API document.
 const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": …}`, an error `{\"error\": {code, \
-     message, details}}`. Lists take `page`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
+     message, details}}`. Lists take `page` or `cursor`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
      happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.\n\nTexts are \
      trimmed before anything else: blanks at their ends count for no length, and a blank optional text is the same as \
      `null`. A text with a character of U+0000 to U+001F but tab, line feed and carriage return is refused with `422`. \
@@ -121,11 +121,16 @@ fn common_schemas() -> Schemas {
         "type": "object",
         "description": "Which page of a list this is, and whether another follows.",
         "properties": {
-            "page": {"type": "integer", "description": "Which page this is, from 1.", "example": 1},
+            "page": {"type": "integer", "description": "Which page this is, from 1. Left out with `cursor`.", "example": 1},
             "perPage": {"type": "integer", "description": "Rows a page has at most.", "example": 100},
             "hasMore": {"type": "boolean", "description": "Whether another page follows.", "example": false},
+            "nextCursor": {
+                "type": ["string", "null"],
+                "description": "With `cursor` only: the `cursor` of the page that follows; null when there is none.",
+                "example": "2kq1v7cB0n4mXr9sJtYpZWkAAAAAAAAABw",
+            },
         },
-        "required": ["page", "perPage", "hasMore"],
+        "required": ["perPage", "hasMore"],
     });
     let error = error_schema(
         "Why a request was not served as asked: `code` for programs, `message` for people.",
@@ -145,8 +150,20 @@ fn common_schemas() -> Schemas {
         "properties": {
             "field": {"type": "string", "description": "Its path in the body, or the parameter's name.", "example": "products[2].unitPrice"},
             "reason": {"type": "string", "description": "A phrase that follows the field's name.", "example": "must be a number"},
+            "code": {
+                "type": "string",
+                "enum": reason_codes(),
+                "description": "The reason for programs and translations. Codes may be added.",
+                "example": "not_a_number",
+            },
+            "params": {
+                "type": "object",
+                "additionalProperties": true,
+                "description": "What varies in the reason: `max` and `unit` of `too_long`, `options` of `not_an_option`, and the like.",
+                "example": {},
+            },
         },
-        "required": ["field", "reason"],
+        "required": ["field", "reason", "code", "params"],
     });
     [("PageMeta", meta), ("ApiError", error), ("ApiValidationError", invalid), ("FieldError", field)]
         .map(|(name, schema)| (name.to_owned(), schema))
@@ -184,6 +201,11 @@ fn headers() -> Value {
         "RateLimit-Remaining": number("Requests left at once."),
         "RateLimit-Reset": number("Seconds until all are left again."),
         "Retry-After": number("Seconds until another try may work."),
+        "ETag": {
+            "description": "The state of the record, for `If-Match`: its `updatedAt` in quotation marks.",
+            "schema": {"type": "string"},
+            "example": "\"2026-01-31T12:00:00.000Z\"",
+        },
         "Allow": {"description": "The methods of this path.", "schema": {"type": "string"}},
         "Idempotent-Replay": {
             "description": "`true` on an answer that was given before under the same key.",

@@ -19,7 +19,7 @@ use crate::api::directory::changed;
 use crate::app::App;
 use crate::web::values::Name;
 use crate::web::{
-    ApiError, ApiResult, Body, Confidential, Fields, Input, Json, NoContent, Page, PathId, ShownOnce, passwords,
+    ApiError, ApiResult, Body, Confidential, Fields, Input, Json, NoContent, Page, PathId, Query, ShownOnce, passwords,
 };
 
 /// The issuer that authenticator apps show beside the code.
@@ -182,8 +182,8 @@ pub struct OwnSession {
     pub expires_at: Timestamp,
 }
 
-/// `GET /account/sessions`: all sessions as one page.
-pub async fn list_sessions(session: Session, app: Data<App>) -> ApiResult<Page<OwnSession>> {
+/// `GET /account/sessions`.
+pub async fn list_sessions(session: Session, app: Data<App>, query: Query<()>) -> ApiResult<Page<OwnSession>> {
     let signed = &session.0;
     let rows = sessions::of_person(app.db(signed.company_id), signed.person()).await?;
     let shown = rows.into_iter().map(|row| OwnSession {
@@ -195,7 +195,7 @@ pub async fn list_sessions(session: Session, app: Data<App>) -> ApiResult<Page<O
         last_seen_at: row.seen_at.into(),
         expires_at: row.expires_at.into(),
     });
-    Ok(Page::whole(shown.collect()))
+    Ok(Page::among(query.page, query.page.after(), shown.collect(), |session| session.id.0))
 }
 
 /// `DELETE /account/sessions/{sessionId}`.

@@ -17,6 +17,7 @@ use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::Store;
 use hotline_persistence::cluster::Gates;
+use hotline_persistence::tables::installation_keys;
 use hotline_postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
 use tokio::net::TcpSocket;
@@ -43,6 +44,7 @@ use crate::templates::Templates;
 use crate::visitors::{Demo, Visitors};
 use crate::web::aside::Aside;
 use crate::web::auth::Admission;
+use crate::web::cursor::{self, Cursors};
 use crate::web::hardening::Https;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
@@ -137,6 +139,8 @@ impl Service {
         };
         // After the store: its lock on the folder excludes other processes.
         let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
+        let key = installation_keys::find_or_create(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
+        let cursors = Cursors::new(key);
         let following = tokio::spawn(directory.clone().follow(
             store.housekeeping.clone(),
             store.events.clone(),
@@ -150,7 +154,7 @@ impl Service {
         engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
         engine.schedules.start().await?;
         engine.campaigns.start().await?;
-        let handles = handles(settings, engine.clone(), media, keys.clone())?;
+        let handles = handles(settings, engine.clone(), media, keys.clone(), cursors)?;
         background::start(&handles, settings.events);
         let deliveries = match &handles.app.engine.store().events {
             Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
@@ -273,7 +277,13 @@ impl Service {
 }
 
 /// Assembles the routes' state, over a running engine.
-fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Result<Handles, ServiceError> {
+fn handles(
+    settings: &Settings,
+    engine: Engine,
+    media: Media,
+    keys: Keys,
+    cursors: Cursors,
+) -> Result<Handles, ServiceError> {
     let graph = Graph::new(&settings.provider, &settings.outbound)?;
     let outbound = Outbound::new(&settings.outbound)?;
     let downloads = Downloads::new(engine.clone(), graph.clone(), outbound, media.clone());
@@ -292,6 +302,7 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
         }),
         rates: Data::new(RateLimits::new(settings.rate_per_minute)),
         per_page_max: Data::new(PerPageMax(settings.per_page_max)),
+        cursors: Data::new(cursors),
         aside: Data::new(Aside::default()),
         unread: Data::default(),
         media: Data::new(media.clone()),

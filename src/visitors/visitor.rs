@@ -15,7 +15,7 @@ use hotline_actors::webchat::{End, Say};
 use hotline_persistence::key::{self, KEY_CHARACTERS};
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::events::By;
-use hotline_persistence::tables::messages::{self, MessageRow};
+use hotline_persistence::tables::messages::{self, MessageFilter, MessageRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ use crate::api::webchat::{Arrival, Arriving, Filters, Opening, TOKEN_PREFIX, Who
 use crate::app::App;
 use crate::openapi::{Access, Described, Operation};
 use crate::web::auth::{bearer, bearer_in};
+use crate::web::cursor::ListOwner;
 use crate::web::form::Meter;
 use crate::web::head::is_asked_alone;
 use crate::web::params::is_by_number;
@@ -78,6 +79,7 @@ pub async fn authenticate<B: MessageBody + 'static>(
     };
     match found.await {
         Ok((visitor, meter)) => {
+            request.extensions_mut().insert(ListOwner(visitor.0.id.to_string()));
             request.extensions_mut().insert(visitor);
             request.extensions_mut().insert(meter);
             Ok(next.call(request).await?.map_into_left_body())
@@ -256,14 +258,14 @@ pub async fn list_messages(
     app: Data<App>,
     query: Query<Filters>,
 ) -> ApiResult<Page<MessageView>> {
-    let Query { page, filter: Filters { after, created } } = query;
+    let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let session = visitor.0;
-    let filter = shown_in(&session, after, created);
+    let filter = MessageFilter { updated, ..shown_in(&session, after, created) };
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
     let arriving = Arriving::of(&rows.rows);
     let mut shown = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
-    let goes_on = after.is_some() && !page.descending && !is_by_number(&request);
+    let goes_on = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
     let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_asked_alone(&request) {

@@ -5,6 +5,7 @@ use hotline_persistence::CompanyId;
 
 use super::aside::Aside;
 use super::auth::Admission;
+use super::cursor::Cursors;
 use super::hardening::Https;
 use super::idempotency::Retries;
 use super::params::PerPageMax;
@@ -24,6 +25,8 @@ pub struct Front {
     pub rates: Data<RateLimits>,
     /// The maximum page size.
     pub per_page_max: Data<PerPageMax>,
+    /// Signs where the next pages begin.
+    pub cursors: Data<Cursors>,
     /// The scheduler of large bodies.
     pub aside: Data<Aside>,
     /// The answers that are in memory until they are taken.
@@ -41,20 +44,31 @@ impl Front {
     pub fn forget(&self, company: CompanyId) {
         // Wrong tokens are counted per address; large bodies have permits, and answers are counted, only while they are in
         // memory.
-        let Self { admission: _, https: _, rates, per_page_max: _, aside: _, unread: _, media: _, retries, figures: _ } =
-            self;
+        let Self {
+            admission: _,
+            https: _,
+            rates,
+            per_page_max: _,
+            cursors: _,
+            aside: _,
+            unread: _,
+            media: _,
+            retries,
+            figures: _,
+        } = self;
         rates.forget(company);
         retries.forget(company);
     }
 
     /// Registers the state with the server.
     pub fn add(self, services: &mut ServiceConfig) {
-        let Self { admission, https, rates, per_page_max, aside, unread, media, retries, figures } = self;
+        let Self { admission, https, rates, per_page_max, cursors, aside, unread, media, retries, figures } = self;
         services
             .app_data(admission)
             .app_data(https)
             .app_data(rates)
             .app_data(per_page_max)
+            .app_data(cursors)
             .app_data(aside)
             .app_data(unread)
             .app_data(media)

@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod calendar;
 pub mod channel_values;
 pub mod compression;
+pub mod cursor;
 pub mod error;
 pub mod fields;
 pub mod form;
@@ -16,6 +17,7 @@ pub mod front;
 pub mod hardening;
 pub mod head;
 pub mod idempotency;
+pub mod if_match;
 pub mod methods;
 pub mod modules;
 pub mod origin;
@@ -41,5 +43,8 @@ pub use fields::{Fields, Input, Patch};
 pub use form::BodyWithFiles;
 pub use front::Front;
 pub use idempotency::Idempotency;
+pub use if_match::IfMatch;
 pub use params::{Filter, Params, PathId, Query, QueryParams};
-pub use reply::{Accepted, CachedJson, Confidential, Created, Json, NoContent, Page, Reply, ShownOnce};
+pub use reply::{
+    Accepted, CachedJson, Confidential, Created, Json, NoContent, Page, Reply, ShownOnce, Tagged, Versioned,
+};

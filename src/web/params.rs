@@ -5,12 +5,13 @@ use std::str::FromStr;
 
 use actix_web::dev::Payload;
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use hotline_actors::FieldError;
-use hotline_persistence::select::PageRequest;
+use hotline_persistence::select::{PageRequest, Place, Position};
 use hotline_persistence::{Id, SessionId, controls};
 use serde_json::{Value, json};
 
+use super::cursor::Cursors;
 use super::values::{CONTROLS_REFUSED, FromField};
 use super::{ApiError, ApiResult};
 
@@ -88,6 +89,8 @@ impl Filter for () {
 pub struct Query<F> {
     /// The page.
     pub page: PageRequest,
+    /// The name after which a page by cursor begins, on a list of what has no ids.
+    pub after_name: Option<String>,
     /// The filters.
     pub filter: F,
 }
@@ -97,11 +100,32 @@ impl<F: Filter> FromRequest for Query<F> {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
+impl<F: Filter> Query<F> {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
         let per_page_max = request.app_data::<Data<PerPageMax>>().map_or(PER_PAGE, |most| most.0);
         let mut query = Params::of(request);
-        let page = query.page(per_page_max);
+        let mut page = query.page(per_page_max);
         let filter = F::read(&mut query);
-        ready(query.done().map(|()| Self { page, filter }))
+        let mut after_name = None;
+        if let Some(cursor) = query.cursor() {
+            let list = Cursors::list_of(request, &query.given, page.descending)?;
+            let after = if cursor.is_empty() { None } else { Some(list.position(&cursor)) };
+            page.place = Place::Cursor(None);
+            match after {
+                None => {}
+                Some(None) => query.refuse("cursor", "must be from this list, with the same filters and order"),
+                Some(Some(Position::Id(id))) => page.place = Place::Cursor(Some(id)),
+                Some(Some(Position::Name(name))) => after_name = Some(name),
+            }
+            // The response signs the next one for the same list.
+            request.extensions_mut().insert(list);
+        }
+        query.done()?;
+        Ok(Self { page, after_name, filter })
     }
 }
 
@@ -135,6 +159,8 @@ pub const PER_PAGE: i64 = 100;
 pub struct Params {
     pairs: Vec<(String, String)>,
     errors: Vec<FieldError>,
+    /// The filters that were given and read.
+    given: Vec<(String, String)>,
     /// Collects the documentation, when only that is wanted.
     documented: Option<Vec<(String, Value)>>,
 }
@@ -142,7 +168,7 @@ pub struct Params {
 impl Params {
     fn of(request: &HttpRequest) -> Self {
         let pairs = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-        Self { pairs, errors: Vec::new(), documented: None }
+        Self { pairs, errors: Vec::new(), given: Vec::new(), documented: None }
     }
 
     /// The parameters of a list, each with its schema.
@@ -159,7 +185,8 @@ impl Params {
     }
 
     fn documented_by(read: impl FnOnce(&mut Self)) -> Vec<(String, Value)> {
-        let mut query = Self { pairs: Vec::new(), errors: Vec::new(), documented: Some(Vec::new()) };
+        let documented = Some(Vec::new());
+        let mut query = Self { pairs: Vec::new(), errors: Vec::new(), given: Vec::new(), documented };
         read(&mut query);
         query.documented.unwrap_or_default()
     }
@@ -180,8 +207,13 @@ impl Params {
             return None;
         }
         let read = match self.text(name) {
+            Ok(None) => return None,
             Ok(Some(given)) if controls::has_refused(given) => Err(CONTROLS_REFUSED.to_owned()),
-            Ok(given) => T::from_text(given?),
+            Ok(Some(text)) => {
+                let (text, read) = (text.to_owned(), T::from_text(text));
+                self.given.push((name.to_owned(), text));
+                read
+            }
             Err(reason) => Err(reason.to_owned()),
         };
         match read {
@@ -226,6 +258,11 @@ impl Params {
             documented.push(("perPage".to_owned(), page("Rows of a page; an invalid value is 100", 100)));
             let order = json!({"type": "string", "enum": ["asc", "desc"], "default": "asc"});
             documented.push(("order".to_owned(), order));
+            let text = "Where the page begins, in place of `page`: empty for the first one, then `meta.nextCursor` of the page \
+                before. The order is by id. Each record that matches throughout comes exactly once, whatever is added or \
+                deleted meanwhile. A page may end before `perPage`; only `hasMore` says whether there is more. It must be of \
+                this list, with the same filters and order";
+            documented.push(("cursor".to_owned(), json!({"type": "string", "description": text, "example": ""})));
         }
         // A page that is given twice is invalid, so it counts as the first.
         let text = |name| self.text(name).ok().flatten();
@@ -243,7 +280,20 @@ impl Params {
                 false
             }
         };
-        PageRequest { number, size: size.unwrap_or(PER_PAGE).min(per_page_max), descending }
+        let place = Place::Number(number);
+        PageRequest { place, size: size.unwrap_or(PER_PAGE).min(per_page_max), descending }
+    }
+
+    /// The cursor, empty for the first page; `None` for a page by number.
+    fn cursor(&mut self) -> Option<String> {
+        let given = self.text("cursor").map(|text| text.map(|text| text.trim().to_owned()));
+        let has_page = self.pairs.iter().any(|(name, _)| name == "page");
+        match given {
+            Ok(Some(_)) if has_page => self.refuse("cursor", "must not be given together with page"),
+            Ok(given) => return given,
+            Err(reason) => self.refuse("cursor", reason),
+        }
+        None
     }
 
     fn done(self) -> ApiResult<()> {

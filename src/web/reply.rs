@@ -5,13 +5,16 @@ use std::marker::PhantomData;
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::ContentType;
-use actix_web::{HttpRequest, HttpResponse, Responder};
-use hotline_persistence::select::{self, PageRequest};
+use actix_web::http::header::{ContentType, ETAG, HeaderValue};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, Responder};
+use hotline_persistence::Timestamp;
+use hotline_persistence::select::{self, PageRequest, Position};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::cursor::ListRead;
+use super::if_match::etag;
 use super::params::PER_PAGE;
 use super::schema::{self, Schemas};
 use super::{ApiError, ApiResult};
@@ -23,6 +26,9 @@ pub trait Reply: 'static {
 
     /// Whether it is also available as CSV, on request.
     const IS_TABLE: bool = false;
+
+    /// Whether it has an `ETag` that a later change may name.
+    const HAS_ETAG: bool = false;
 
     /// The body; empty when there is none.
     ///
@@ -85,6 +91,15 @@ impl<T: Serialize> CachedJson<T> {
     }
 }
 
+/// A resource whose state an `ETag` names.
+pub trait Versioned {
+    /// When it was changed last.
+    fn updated_at(&self) -> Timestamp;
+}
+
+/// `200` with a resource, and its `ETag`.
+pub struct Tagged<T>(pub Json<T>);
+
 /// A resource with secrets, which are shown once.
 pub trait ShownOnce {
     /// The names of their fields, which are `null` in what a retry is answered.
@@ -105,12 +120,43 @@ pub struct Page<T> {
     page: PageRequest,
     rows: Vec<T>,
     has_more: bool,
+    positions: Vec<Position>,
+    end: Option<Position>,
+    /// Signs the next cursor; `None` for a page by number.
+    list: Option<ListRead>,
 }
 
 impl<T> Page<T> {
     /// A page of rows, each converted by `show`.
     pub fn of<R>(page: PageRequest, listed: select::Page<R>, show: impl FnMut(R) -> T) -> Self {
-        Self { page, rows: listed.rows.into_iter().map(show).collect(), has_more: listed.has_more }
+        let select::Page { rows, has_more, positions, end } = listed;
+        Self { page, rows: rows.into_iter().map(show).collect(), has_more, positions, end, list: None }
+    }
+
+    /// A page of rows that are all in memory, in the order of pages by number. `position` is unique, and orders pages by
+    /// cursor, which begin after `after`.
+    pub fn among<P: Ord + Into<Position>>(
+        page: PageRequest,
+        after: Option<P>,
+        mut rows: Vec<T>,
+        position: impl Fn(&T) -> P,
+    ) -> Self {
+        if page.is_by_cursor() {
+            rows.sort_by_key(&position);
+        }
+        if page.descending {
+            rows.reverse();
+        }
+        if let Some(after) = after {
+            rows.retain(|row| if page.descending { position(row) < after } else { position(row) > after });
+        }
+        let (before, size) = (usize::try_from(page.offset()), usize::try_from(page.size));
+        rows.drain(..before.unwrap_or(usize::MAX).min(rows.len()));
+        let size = size.unwrap_or(usize::MAX);
+        let has_more = rows.len() > size;
+        rows.truncate(size);
+        let positions = rows.iter().map(|row| position(row).into()).collect();
+        Self { page, rows, has_more, positions, end: None, list: None }
     }
 
     /// Ends the page at [`PAGE_BYTES_MAX`]: for readers who go on from the last row they have. Returns how many rows are
@@ -123,15 +169,19 @@ impl<T> Page<T> {
         T: Serialize,
     {
         let fitting = fitting(&self.rows)?;
-        self.has_more |= fitting < self.rows.len();
-        self.rows.truncate(fitting);
+        if fitting < self.rows.len() {
+            self.has_more = true;
+            self.rows.truncate(fitting);
+            self.positions.truncate(fitting);
+            self.end = None;
+        }
         Ok(fitting)
     }
 
     /// All rows as one page, however many.
     pub fn whole(rows: Vec<T>) -> Self {
         let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
-        Self { page: PageRequest { number: 1, size, descending: false }, rows, has_more: false }
+        Self::of(PageRequest::first(size), select::Page::of(rows, false), |row| row)
     }
 }
 
@@ -179,11 +229,12 @@ struct Rows<'a, T> {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Meta {
-    page: i64,
-    per_page: i64,
-    has_more: bool,
+#[serde(rename_all = "camelCase", untagged)]
+enum Meta {
+    #[serde(rename_all = "camelCase")]
+    Numbered { page: i64, per_page: i64, has_more: bool },
+    #[serde(rename_all = "camelCase")]
+    Continued { per_page: i64, has_more: bool, next_cursor: Option<String> },
 }
 
 /// Approximate size of a resource as JSON, for the initial capacity: a growing body is copied each time.
@@ -196,11 +247,15 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 fn write(value: &impl Serialize, resources: usize) -> ApiResult<Vec<u8>> {
     let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(resources.max(1)));
     serde_json::to_writer(&mut body, value).map_err(ApiError::internal)?;
+    Ok(without_spare(body))
+}
+
+/// A growing body doubles, and is in memory until its reader has taken it.
+fn without_spare(mut body: Vec<u8>) -> Vec<u8> {
     if body.len() > SPARE_BYTES_MAX {
-        // A growing body doubles, and is in memory until its reader has taken it.
         body.shrink_to_fit();
     }
-    Ok(body)
+    body
 }
 
 impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T, STATUS> {
@@ -214,6 +269,34 @@ impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T,
         let resource = schema::of::<T>(schemas);
         let properties = json!({"data": resource});
         Some(schema::envelope::<T>(schemas, "Response", &properties, "What a success answers."))
+    }
+}
+
+impl<T: Serialize + ToSchema + 'static> Reply for Tagged<T> {
+    const STATUS: u16 = 200;
+    const HAS_ETAG: bool = true;
+
+    fn body(&self) -> ApiResult<Vec<u8>> {
+        self.0.body()
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        Json::<T>::schema(schemas)
+    }
+}
+
+impl<T: Versioned + Serialize + ToSchema + 'static> Responder for Tagged<T> {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        let tag = HeaderValue::from_str(&etag(self.0.0.updated_at()));
+        let mut response = respond_with(&self);
+        if let Ok(tag) = tag
+            && response.status().is_success()
+        {
+            response.headers_mut().insert(ETAG, tag);
+        }
+        response
     }
 }
 
@@ -233,7 +316,9 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
     const STATUS: u16 = 200;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
-        let meta = Meta { page: self.page.number, per_page: self.page.size, has_more: self.has_more };
+        let per_page = self.page.size;
+        let Some(page) = self.page.number() else { return self.continued() };
+        let meta = Meta::Numbered { page, per_page, has_more: self.has_more };
         write(&Rows { data: &self.rows, meta }, self.rows.len())
     }
 
@@ -241,6 +326,49 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
         let row = schema::of::<T>(schemas);
         let properties = json!({"data": {"type": "array", "items": row}, "meta": schema::reference("PageMeta")});
         Some(schema::envelope::<T>(schemas, "List", &properties, "A page of a list."))
+    }
+}
+
+impl<T: Serialize> Page<T> {
+    /// The body of a page by cursor, as far as it may be long.
+    fn continued(&self) -> ApiResult<Vec<u8>> {
+        let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(self.rows.len().max(1)));
+        body.extend_from_slice(b"{\"data\":[");
+        let (mut shown, mut bytes) = (0, 0);
+        for row in &self.rows {
+            let before = body.len();
+            if shown > 0 {
+                body.push(b',');
+            }
+            let begun = body.len();
+            serde_json::to_writer(&mut body, row).map_err(ApiError::internal)?;
+            bytes += body.len() - begun;
+            // As `fitting` counts.
+            if shown > 0 && bytes > PAGE_BYTES_MAX {
+                body.truncate(before);
+                break;
+            }
+            shown += 1;
+        }
+        let is_whole = shown == self.rows.len();
+        let last = shown.checked_sub(1).and_then(|last| self.positions.get(last));
+        let end = if is_whole { self.end.as_ref().or(last) } else { last };
+        let has_more = self.has_more || !is_whole;
+        let next_cursor = self.list.as_ref().zip(end).filter(|_| has_more).map(|(list, end)| list.cursor(end));
+        let meta = Meta::Continued { per_page: self.page.size, has_more, next_cursor };
+        body.extend_from_slice(b"],\"meta\":");
+        serde_json::to_writer(&mut body, &meta).map_err(ApiError::internal)?;
+        body.push(b'}');
+        Ok(without_spare(body))
+    }
+}
+
+impl<T: Serialize + ToSchema + 'static> Responder for Page<T> {
+    type Body = BoxBody;
+
+    fn respond_to(mut self, request: &HttpRequest) -> HttpResponse {
+        self.list = request.extensions().get::<ListRead>().cloned();
+        respond_with(&self)
     }
 }
 
@@ -312,7 +440,6 @@ macro_rules! responder {
 }
 
 responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
-responder!([T: Serialize + ToSchema + 'static] Page<T>);
 responder!([T: Serialize + ToSchema + ShownOnce + 'static, const STATUS: u16] Confidential<Resource<T, STATUS>>);
 responder!([] NoContent);
 

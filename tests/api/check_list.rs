@@ -18,6 +18,7 @@ pub async fn check_list(app: &TestApp, path: &str, expected: &[i64], spans: &[&s
 
     pages(&list, expected).await;
     order(&list, expected).await;
+    cursors(&list, expected, spans).await;
     for span in spans {
         check_span(app, path, span).await;
     }
@@ -91,6 +92,38 @@ async fn order(list: &List<'_>, expected: &[i64]) {
     assert_eq!(meta["hasMore"], true, "{path}");
     for bad in ["up", "", "ASC;", "id"] {
         assert_eq!(list.refused(&format!("order={bad}")).await, ["order"], "{path}: order={bad}");
+    }
+}
+
+async fn cursors(list: &List<'_>, expected: &[i64], spans: &[&str]) {
+    let path = list.path;
+    for (order, expected) in [("asc", expected.to_vec()), ("desc", expected.iter().rev().copied().collect())] {
+        for size in [1, 2, expected.len(), expected.len() + 1] {
+            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let (rows, meta) = list.get(&format!("order={order}&perPage={size}&cursor={cursor}")).await;
+                assert!(rows.len() <= size, "{path}");
+                seen.extend(ids(&rows));
+                let next = meta["nextCursor"].clone();
+                let has_more = seen.len() < expected.len();
+                assert_eq!(
+                    meta,
+                    serde_json::json!({"perPage": size, "hasMore": has_more, "nextCursor": next}),
+                    "{path}"
+                );
+                assert_eq!(next.is_string(), has_more, "{path}");
+                let Some(next) = next.as_str() else { break };
+                next.clone_into(&mut cursor);
+            }
+            assert_eq!(seen, expected, "{path}: by cursor, {size} a page, {order}");
+        }
+    }
+    let (_, meta) = list.get("perPage=1&cursor=").await;
+    let cursor = meta["nextCursor"].as_str().expect("a cursor");
+    if let Some(span) = spans.first() {
+        // It continues the list with the filters it was given for.
+        let query = format!("{span}From=2000-01-01T00:00:00Z&cursor={cursor}");
+        assert_eq!(list.refused(&query).await, ["cursor"], "{path}");
     }
 }
 

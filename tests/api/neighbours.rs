@@ -305,7 +305,9 @@ async fn an_import_as_large_as_it_may_be_is_taken_and_one_larger_says_how_large(
         app.api.request(Method::POST, "/contacts/import").header("content-type", "application/json").body(body)
     };
     let report = Reply::of(post(full.clone())).await;
-    assert_eq!(report.data(200), &json!({"created": 1000, "updated": 0, "skipped": 0, "errors": []}));
+    let mut shown = report.data(200).clone();
+    assert_eq!(shown["contacts"].take().as_array().expect("contacts").len(), 1000);
+    assert_eq!(shown, json!({"created": 1000, "updated": 0, "skipped": 0, "errors": [], "contacts": null}));
     // With a key it is read before its handler is known.
     let again = Reply::of(post(full).header("idempotency-key", "large")).await;
     assert_eq!(again.data(200)["updated"], 1000);

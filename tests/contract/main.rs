@@ -13,6 +13,7 @@ mod events;
 mod fenced;
 mod floors;
 mod fuzz_bodies;
+mod reasons;
 mod schema;
 mod tables;
 mod written;

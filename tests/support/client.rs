@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use hotline::web::error::{OTHER_REASON, reason_codes};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde_json::Value;
@@ -192,7 +193,9 @@ impl Reply {
         details
             .iter()
             .map(|detail| {
-                assert!(detail["reason"].is_string(), "{detail}");
+                assert!(detail["reason"].is_string() && detail["params"].is_object(), "{detail}");
+                let code = detail["code"].as_str().unwrap_or_else(|| panic!("no code: {detail}"));
+                assert!(reason_codes().contains(&code) && code != OTHER_REASON, "{detail} needs a form in reasons.rs");
                 detail["field"].as_str().expect("a field is named").to_owned()
             })
             .collect()

@@ -15,6 +15,7 @@ mod tickets;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hotline_persistence::table::Expected;
 use hotline_persistence::{CompanyId, ContactId, Listening, Presence, Store};
 use tokio::runtime::Handle;
 
@@ -221,15 +222,15 @@ impl Engine {
         self.base.refresh(company).await;
     }
 
-    /// Deletes a contact with all its data. A concurrent opening either comes first, and then the deletion is refused,
-    /// or finds the contact gone.
+    /// Deletes a contact with all its data, if it is in an expected state. A concurrent opening either comes first, and
+    /// then the deletion is refused, or finds the contact gone.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] while a ticket of theirs is open or a session is active;
-    /// [`Refusal::Unavailable`] when the database is away.
-    pub async fn remove_contact(&self, company: CompanyId, id: ContactId) -> Result<(), Refusal> {
+    /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while a ticket of theirs is open
+    /// or a session is active; [`Refusal::Unavailable`] when the database is away.
+    pub async fn remove_contact(&self, company: CompanyId, id: ContactId, expected: Expected) -> Result<(), Refusal> {
         let sessions = self.sessions.clone();
-        self.contacts.remove(company, id, move |gone| sessions.forget(company, gone)).await?;
+        self.contacts.remove(company, id, expected, move |gone| sessions.forget(company, gone)).await?;
         if let Err(refusal) = self.schedules.fail_of_contact(company, id).await {
             tracing::debug!(%refusal, company.id = %company, "messages to a deleted contact fail when they are due");
         }

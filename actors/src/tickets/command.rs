@@ -196,6 +196,7 @@ impl<'a> Context<'a> {
             sent_at: None,
             delivered_at: None,
             read_at: None,
+            updated_at: None,
         })
     }
 }

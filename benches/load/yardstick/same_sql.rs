@@ -67,9 +67,9 @@ struct Meta {
 async fn list(tables: Data<Tables>, asked: Query<Asked>) -> Result<HttpResponse, Error> {
     let status = if asked.status == "open" { TicketStatus::Open } else { TicketStatus::Closed };
     let filter = TicketFilter { status: Some(status), ..TicketFilter::default() };
-    let page = PageRequest { number: 1, size: asked.per_page, descending: false };
+    let page = PageRequest::first(asked.per_page);
     let listed = tickets::list(&tables.db, tables.company, &filter, page).await.map_err(ErrorInternalServerError)?;
     let show = |row| Ticket::of(&tables.organization, live::Ticket::loaded(row, false).into());
-    let meta = Meta { page: page.number, per_page: page.size, has_more: listed.has_more };
+    let meta = Meta { page: 1, per_page: page.size, has_more: listed.has_more };
     Ok(HttpResponse::Ok().json(Listed { data: listed.rows.into_iter().map(show).collect(), meta }))
 }

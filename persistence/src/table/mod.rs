@@ -4,6 +4,7 @@
 //! in its own file.
 
 mod columns;
+mod expected;
 mod filter;
 mod links;
 mod ordered;
@@ -15,6 +16,7 @@ use sqlx::{AssertSqlSafe, Encode, FromRow, PgExecutor, Postgres, Type};
 use utoipa::ToSchema;
 
 pub use columns::Columns;
+pub use expected::{Expected, state_of};
 pub use filter::{Filter, Span};
 pub use links::Links;
 pub use ordered::{Ordered, all_of, all_of_held, next_position, reorder, take_turn};

@@ -7,7 +7,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 use super::profiles;
 use crate::cluster::OfSlots;
 use crate::error::with_timeout;
-use crate::select::{Page, PageRequest};
+use crate::select::{Page, PageRequest, Position};
 use crate::{CompanyId, Database, Error, Result, Slot};
 
 /// One company as stored.
@@ -139,20 +139,22 @@ pub struct CompanyFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
-    let order = if page.descending { "desc" } else { "asc" };
+    let (order, beyond) = if page.descending { ("desc", "<") } else { ("asc", ">") };
     let statement = format!(
         "select * from companies where ($1::boolean is null or active = $1)
              and ($2::text is null or hotline_fold(name) like hotline_pattern($2))
+             and ($5::bigint is null or id {beyond} $5)
          order by id {order} offset $3 limit $4"
     );
     let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(filter.active).bind(filter.search.as_deref());
     // One row more than requested shows whether there are more.
-    let rows = rows.bind(page.offset()).bind(page.size + 1).fetch_all(db);
+    let rows = rows.bind(page.offset()).bind(page.size + 1).bind(page.after()).fetch_all(db);
     let mut rows: Vec<CompanyRow> = with_timeout(rows).await?;
     let size = usize::try_from(page.size).unwrap_or(usize::MAX);
     let has_more = rows.len() > size;
     rows.truncate(size);
-    Ok(Page { rows, has_more })
+    let positions = rows.iter().map(|row| Position::Id(row.id.0)).collect();
+    Ok(Page { positions, ..Page::of(rows, has_more) })
 }
 
 /// One company, or `None`.

@@ -4,15 +4,17 @@ use super::cascades::{self, Cascade};
 use super::contacts::{Tie, tie, watch};
 use super::{campaigns, schedules};
 use crate::error::with_timeout;
+use crate::table::Expected;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result};
 
 /// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned.
 /// The caller must ensure that no live row of this contact is in flight.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such contact.
-pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
-    loop {
+/// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
+pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Expected) -> Result<Option<Tie>> {
+    // Where the state matters, nothing is written before it is known: then all steps are of the last transaction.
+    while *expected == Expected::Any {
         let mut change = db.heavy().begin().await?;
         let has_more = cascades::step(change.connection()?, company, Cascade::Contact(id)).await?;
         change.commit().await?;
@@ -24,10 +26,11 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Opt
     let mut change = db.heavy().begin().await?;
     let transaction = change.connection()?;
     // Concurrent writes of the contact's values or tags come first, or find it deleted.
-    let held = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
-    with_timeout(held.bind(company).bind(id).fetch_optional(&mut *transaction))
-        .await?
-        .ok_or(Error::NotFound("contact"))?;
+    let held = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
+    let held = with_timeout(held.bind(company).bind(id).fetch_optional(&mut *transaction)).await?;
+    if !expected.holds(held.ok_or(Error::NotFound("contact"))?) {
+        return Err(Error::Changed);
+    }
     if let Some(tie) = tie(&mut *transaction, company, id).await? {
         return Ok(Some(tie));
     }

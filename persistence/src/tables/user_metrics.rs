@@ -51,7 +51,7 @@ pub async fn list(
 /// Starts the list: the users of the page are found first, so that only their tickets are counted.
 fn counted(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
-        "select users.id as user_id, users.name as user_name,
+        "select users.id, users.id as user_id, users.name as user_name,
             coalesce((select p.name from profiles p
                 where p.company_id = users.company_id and p.id = users.profile_id), '') as user_profile,
             coalesce((select string_agg(m.queue_id::text, ',' order by m.queue_id) from queue_users m

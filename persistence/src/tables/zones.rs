@@ -70,7 +70,8 @@ impl Time {
             Self::Created => "z.created_until",
             Self::Opened => "z.opened_until",
             Self::Closed => "z.closed_until",
-            Self::Updated => "z.updated_until",
+            // Zones of messages that an earlier release has noted lack it: nothing in them was changed since.
+            Self::Updated => "greatest(z.updated_until, z.created_until)",
         }
     }
 }
@@ -159,7 +160,8 @@ pub(crate) fn list(
         ") z cross join lateral (select * from {table} where company_id = z.company_id
              and {key} >= z.zone << {BITS} and {key} < (z.zone + 1) << {BITS}"
     );
-    let mut list = list
+    let from = page.after().map(|id| id >> BITS);
+    let mut list = if page.descending { list.up_to("z.zone", from) } else { list.from("z.zone", from) }
         .has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
         .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
         .for_each_by("z.zone", page, &rows);
@@ -248,14 +250,34 @@ fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
 /// the advanced messages with their previous status, which is `was`.
 pub(crate) fn with_statuses(update: &str, was: &str) -> String {
     format!(
-        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {was} as was),
-         noted as (update zones z set marks = z.marks | x.marks
-             from (select company_id, id >> {BITS} as zone, bit_or(hotline_mark(status)) as marks from moved group by 1, 2) x
-             where z.company_id = x.company_id and z.noun = 'message' and z.zone = x.zone
-               and z.marks & x.marks <> x.marks)
+        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {was} as was, m.updated_at),
+         noted as ({NOTE_MOVED})
          select company_id, id, ticket_id, was, status from moved where status <> was"
     )
 }
+
+/// The same for an update of messages `m` that changes no status; it returns all of the messages.
+pub(crate) fn with_changes(update: &str) -> String {
+    format!(
+        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),
+         noted as ({NOTE_MOVED})
+         select company_id, id, ticket_id, was, status from moved"
+    )
+}
+
+/// Updates the zone map for the messages `moved`.
+const NOTE_MOVED: &str =
+    "update zones z set marks = z.marks | x.marks, updated_until = greatest(z.updated_until, x.until)
+    from (
+        select company_id, id >> 10 as zone, bit_or(hotline_mark(status)) as marks,
+            date_trunc('hour', max(updated_at), 'UTC') + interval '1 hour' as until
+        from moved group by 1, 2
+    ) x
+    where z.company_id = x.company_id and z.noun = 'message' and z.zone = x.zone
+        and (z.marks & x.marks <> x.marks or z.updated_until is null or z.updated_until < x.until)";
+
+// That statement has the number.
+const _: () = assert!(BITS == 10);
 
 /// Updates the zone map for rows written in the same transaction.
 pub(crate) async fn note(

@@ -12,7 +12,7 @@ mod write;
 use actix_web::web::Data;
 use hotline_persistence::CompanyId;
 use hotline_persistence::select::PageRequest;
-use hotline_persistence::tables::cards::{self, BoardId, CardFilter, CardId, LoadedCard};
+use hotline_persistence::tables::cards::{self, BoardId, CardFilter, CardId, CardRef, LoadedCard};
 use sqlx::PgConnection;
 
 pub use indicators::show as show_indicators;
@@ -26,7 +26,7 @@ use crate::api::contacts::check_contact;
 use crate::app::App;
 use crate::web::params::Params;
 use crate::web::values::Search;
-use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, PathId, Query};
+use crate::web::{ApiError, ApiResult, Caller, Filter, IfMatch, Json, NoContent, Page, PathId, Query, Tagged};
 
 /// The filters that both lists share, without the board: `search` matches name and description.
 fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
@@ -108,17 +108,19 @@ async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequ
 }
 
 /// `GET /crm/cards/{cardId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResult<Json<Card>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResult<Tagged<Card>> {
     let db = app.engine.reads().shown(caller.company).await?;
-    Ok(Json::of(cards::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?))
+    let card = cards::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Tagged(Json::of(card)))
 }
 
 /// `DELETE /crm/cards/{cardId}`.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResult<NoContent> {
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>, if_match: IfMatch) -> ApiResult<NoContent> {
     let company = caller.company;
     let mut change = app.db(company).begin().await?;
     let db = change.connection()?;
     cards::lock(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    if_match.0.hold::<CardRef>(db, company, id.0).await?;
     let card = found(db, company, id.0).await?;
     cards::remove(&mut *db, company, id.0).await?;
     told::removed(db, company, card).await?;

@@ -11,6 +11,8 @@ use hotline_persistence::{Amount, TicketId, Timestamp, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::web::Versioned;
+
 use crate::api::contacts::Contact;
 
 /// What may be sold, on its way over the stages of a board.
@@ -82,5 +84,11 @@ impl From<LoadedCard> for Card {
             created_at: card.created_at.into(),
             updated_at: card.updated_at.into(),
         }
+    }
+}
+
+impl Versioned for Card {
+    fn updated_at(&self) -> Timestamp {
+        self.updated_at
     }
 }

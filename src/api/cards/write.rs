@@ -24,7 +24,9 @@ use crate::api::custom_values::{self, GivenValue};
 use crate::api::plain::FIXED;
 use crate::app::App;
 use crate::web::values::{Name, Text};
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, IfMatch, Input, Json, Patch, PathId,
+};
 
 /// Maximum number of contacts on a card.
 const CONTACTS_MAX: usize = 100;
@@ -176,6 +178,7 @@ pub async fn update(
     caller: Caller,
     app: Data<App>,
     id: PathId<CardId>,
+    if_match: IfMatch,
     body: Body<ChangedCard>,
     once: Idempotency,
 ) -> ApiResult<Json<Card>> {
@@ -196,6 +199,7 @@ pub async fn update(
         };
         let Held { lines, values } = hold(db, company, &written, false).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        if_match.0.hold::<CardRef>(db, company, id).await?;
         let watched = told::watch(db, company, id).await?;
         if let Some((stage, place)) = target.filter(|(stage, _)| stage.id != state.list_id) {
             check_stays_won(&state, stage)?;

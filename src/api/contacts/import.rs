@@ -90,6 +90,30 @@ pub struct ImportReport {
     pub skipped: usize,
     /// What was wrong with rows; nothing of such a row is stored, and all of the others.
     pub errors: Vec<ImportError>,
+    /// The contact of each row that has one, in the order of the rows. Several rows may have the same.
+    pub contacts: Vec<ImportedContact>,
+}
+
+/// The contact of one row.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ImportedContact {
+    /// Of the row, from 0.
+    #[schema(example = 0)]
+    pub index: usize,
+    pub id: ContactId,
+    /// What the row did.
+    pub result: ImportResult,
+}
+
+/// What became of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum ImportResult {
+    Created,
+    Updated,
+    Skipped,
 }
 
 /// What was wrong with one row.
@@ -124,15 +148,15 @@ pub async fn import(
             // from then on.
             for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
-                let plan = plan(&mut attempt, company, &import).await?;
+                let mut plan = plan(&mut attempt, company, &import).await?;
                 changes.note(plan.contacts.iter().filter_map(|contact| contact.id));
                 if plan.contacts.iter().any(|contact| contact.columns.has("marketingOptOut")) {
                     changes.note_preferences();
                 }
-                match store(&mut attempt, company, &plan.contacts).await {
+                match store(&mut attempt, company, &mut plan.contacts).await {
                     Ok(()) => {
                         hotline_persistence::error::with_timeout(attempt.commit()).await?;
-                        return Ok(Json::of(plan.report));
+                        return Ok(Json::of(plan.into_report()));
                     }
                     // Another request has created this contact since the look-up: the next attempt updates or skips it.
                     Err(Error::Taken(_)) => hotline_persistence::error::with_timeout(attempt.rollback()).await?,
@@ -149,13 +173,31 @@ pub async fn import(
 /// The contacts to store, and the response.
 struct Plan {
     contacts: Vec<Planned>,
+    /// The contacts that rows have matched without a change.
+    untouched: HashMap<usize, ContactId>,
     report: ImportReport,
+    /// The contact of each row, by its place among those that are known, and what becomes of the row.
+    rows: Vec<(usize, usize, ImportResult)>,
+}
+
+impl Plan {
+    /// The response, once the contacts have ids.
+    fn into_report(self) -> ImportReport {
+        let Self { contacts, untouched: mut ids, mut report, rows } = self;
+        ids.extend(contacts.iter().filter_map(|contact| Some((contact.place, contact.id?))));
+        let row =
+            |(index, place, result): (usize, usize, _)| Some(ImportedContact { index, id: *ids.get(&place)?, result });
+        report.contacts = rows.into_iter().filter_map(row).collect();
+        report
+    }
 }
 
 /// A contact that rows create or change.
 #[derive(Default)]
 struct Planned {
-    /// `None`: the contact is created.
+    /// Its place among the contacts that are known.
+    place: usize,
+    /// `None`: the contact is created, and has no id yet.
     id: Option<ContactId>,
     /// The stored number.
     number: Option<String>,
@@ -228,7 +270,7 @@ impl Known {
     }
 
     fn add(&mut self, contact: Planned) -> usize {
-        self.contacts.push(contact);
+        self.contacts.push(Planned { place: self.contacts.len(), ..contact });
         self.now.push(Identity::default());
         self.contacts.len() - 1
     }
@@ -274,10 +316,14 @@ struct Planner {
 impl Planner {
     fn plan(&mut self, rows: &[Result<WrittenContact, Vec<FieldError>>]) -> Plan {
         let mut report = ImportReport::default();
+        let mut placed = Vec::new();
         for (index, row) in rows.iter().enumerate() {
             let outcome = row.clone().and_then(|row| self.take(row));
             match outcome {
-                Ok(count) => *count(&mut report) += 1,
+                Ok((place, result)) => {
+                    *report.count_of(result) += 1;
+                    placed.push((index, place, result));
+                }
                 Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError {
                     index,
                     field: error.field,
@@ -286,15 +332,17 @@ impl Planner {
             }
         }
         let known = std::mem::take(&mut self.known);
-        let touched = |(index, contact)| known.touched.contains(&index).then_some(contact);
-        Plan { contacts: known.contacts.into_iter().enumerate().filter_map(touched).collect(), report }
+        let (contacts, others) =
+            known.contacts.into_iter().partition::<Vec<_>, _>(|contact| known.touched.contains(&contact.place));
+        let untouched = others.into_iter().filter_map(|contact| Some((contact.place, contact.id?))).collect();
+        Plan { contacts, untouched, report, rows: placed }
     }
 
-    /// Processes one row, and returns the counter it belongs to.
-    fn take(&mut self, row: WrittenContact) -> Result<fn(&mut ImportReport) -> &mut usize, Vec<FieldError>> {
+    /// Processes one row, and returns the place of its contact, and what becomes of it.
+    fn take(&mut self, row: WrittenContact) -> Result<(usize, ImportResult), Vec<FieldError>> {
         let found = self.known.find(&row.columns);
-        if found.is_some() && self.on_conflict == OnConflict::Skip {
-            return Ok(|report| &mut report.skipped);
+        if let Some(place) = found.filter(|_| self.on_conflict == OnConflict::Skip) {
+            return Ok((place, ImportResult::Skipped));
         }
         let mut row = row;
         let mut errors = Vec::new();
@@ -324,28 +372,36 @@ impl Planner {
         contact.columns.merge(row.columns);
         contact.tags = row.tags.or(contact.tags.take());
         contact.values.extend(values);
-        Ok(if found.is_some() { |report| &mut report.updated } else { |report| &mut report.created })
+        Ok((index, if found.is_some() { ImportResult::Updated } else { ImportResult::Created }))
     }
 }
 
-/// Stores the planned contacts in a few statements.
-async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) -> Result<(), Error> {
-    let new = contacts.iter().filter(|contact| contact.id.is_none()).count();
+impl ImportReport {
+    fn count_of(&mut self, result: ImportResult) -> &mut usize {
+        match result {
+            ImportResult::Created => &mut self.created,
+            ImportResult::Updated => &mut self.updated,
+            ImportResult::Skipped => &mut self.skipped,
+        }
+    }
+}
+
+/// Stores the planned contacts in a few statements, and gives ids to those that are created.
+async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [Planned]) -> Result<(), Error> {
+    let known: Vec<ContactId> = contacts.iter().filter_map(|contact| contact.id).collect();
+    let new = contacts.len() - known.len();
     let mut new_ids = rows::take_ids(db, new).await?.into_iter();
-    let (mut inserted, mut updated) = (Vec::with_capacity(new), Vec::new());
+    let is_known: BTreeSet<ContactId> = known.iter().copied().collect();
+    for contact in contacts.iter_mut().filter(|contact| contact.id.is_none()) {
+        contact.id = new_ids.next();
+    }
+    let contacts = &*contacts;
+    let (mut inserted, mut updated) = (Vec::with_capacity(new), Vec::with_capacity(known.len()));
     let (mut with_tags, mut tagged, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for contact in contacts {
-        let id = match contact.id {
-            Some(id) => {
-                updated.push((id, contact.columns.clone()));
-                id
-            }
-            None => {
-                let id = new_ids.next().ok_or_else(|| Error::Unavailable("ids are missing".to_owned()))?;
-                inserted.push((id, contact.columns.clone()));
-                id
-            }
-        };
+        let id = contact.id.ok_or_else(|| Error::Unavailable("ids are missing".to_owned()))?;
+        let written = if is_known.contains(&id) { &mut updated } else { &mut inserted };
+        written.push((id, contact.columns.clone()));
         if let Some(tags) = &contact.tags {
             with_tags.push(id);
             tagged.extend(tags.iter().map(|tag| (id, *tag)));
@@ -358,7 +414,6 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) 
             && contact.columns.has("number")
             && contact.columns.text("number") != contact.number.as_deref()
     };
-    let known: Vec<ContactId> = updated.iter().map(|(id, _)| *id).collect();
     let watched = contacts::watch(&mut *db, company, &known).await?;
     let given_up: Vec<ContactId> = contacts.iter().filter(gives_up).filter_map(|contact| contact.id).collect();
     rows::clear_numbers(db, company, &given_up).await?;

@@ -21,7 +21,7 @@ pub use write::{create, update};
 
 use crate::app::App;
 use crate::web::values::{Email, Name, Number, Search};
-use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, Params, PathId, Query};
+use crate::web::{ApiError, ApiResult, Caller, Filter, IfMatch, Json, NoContent, Page, Params, PathId, Query, Tagged};
 
 /// Filters of the list: `search` matches name, number, e-mail and code; `channelId` is the last channel.
 pub struct Filters(ContactFilter);
@@ -32,6 +32,7 @@ impl Filter for Filters {
             search: query.filter::<Search>("search").map(|text| text.0),
             number: query.filter::<Number>("number").map(|number| number.0),
             email: query.filter::<Email>("email").map(|email| email.0),
+            code: query.filter::<Name>("code").map(|code| code.0),
             tag_id: query.filter("tagId"),
             channel_id: query.filter("channelId"),
             origin: query.filter::<Name>("origin").map(|origin| origin.0),
@@ -59,16 +60,16 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 }
 
 /// `GET /contacts/{contactId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<Json<Contact>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<Tagged<Contact>> {
     let db = app.engine.reads().shown(caller.company).await?;
     let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json::of(Contact::from(row)))
+    Ok(Tagged(Json::of(Contact::from(row))))
 }
 
 /// `DELETE /contacts/{contactId}`: also deletes closed tickets, messages and sessions. Refused while a ticket is open
 /// or a session is active.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<NoContent> {
-    app.engine.remove_contact(caller.company, id.0).await?;
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>, if_match: IfMatch) -> ApiResult<NoContent> {
+    app.engine.remove_contact(caller.company, id.0, if_match.0).await?;
     // The messages are deleted, so their files are no longer referenced.
     app.media.sweep_soon();
     Ok(NoContent)

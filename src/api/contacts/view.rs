@@ -5,6 +5,8 @@ use hotline_persistence::{ContactId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::web::Versioned;
+
 /// A person or a group the company talks to.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -113,5 +115,11 @@ impl From<ContactRow> for Contact {
             created_at: row.created_at.into(),
             updated_at: row.updated_at.into(),
         }
+    }
+}
+
+impl Versioned for Contact {
+    fn updated_at(&self) -> Timestamp {
+        self.updated_at
     }
 }

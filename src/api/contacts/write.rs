@@ -15,7 +15,7 @@ use super::tax_number::TaxNumber;
 use crate::api::custom_values::{self, GivenValue};
 use crate::app::App;
 use crate::web::values::{Email, FilledText, Name, Number, PictureAddress};
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, IfMatch, Input, Json, PathId};
 
 /// Maximum number of tags in a request.
 const TAGS_MAX: usize = 100;
@@ -168,6 +168,7 @@ pub async fn update(
     caller: Caller,
     app: Data<App>,
     id: PathId<ContactId>,
+    if_match: IfMatch,
     body: Body<ChangedContact>,
     once: Idempotency,
 ) -> ApiResult<Json<Contact>> {
@@ -180,6 +181,7 @@ pub async fn update(
             if change.columns.has("marketingOptOut") {
                 changes.note_preferences();
             }
+            if_match.0.hold::<ContactRef>(db, company, id).await?;
             let watched = contacts::watch(db, company, &[id]).await?;
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = custom_values::accepted(db, company, Application::Contact, &change.values, false).await?;

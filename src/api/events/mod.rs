@@ -43,8 +43,8 @@ const WAIT_S_MAX: i64 = 30;
 
 /// The query of the list.
 pub struct Asked {
-    /// The last event the caller has.
-    after: LoggedEventId,
+    /// Where the answer begins; `None`: with the oldest event.
+    after: Option<Start>,
     /// The requested types; empty: all.
     types: Vec<EventKind>,
     limit: i64,
@@ -54,13 +54,47 @@ pub struct Asked {
 impl Filter for Asked {
     fn read(query: &mut Params) -> Self {
         Self {
-            after: query.filter::<LastId>("after").unwrap_or_default().0,
+            after: query.filter("after"),
             types: query.filter::<Types>("types").unwrap_or_default().0,
             limit: query.filter::<Limit>("limit").map_or(LIMIT, |limit| limit.0),
             wait_s: query.filter::<Wait>("wait").map_or(0, |wait| wait.0),
         }
     }
 }
+
+/// Where an answer begins.
+#[derive(Clone, Copy)]
+enum Start {
+    /// After the last event the caller has.
+    After(LoggedEventId),
+    /// At the end: nothing, or with `wait` what happens next.
+    Latest,
+}
+
+impl FromField for Start {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        value.as_str().map_or_else(|| Err(WRONG_START.to_owned()), Self::from_text)
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text.trim() == "latest" {
+            return Ok(Self::Latest);
+        }
+        LastId::from_text(text).map(|last| Self::After(last.0)).map_err(|_| WRONG_START.to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": ["integer", "string"],
+            "format": "int64",
+            "description": "The last event that was read, or `latest` for the end; without it the answer begins with the \
+                oldest event that is kept",
+            "example": 4711,
+        })
+    }
+}
+
+const WRONG_START: &str = "must be an integer from 0, or latest";
 
 /// The last event a caller has.
 pub struct LastId(pub LoggedEventId);
@@ -212,8 +246,13 @@ pub async fn list(
     let mut stopping = app.stopping();
     let directory = app.engine.directory();
     let (mut changes, mut seen, mut has_waited) = (directory.changes(), caller.organization.version, asked.wait_s > 0);
-    let mut after = After::event(asked.after);
     let mut db = app.engine.reads().shown(caller.company).await?;
+    let begun = match asked.after {
+        None => None,
+        Some(Start::After(id)) => Some(id),
+        Some(Start::Latest) => Some(events::last_id(db, caller.company).await?),
+    };
+    let mut after = After::event(begun.unwrap_or(LoggedEventId::new(0)));
     // A waiting request gives up its presence, so that dropping the company does not wait for it.
     let mut inside = request.extensions_mut().remove::<Presence>();
     loop {
@@ -239,7 +278,8 @@ pub async fn list(
                 Ok(presence) => inside = Some(presence),
                 // The company has moved. The next request is forwarded to its new owner.
                 Err(_) if !app.engine.store().ownership().is_placed_here(caller.company) => {
-                    return Ok(Events { data: Vec::new(), meta: EventMeta { last_id: after.id, has_more: false } });
+                    let meta = EventMeta { last_id: after.id, has_more: false, oldest_id: None, gap: false };
+                    return Ok(Events { data: Vec::new(), meta });
                 }
                 Err(refusal) => return Err(refusal.into()),
             }
@@ -248,7 +288,8 @@ pub async fn list(
         if is_over {
             let showing = Showing::of(&caller, &app, &request);
             let Page { events, next, has_more } = show_page(db, caller.company, read, &showing, BYTES_MAX).await?;
-            return Ok(Events { data: events, meta: EventMeta { last_id: next.id, has_more } });
+            let meta = EventMeta::of(db, caller.company, begun, next.id, has_more).await?;
+            return Ok(Events { data: events, meta });
         }
         db = app.db(caller.company);
     }

@@ -10,7 +10,7 @@ use hotline_persistence::table::Named;
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
-    After, By, ByKind, EventKind, MessageThen, Reading, Record, ShownThen, StoredEvent, TicketThen,
+    self, After, By, ByKind, EventKind, MessageThen, Reading, Record, ShownThen, StoredEvent, TicketThen,
 };
 use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
@@ -171,6 +171,37 @@ pub struct EventMeta {
     /// Whether more is there already.
     #[schema(example = false)]
     pub has_more: bool,
+    /// The oldest event that is kept; null when none is.
+    #[schema(example = 17)]
+    pub oldest_id: Option<LoggedEventId>,
+    /// Whether events after the given `after` have expired: what they reported must be read from the records.
+    #[schema(example = false)]
+    pub gap: bool,
+}
+
+impl EventMeta {
+    /// The `meta` for a caller who has read the events up to `after`, or named none. To be called after the events were
+    /// read: then no gap is missed, though events that expire in between may count as one.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn of(
+        db: Db<'_>,
+        company: CompanyId,
+        after: Option<LoggedEventId>,
+        last_id: LoggedEventId,
+        has_more: bool,
+    ) -> ApiResult<Self> {
+        let oldest_id = events::first_id(db, company).await?;
+        let kept_from = match (after, oldest_id) {
+            (None, _) => 0,
+            (_, Some(oldest)) => oldest.0,
+            // All have expired.
+            (_, None) => events::last_id(db, company).await?.0 + 1,
+        };
+        let gap = after.is_some_and(|after| after.0 + 1 < kept_from);
+        Ok(Self { last_id, has_more, oldest_id, gap })
+    }
 }
 
 /// An event as it is sent. It is written once: what is counted is what is sent.
@@ -330,13 +361,22 @@ fn message(row: MessageRow, kind: EventKind, then: MessageThen) -> MessageRow {
     let has_failed = then.status == MessageStatus::Failed;
     let is_inbound = row.direction == Direction::Inbound;
     let reached = |status: MessageStatus| is_inbound || then.status.is_as_far_as(status);
+    let sent_at = row.sent_at.filter(|_| has_failed || reached(MessageStatus::Sent));
+    let delivered_at = row.delivered_at.filter(|_| reached(MessageStatus::Delivered));
+    // A contact's message is read later than it is received, if at all.
+    let read_at = row.read_at.filter(|_| !is_inbound && reached(MessageStatus::Read));
+    let updated_at = if then.status == row.status && row.read_at == read_at {
+        row.updated_at
+    } else {
+        [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max()
+    };
     MessageRow {
         status: then.status,
         error: row.error.filter(|_| has_failed || kind == EventKind::MessageUpdated),
-        sent_at: row.sent_at.filter(|_| has_failed || reached(MessageStatus::Sent)),
-        delivered_at: row.delivered_at.filter(|_| reached(MessageStatus::Delivered)),
-        // A contact's message is read later than it is received, if at all.
-        read_at: row.read_at.filter(|_| !is_inbound && reached(MessageStatus::Read)),
+        sent_at,
+        delivered_at,
+        read_at,
+        updated_at,
         ..row
     }
 }

@@ -33,6 +33,7 @@ impl Filter for Filters {
             kind: query.filter("type"),
             status: query.filter("status"),
             created: query.span("created"),
+            updated: query.span("updated"),
             ..MessageFilter::default()
         })
     }

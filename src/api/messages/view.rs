@@ -59,6 +59,8 @@ pub struct Message {
     /// Who caused it.
     pub source: Source,
     pub created_at: Timestamp,
+    /// When it, or its state, changed last.
+    pub updated_at: Timestamp,
     pub sent_at: Option<Timestamp>,
     pub delivered_at: Option<Timestamp>,
     pub read_at: Option<Timestamp>,
@@ -138,6 +140,7 @@ impl Message {
             user: row.user_id.map(|id| MessageUser { id, name: row.user_name }),
             source: row.source,
             created_at: row.created_at.into(),
+            updated_at: row.updated_at.unwrap_or(row.created_at).into(),
             sent_at: sent_at.map(Timestamp),
             delivered_at: delivered_at.map(Timestamp),
             read_at: read_at.map(Timestamp),

@@ -38,6 +38,18 @@ impl Filter for Filters {
     }
 }
 
+/// Filters of a ticket's messages: when they were created, and when they changed last.
+pub struct MessageSpans {
+    created: Span,
+    updated: Span,
+}
+
+impl Filter for MessageSpans {
+    fn read(query: &mut Params) -> Self {
+        Self { created: query.span("created"), updated: query.span("updated") }
+    }
+}
+
 /// Filters of a record's sublists: a span of creation times.
 pub struct CreatedSpan(pub Span);
 
@@ -72,10 +84,11 @@ pub async fn list_messages(
     caller: Caller,
     app: Data<App>,
     id: PathId<TicketId>,
-    query: Query<CreatedSpan>,
+    query: Query<MessageSpans>,
 ) -> ApiResult<Page<Message>> {
     app.engine.tickets.get(caller.company, id.0).await?;
-    let filter = MessageFilter { ticket_id: Some(id.0), created: query.filter.0, ..MessageFilter::default() };
+    let MessageSpans { created, updated } = query.filter;
+    let filter = MessageFilter { ticket_id: Some(id.0), created, updated, ..MessageFilter::default() };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
     let showing = Showing::of(&caller, &app, &request);

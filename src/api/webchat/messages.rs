@@ -119,11 +119,12 @@ pub(crate) fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
 pub struct Filters {
     pub(crate) after: Option<MessageId>,
     pub(crate) created: Span,
+    pub(crate) updated: Span,
 }
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
-        Self { after: query.filter("after"), created: query.span("created") }
+        Self { after: query.filter("after"), created: query.span("created"), updated: query.span("updated") }
     }
 }
 
@@ -135,16 +136,16 @@ pub async fn list_messages(
     id: PathId<SessionId>,
     query: Query<Filters>,
 ) -> ApiResult<Page<Message>> {
-    let Query { page, filter: Filters { after, created: (from, to) } } = query;
+    let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let id = id.0;
     let session = app.engine.sessions.ask(caller.company, &id, ShowSession).await?;
-    let filter = shown_in(&session, after, (from, to));
+    let filter = MessageFilter { updated, ..shown_in(&session, after, created) };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     let arriving = Arriving::of(&rows.rows);
     let showing = Showing::of(&caller, &app, &request);
     let mut shown = Page::of(page, rows, |row| Message::of(row, &showing));
-    let goes_on = after.is_some() && !page.descending && !is_by_number(&request);
+    let goes_on = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
     let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_asked_alone(&request) {

@@ -29,6 +29,7 @@ pub(super) fn error_name(status: u16) -> &'static str {
         404 => "NotFound",
         408 => "RequestTimeout",
         409 => "Conflict",
+        412 => "PreconditionFailed",
         413 => "PayloadTooLarge",
         415 => "UnsupportedMediaType",
         422 => "ValidationFailed",
@@ -43,7 +44,7 @@ pub(super) const REFUSED: &str = "Refused";
 
 /// Every error response of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
-    let table: [(u16, &str, &[&str], &str, &str); 12] = [
+    let table: [(u16, &str, &[&str], &str, &str); 13] = [
         (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not JSON"),
         (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),
         (
@@ -62,6 +63,13 @@ pub fn errors() -> BTreeMap<String, Value> {
             &[],
             "ERR_API_CONFLICT",
             "the contact has an open ticket on this channel",
+        ),
+        (
+            412,
+            "`If-Match` names an older state of the record; nothing was changed.",
+            &[],
+            "ERR_API_PRECONDITION_FAILED",
+            "the record has been changed since it was read; read it again",
         ),
         (413, "The body is too large.", &[], "ERR_API_PAYLOAD_TOO_LARGE", "the body is larger than 1048576 bytes"),
         (
@@ -94,7 +102,8 @@ pub fn errors() -> BTreeMap<String, Value> {
             let mut error = json!({"code": code, "message": message});
             let mut schema = "ApiError";
             if status == 422 {
-                error["details"] = json!([{"field": "name", "reason": "is required"}]);
+                error["details"] =
+                    json!([{"field": "name", "reason": "is required", "code": "required", "params": {}}]);
                 schema = "ApiValidationError";
             }
             (error_name(status).to_owned(), error_response(text, headers, schema, &error))

@@ -75,6 +75,8 @@ pub struct Operation {
     pub success: (u16, Option<Value>),
     /// The content type of a success.
     pub content_type: &'static str,
+    /// Whether a success has an `ETag`.
+    pub has_etag: bool,
     /// Whether a success is also available as CSV.
     pub is_table: bool,
     /// Further responses: status, description, schema.
@@ -126,6 +128,7 @@ impl Operation {
             is_idempotent: false,
             success: (200, None),
             content_type: "application/json",
+            has_etag: false,
             is_table: false,
             others: Vec::new(),
             is_limited: is_api,

@@ -12,7 +12,7 @@ use crate::web::idempotency::{self, Idempotency};
 use crate::web::params::{Filter, Params, PathIds};
 use crate::web::reply::Reply;
 use crate::web::schema::Schemas;
-use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query, QueryParams};
+use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, IfMatch, Input, PathId, Query, QueryParams};
 
 impl Described for Caller {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
@@ -48,6 +48,19 @@ impl Described for Idempotency {
         );
         operation.is_idempotent = true;
         operation.errors.extend([400, 408, 409, 413]);
+    }
+}
+
+impl Described for IfMatch {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.parameters.push(json!({
+            "name": "If-Match",
+            "in": "header",
+            "description": "The `ETag` of a read: the change is made only if nobody has changed the record since.",
+            "schema": {"type": "string"},
+            "example": "\"2026-01-31T12:00:00.000Z\"",
+        }));
+        operation.errors.push(412);
     }
 }
 
@@ -99,6 +112,7 @@ impl<T: Reply> Described for ApiResult<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.success = (T::STATUS, T::schema(schemas));
         operation.is_table = T::IS_TABLE;
+        operation.has_etag = T::HAS_ETAG;
     }
 }
 

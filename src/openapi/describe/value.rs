@@ -90,6 +90,9 @@ impl Operation {
         if self.is_idempotent {
             success["headers"] = headers(&["Idempotent-Replay"]);
         }
+        if self.has_etag {
+            success["headers"] = headers(&["ETag"]);
+        }
         if let Some(schema) = schema {
             success["content"] = json!({self.content_type: {"schema": schema}});
         }

@@ -5,9 +5,16 @@ use hotline_actors::FieldError;
 use serde_json::{Value, json};
 
 use super::ApiError;
+use super::reasons::code_of;
 
 /// `Retry-After` in seconds when the store is unavailable: about the time a restart takes.
 const RETRY_AFTER_S: u64 = 1;
+
+/// What is wrong with a field: the reason for people, its code and parameters for programs.
+fn detail(field: &str, reason: &str) -> Value {
+    let (code, params) = code_of(reason);
+    json!({"field": field, "reason": reason, "code": code, "params": params})
+}
 
 impl ApiError {
     /// The token is missing or invalid; the response never says which.
@@ -20,7 +27,7 @@ impl ApiError {
     pub fn identity(reason: &str) -> Self {
         let mut error = Self::unauthorized();
         error.message = format!("the identity is not accepted: {reason}");
-        error.details = Some(Box::new(json!([{"field": "identity", "reason": reason}])));
+        error.details = Some(Box::new(json!([detail("identity", reason)])));
         error
     }
 
@@ -167,6 +174,12 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "ERR_API_BAD_REQUEST", message)
     }
 
+    /// The record is no longer as the caller has read it.
+    pub fn precondition_failed() -> Self {
+        let message = "the record has been changed since it was read; read it again";
+        Self::new(StatusCode::PRECONDITION_FAILED, "ERR_API_PRECONDITION_FAILED", message)
+    }
+
     /// The body exceeds the size limit.
     pub fn payload_too_large(limit: impl std::fmt::Display) -> Self {
         let message = format!("the body is larger than {limit} bytes");
@@ -216,7 +229,7 @@ impl ApiError {
     fn of_fields(code: &'static str, fields: &[FieldError]) -> Self {
         let named: Vec<String> = fields.iter().map(|error| format!("{} {}", error.field, error.reason)).collect();
         let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, named.join("; "));
-        let details = fields.iter().map(|error| json!({"field": error.field, "reason": error.reason})).collect();
+        let details = fields.iter().map(|error| detail(&error.field, &error.reason)).collect();
         error.details = Some(Box::new(Value::Array(details)));
         error
     }

@@ -16,6 +16,7 @@ impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NotFound => Self::not_found(),
+            Refusal::Changed => Self::precondition_failed(),
             Refusal::Invalid(fields) => Self::validation(&fields),
             Refusal::TicketClosed(ticket) => {
                 let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_TICKET_CLOSED", "the ticket is closed");

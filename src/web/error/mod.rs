@@ -2,6 +2,7 @@
 
 mod answers;
 mod causes;
+mod reasons;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
@@ -10,6 +11,7 @@ use hotline_persistence::Db;
 use hotline_persistence::error::Holder;
 use serde_json::{Value, json};
 
+pub use self::reasons::{OTHER as OTHER_REASON, code_of as code_of_reason, codes as reason_codes};
 use super::bounds::FILES_PART;
 use crate::media::Declared;
 
@@ -17,7 +19,7 @@ use crate::media::Declared;
 pub type ApiResult<T> = Result<T, ApiError>;
 
 /// Every error code; v1 only ever adds codes.
-pub const CODES: [&str; 29] = [
+pub const CODES: [&str; 30] = [
     "ERR_API_BAD_REQUEST",
     "ERR_API_COMPANY_INACTIVE",
     "ERR_API_CONFLICT",
@@ -37,6 +39,7 @@ pub const CODES: [&str; 29] = [
     "ERR_API_NOT_ENABLED",
     "ERR_API_NOT_FOUND",
     "ERR_API_PAYLOAD_TOO_LARGE",
+    "ERR_API_PRECONDITION_FAILED",
     "ERR_API_RANGE_NOT_SATISFIABLE",
     "ERR_API_RATE_LIMITED",
     "ERR_API_SECOND_FACTOR",

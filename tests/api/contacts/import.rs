@@ -1,5 +1,6 @@
 //! Many contacts at once.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -12,8 +13,26 @@ use crate::support::{Api, Reply, TestApp};
 
 const IMPORT: &str = "/contacts/import";
 
+/// What an import answers; which contact each row has is checked here.
 async fn import(api: &Api, rows: Value, more: &Value) -> Value {
-    api.post(IMPORT, with(json!({"contacts": rows}), more)).await.data(200).clone()
+    let given = rows.as_array().map_or(0, Vec::len);
+    let mut report = api.post(IMPORT, with(json!({"contacts": rows}), more)).await.data(200).clone();
+    let Some(contacts) = report.as_object_mut().and_then(|report| report.remove("contacts")) else {
+        panic!("no contacts: {report}")
+    };
+    let contacts = contacts.as_array().expect("a list");
+    let wrong: BTreeSet<u64> =
+        report["errors"].as_array().expect("errors").iter().filter_map(|error| error["index"].as_u64()).collect();
+    let good: Vec<u64> = (0..given as u64).filter(|index| !wrong.contains(index)).collect();
+    let indexes: Vec<u64> = contacts.iter().filter_map(|contact| contact["index"].as_u64()).collect();
+    assert_eq!(indexes, good, "each good row has its contact");
+    for result in ["created", "updated", "skipped"] {
+        let of_result = contacts.iter().filter(|contact| contact["result"] == result).count();
+        assert_eq!(report[result], of_result, "{report}");
+    }
+    let made: Vec<i64> = contacts.iter().filter(|contact| contact["result"] == "created").map(id).collect();
+    assert!(made.is_sorted_by(|a, b| a < b), "each is made once: {made:?}");
+    report
 }
 
 fn counts(created: usize, updated: usize, skipped: usize) -> Value {
@@ -288,4 +307,61 @@ async fn a_thousand_rows_take_a_moment_measured() {
     let times = a_thousand_rows().await;
     // A second is what was promised of a release build on a machine that has nothing else to do.
     assert!(times.iter().all(|time| *time < Duration::from_secs(5)), "{times:?}");
+}
+
+#[actix_web::test]
+async fn each_row_is_answered_with_the_contact_it_has() {
+    let app = TestApp::shared().await;
+    let known = contact(&app.api, json!({"name": "Known", "number": "5511900000001", "code": "K"})).await;
+    let other = contact(&app.api, json!({"name": "Other", "code": "O"})).await;
+    let rows = json!([
+        {"name": "New", "number": "5511900000002"},
+        {"number": "5511900000001", "name": "Known again"},
+        {"name": "Bad", "email": "nothing"},
+        // The contact of the first row, which has no id before all rows were read.
+        {"number": "5511900000002", "name": "New again"},
+        {"code": "O"},
+    ]);
+    for (on_conflict, results) in [
+        ("update", ["created", "updated", "updated", "updated"]),
+        ("skip", ["skipped", "skipped", "skipped", "skipped"]),
+    ] {
+        let reply = app.api.post(IMPORT, json!({"contacts": rows, "onConflict": on_conflict})).await;
+        let made = listed(&app.api, "/contacts?number=5511900000002").await[0];
+        let expected: Vec<Value> = [0, 1, 3, 4]
+            .into_iter()
+            .zip([made, known, made, other])
+            .zip(results)
+            .map(|((index, id), result)| json!({"index": index, "id": id, "result": result}))
+            .collect();
+        assert_eq!(reply.data(200)["contacts"], json!(expected), "{on_conflict}");
+        assert_eq!(reply.data(200)["errors"][0]["index"], 2);
+    }
+    // A new contact that later rows of the same import skip.
+    let twice = json!([{"number": "5511900000003"}, {"number": "5511900000003"}]);
+    let reply = app.api.post(IMPORT, json!({"contacts": twice, "onConflict": "skip"})).await;
+    let made = listed(&app.api, "/contacts?number=5511900000003").await[0];
+    let expected = json!([
+        {"index": 0, "id": made, "result": "created"},
+        {"index": 1, "id": made, "result": "skipped"},
+    ]);
+    assert_eq!(reply.data(200)["contacts"], expected);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn contacts_are_found_by_their_code_and_by_nothing_like_it() {
+    let app = TestApp::shared().await;
+    let a = contact(&app.api, json!({"name": "A", "code": "C-1"})).await;
+    let b = contact(&app.api, json!({"name": "C-1", "code": "C-10", "email": "c-1@b.example"})).await;
+    let c = contact(&app.api, json!({"name": "C", "code": "C-1"})).await;
+    for (query, found) in
+        [("C-1", vec![a, c]), (" C-1 ", vec![a, c]), ("C-10", vec![b]), ("c-1", vec![]), ("C-2", vec![])]
+    {
+        let query: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
+        assert_eq!(listed(&app.api, &format!("/contacts?code={query}")).await, found, "{query}");
+    }
+    let (_, other) = app.another_company().await;
+    assert_eq!(listed(&other, "/contacts?code=C-1").await, [0; 0]);
+    app.stop().await;
 }

@@ -30,6 +30,24 @@ async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     drop_expired(db, before(30)).await.expect("dropped");
     assert_eq!(ids(&after(&app.api, 0).await), (2..=last).collect::<Vec<_>>());
     drop_expired(db, before(30)).await.expect("nothing is left");
+    // Who has read up to an event that is no longer kept learns that they have missed some.
+    let meta = async |query: &str| app.api.get(&format!("/events?limit=1&{query}")).await.body["meta"].clone();
+    for (query, gap) in
+        [("after=0", true), ("after=1", false), ("after=2", false), ("", false), ("after=latest", false)]
+    {
+        let meta = meta(query).await;
+        assert_eq!((&meta["oldestId"], &meta["gap"]), (&json!(2), &json!(gap)), "{query}");
+    }
+    assert_eq!(meta("after=latest").await, json!({"lastId": last, "hasMore": false, "oldestId": 2, "gap": false}));
+    assert_eq!(app.api.get("/events?after=newest").await.invalid_fields(), ["after"]);
+    make_room(db, before(40)).await.expect("old days");
+    let moved = sqlx::query("update events set created_at = $2 where company_id = $1");
+    moved.bind(app.company.id).bind(before(40)).execute(db).await.expect("moved");
+    drop_expired(db, before(30)).await.expect("dropped");
+    let all_expired = json!({"lastId": 2, "hasMore": false, "oldestId": null, "gap": true});
+    assert_eq!(meta("after=2").await, all_expired, "of all that was");
+    assert_eq!(meta(&format!("after={last}")).await["gap"], false);
+    assert_eq!(meta("after=latest").await["lastId"], last);
     assert_eq!(newest(&app.api).await, last);
     app.stop().await;
 }

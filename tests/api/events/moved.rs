@@ -46,7 +46,7 @@ async fn a_company_that_moves_ends_its_streams_and_held_answers_and_nobody_misse
     for held in held {
         let held = held.await.expect("an answer");
         assert_eq!(held.data(200), &json!([]));
-        assert_eq!(held.body["meta"], json!({"lastId": last, "hasMore": false}));
+        assert_eq!(held.body["meta"], json!({"lastId": last, "hasMore": false, "oldestId": null, "gap": false}));
     }
     for reader in &mut readers {
         assert!(reader.next().await.is_none(), "nothing happens there any more");

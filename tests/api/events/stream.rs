@@ -19,7 +19,7 @@ async fn an_answer_is_held_until_something_happens() {
     let last = newest(&app.api).await;
     let nothing = app.api.get(&format!("/events?after={last}&wait=1")).await;
     assert_eq!(nothing.data(200), &json!([]));
-    assert_eq!(nothing.body["meta"], json!({"lastId": last, "hasMore": false}));
+    assert_eq!(nothing.body["meta"], json!({"lastId": last, "hasMore": false, "oldestId": 1, "gap": false}));
     let held = tokio::spawn({
         let api = app.api.clone();
         async move { api.get(&format!("/events?after={last}&wait=30&types=contact.deleted,contact.created")).await }
@@ -30,7 +30,7 @@ async fn an_answer_is_held_until_something_happens() {
     let made = note(&app.api, "Maria").await;
     let held = held.await.expect("an answer");
     assert_eq!(held.data(200)[0]["data"], made);
-    assert_eq!(held.body["meta"], json!({"lastId": last + 1, "hasMore": false}));
+    assert_eq!(held.body["meta"], json!({"lastId": last + 1, "hasMore": false, "oldestId": 1, "gap": false}));
     eventually("nobody waits", || async { !news.is_heard(company) }).await;
 
     // A session that begins is live, and waits for no gathering.

@@ -1,11 +1,11 @@
 //! Messages in lists.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{text, visited};
 use crate::check_list::check_list;
 use crate::steps::{id, listed, sent};
-use crate::support::TestApp;
+use crate::support::{TestApp, eventually};
 
 #[actix_web::test]
 async fn every_filter_finds_its_messages_and_no_others() {
@@ -45,8 +45,8 @@ async fn every_filter_finds_its_messages_and_no_others() {
     }
     let received = listed(&app.api, "/messages?status=received").await;
     assert!(received.contains(&inbound) && !received.contains(&answer), "{received:?}");
-    check_list(&app, "/messages", &everything, &["created"]).await;
-    check_list(&app, &format!("/messages?ticketId={web}"), &everything[..3], &["created"]).await;
+    check_list(&app, "/messages", &everything, &["created", "updated"]).await;
+    check_list(&app, &format!("/messages?ticketId={web}"), &everything[..3], &["created", "updated"]).await;
     app.stop().await;
 }
 
@@ -62,5 +62,39 @@ async fn messages_of_a_ticket_are_in_the_order_they_were_accepted() {
     }
     let messages = app.api.all(&format!("/tickets/{open}/messages")).await;
     assert_eq!(messages.iter().map(|message| message["jobId"].clone()).collect::<Vec<_>>(), accepted);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_message_is_updated_with_its_state_and_found_by_that() {
+    let app = TestApp::shared().await;
+    let (session, _) = app.session("v-1").await;
+    let path = format!("/webchat/sessions/{session}/messages");
+    let said = app.api.post(&path, json!({"body": "Hello"})).await.data(201).clone();
+    let ticket = said["ticketId"].as_i64().expect("a ticket");
+    let answer = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "Hi"})).await;
+    assert_eq!(said["updatedAt"], said["createdAt"]);
+    let shown = async |message: &Value| app.api.get(&format!("/messages/{}", message["id"])).await.data(200).clone();
+    let updated_since = async |message: &Value| {
+        let time = message["updatedAt"].as_str().expect("a time").to_owned();
+        listed(&app.api, &format!("/messages?updatedFrom={time}")).await
+    };
+    // The visitor's list delivers the answer.
+    let before = shown(&answer).await;
+    app.api.get(&path).await.data(200);
+    eventually("it is delivered", || async { shown(&answer).await["status"] == "delivered" }).await;
+    let delivered = shown(&answer).await;
+    assert!(delivered["updatedAt"].as_str() > before["updatedAt"].as_str(), "{delivered}");
+    assert_eq!(updated_since(&delivered).await, [id(&answer)]);
+    // What the company reads of the contact's messages changes those.
+    app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
+    eventually("it is read", || async { shown(&said).await["readAt"].is_string() }).await;
+    let read = shown(&said).await;
+    assert!(read["updatedAt"].as_str() > said["updatedAt"].as_str(), "{read}");
+    assert!(updated_since(&read).await.contains(&id(&said)));
+    // Once more changes nothing.
+    app.api.get(&path).await.data(200);
+    app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
+    assert_eq!((shown(&answer).await, shown(&said).await), (delivered, read));
     app.stop().await;
 }

@@ -27,7 +27,7 @@ impl Phone {
         Self { id: row.id.0, account: account.to_owned() }
     }
 
-    fn templates(&self) -> String {
+    pub fn templates(&self) -> String {
         format!("/channels/{}/templates", self.id)
     }
 }

@@ -36,6 +36,7 @@ impl Asker {
             ("search", ..) => ["some", "some 1", "nobody is called this"].map(str::to_owned).to_vec(),
             ("number", ..) => vec![(base + 1).to_string(), "5511900000000".to_owned()],
             ("email", ..) => vec!["c1@x.example".to_owned(), "nobody@x.example".to_owned()],
+            ("code", ..) => vec!["C-1".to_owned(), "nobody".to_owned()],
             ("origin", ..) => vec!["api".to_owned(), "elsewhere".to_owned()],
             ("action", ..) => vec!["createToken".to_owned(), "nothing".to_owned()],
             ("after", ..) => vec!["0".to_owned(), "1".to_owned()],
@@ -46,10 +47,10 @@ impl Asker {
 
 /// A list with each of its filters: its path, and every query to ask it with.
 fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)]) -> Vec<String> {
-    let mut queries = vec![String::new(), "&order=desc".to_owned(), "&page=3".to_owned()];
+    let mut queries = vec![String::new(), "&order=desc".to_owned(), "&page=3".to_owned(), "&cursor=".to_owned()];
     for parameter in parameters.iter().filter(|parameter| parameter["in"] == "query") {
         let name = parameter["name"].as_str().expect("a name");
-        if ["page", "perPage", "order"].contains(&name) {
+        if ["page", "perPage", "order", "cursor"].contains(&name) {
             continue;
         }
         let noun = noun(path, name);

@@ -146,7 +146,7 @@ async fn messages_and_events_of_a_ticket_are_listed_as_every_list_is() {
         let note = app.api.post(&format!("/tickets/{open}/notes"), json!({"body": format!("note {round}")})).await;
         messages.push(id(note.data(201)));
     }
-    check_list(&app, &format!("/tickets/{open}/messages"), &messages, &["created"]).await;
+    check_list(&app, &format!("/tickets/{open}/messages"), &messages, &["created", "updated"]).await;
     let events = listed(&app.api, &format!("/tickets/{open}/events")).await;
     assert_eq!(events.len(), 4);
     check_list(&app, &format!("/tickets/{open}/events"), &events, &["created"]).await;

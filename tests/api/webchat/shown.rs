@@ -35,7 +35,9 @@ async fn what_a_visitor_sees_is_narrowed_by_time_as_every_list_is() {
     for body in ["one", "two", "three"] {
         say(&app.api, &session, json!({"body": body})).await;
     }
-    crate::check_list::check_span(&app, &format!("/webchat/sessions/{session}/messages"), "created").await;
+    for span in ["created", "updated"] {
+        crate::check_list::check_span(&app, &format!("/webchat/sessions/{session}/messages"), span).await;
+    }
     app.stop().await;
 }
 

@@ -119,6 +119,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         sent_at: Some(at),
         delivered_at: Some(at),
         read_at: Some(at),
+        updated_at: Some(at),
     };
     // What is told of a message changes one that is there.
     let told_of = |change: Change| {
@@ -127,6 +128,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
             provider_message_id: None,
             delivered_at: None,
             read_at: None,
+            updated_at: None,
             ..message.clone()
         };
         vec![Change::Message(Box::new(bare)), change]

@@ -105,6 +105,7 @@ pub(super) mod tests {
             sent_at: None,
             delivered_at: None,
             read_at: None,
+            updated_at: None,
         };
         Outgoing::new(0, message, Some(format!("551199999{contact:04}")))
     }

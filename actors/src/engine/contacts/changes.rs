@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hotline_persistence::table::Expected;
 use hotline_persistence::tables::contact_removal;
 use hotline_persistence::tables::contacts::{self, ContactRef, Tie};
 use hotline_persistence::tables::events::{acting, current};
@@ -164,6 +165,7 @@ impl Contacts {
         self: &Arc<Self>,
         company: CompanyId,
         id: ContactId,
+        expected: Expected,
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
@@ -171,7 +173,7 @@ impl Contacts {
         let presence = self.base.store.ownership().follow(company);
         let removing = self.base.background.spawn(acting(current(), async move {
             let _presence = presence;
-            contacts.remove_marked(company, id, forget).await
+            contacts.remove_marked(company, id, &expected, forget).await
         }));
         removing.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
     }
@@ -180,6 +182,7 @@ impl Contacts {
         self: &Arc<Self>,
         company: CompanyId,
         id: ContactId,
+        expected: &Expected,
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         // Checked before the mark: a contact that cannot be deleted must not make others wait.
@@ -190,7 +193,7 @@ impl Contacts {
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
         let sessions = contacts::sessions(db, company, id).await?;
-        let removed = contact_removal::remove(db, company, id).await;
+        let removed = contact_removal::remove(db, company, id, expected).await;
         let contacts = self.clone();
         // Its sessions are read again on the next request.
         let gone = async move |mark: DeletionGuard| {
@@ -204,7 +207,8 @@ impl Contacts {
                 Ok(())
             }
             Ok(tie) => refuse(tie),
-            Err(Error::NotFound(_)) => Err(Refusal::NotFound),
+            // Nothing was deleted.
+            Err(error @ (Error::NotFound(_) | Error::Changed)) => Err(error.into()),
             Err(error) => {
                 // The deletion may have been committed. The mark stays until that is known.
                 self.base.spawn_for(company, async move { gone(mark).await });

@@ -179,7 +179,7 @@ const SEEN_BY: &str = "::bigint as id) u where k.assigned_user_id = u.id
     or exists (select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
         where q.company_id = k.company_id and q.board_id = k.board_id and m.user_id = u.id))";
 
-/// A page of a company's cards: ordered by position within one stage, otherwise by id. It takes two statements, however
+/// A page of a company's cards: ordered by position within one stage, otherwise and by cursor by id. It takes two statements, however
 /// many cards there are.
 ///
 /// # Errors
@@ -190,7 +190,8 @@ pub async fn list(
     filter: &CardFilter,
     page: PageRequest,
 ) -> Result<Page<LoadedCard>> {
-    let key = if filter.list_id.is_some() { "k.position" } else { "k.id" };
+    let is_by_position = filter.list_id.is_some() && !page.is_by_cursor();
+    let key = if is_by_position { "k.position" } else { "k.id" };
     // The company is the list's first bound value.
     let shown = format!(") {SHOWN} join page on page.id = k.id where k.company_id = $1");
     let is_narrowed_further =
@@ -217,10 +218,13 @@ pub async fn list(
         .between("k.created_at", filter.created)
         .between("k.updated_at", filter.updated)
         .only_by("exists (select from (select", filter.seen_by, SEEN_BY)
-        .heavy_if(is_narrowed_further);
+        .heavy_if(is_narrowed_further)
+        // The index of a stage is by position.
+        .heavy_if(filter.list_id.is_some() && page.is_by_cursor());
     let db = list.weigh(db, page);
-    let Page { rows, has_more } = with_timeout(list.page_then(db, key, page, &shown)).await?;
-    Ok(Page { rows: loaded(db, company, rows).await?, has_more })
+    let mut listed: Page<Card> = with_timeout(list.page_then(db, key, page, &shown)).await?;
+    let rows = std::mem::take(&mut listed.rows);
+    Ok(listed.with(loaded(db, company, rows).await?))
 }
 
 /// One card, or `None`.

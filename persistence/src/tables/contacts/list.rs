@@ -37,6 +37,7 @@ fn conditions(list: Select, filter: &ContactFilter) -> Select {
     list.contains("c.search", filter.search.as_deref())
         .equals("c.number", filter.number.as_deref())
         .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
+        .equals("c.code", filter.code.as_deref())
         .equals("c.origin", filter.origin.as_deref())
         .equals("c.is_group", filter.is_group)
         .related(
@@ -95,8 +96,11 @@ fn scans(filter: &ContactFilter, by_channel: ByChannel, page: PageRequest) -> im
     let of_channel = by_channel.has_many().filter(|_| filter.search.is_some() || filter.origin.is_none());
     let scans = [all.then_some(Scan::All), of_channel.map(Scan::OfChannel)];
     // These have few contacts, or an index that returns them in list order.
-    let is_found =
-        filter.number.is_some() || filter.email.is_some() || filter.tag_id.is_some() || filter.is_group == Some(true);
+    let is_found = filter.number.is_some()
+        || filter.email.is_some()
+        || filter.code.is_some()
+        || filter.tag_id.is_some()
+        || filter.is_group == Some(true);
     scans.into_iter().flatten().filter(move |_| !is_found)
 }
 

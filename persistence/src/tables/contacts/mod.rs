@@ -150,6 +150,7 @@ pub struct ContactFilter {
     pub search: Option<String>,
     pub number: Option<String>,
     pub email: Option<String>,
+    pub code: Option<String>,
     pub tag_id: Option<TagId>,
     pub channel_id: Option<ChannelId>,
     pub origin: Option<String>,

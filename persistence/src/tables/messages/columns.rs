@@ -37,7 +37,7 @@ macro_rules! column {
     };
 }
 
-const COLUMNS: [Column; 27] = [
+const COLUMNS: [Column; 28] = [
     column!("company_id", "bigint", |row| row.company_id),
     column!("id", "bigint", |row| row.id),
     column!("job_id", "bigint", |row| row.job_id),
@@ -65,6 +65,7 @@ const COLUMNS: [Column; 27] = [
     column!("delivered_at", "timestamptz", |row| row.delivered_at),
     column!("read_at", "timestamptz", |row| row.read_at),
     column!("integration_id", "bigint", |row| row.integration_id),
+    column!("updated_at", "timestamptz", |row| row.updated_at),
 ];
 
 fn listed(item: impl Fn(usize, &Column) -> String) -> String {
@@ -115,7 +116,7 @@ pub(crate) async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> R
         created: row.created_at,
         opened: None,
         closed: None,
-        updated: None,
+        updated: Some(row.updated_at.unwrap_or(row.created_at)),
         words: [Some(row.direction.as_str()), Some(row.kind.as_str()), Some(row.status.as_str())],
         channel: Some(row.channel_id),
         queue: None,

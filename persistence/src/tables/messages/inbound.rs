@@ -9,6 +9,7 @@ use super::{MessageRow, MessageStatus, Moved, MovedBy};
 use crate::cluster::OfSlots;
 use crate::document;
 use crate::error::with_timeout;
+use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
 /// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason.
@@ -29,12 +30,11 @@ pub(crate) async fn set_media(
     db: &mut PgConnection,
     rows: &[&MediaRow],
 ) -> std::result::Result<Vec<Moved>, sqlx::Error> {
-    let set = sqlx::query_as(
+    let set = sqlx::query_as(AssertSqlSafe(zones::with_changes(
         "update messages m set media = x.media, error = coalesce(x.error, m.error)
          from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[]) as x (company, id, media, error)
-         where m.company_id = x.company and m.id = x.id and m.media ? 'wanted'
-         returning m.company_id, m.id, m.ticket_id, m.status as was, m.status",
-    )
+         where m.company_id = x.company and m.id = x.id and m.media ? 'wanted'",
+    )))
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.message_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.media.clone()).collect::<Vec<_>>())

@@ -19,6 +19,8 @@ pub struct MessageFilter {
     pub kind: Option<MessageType>,
     pub status: Option<MessageStatus>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    /// When they changed last.
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     /// Only messages after this one.
     pub after: Option<MessageId>,
     /// Only messages a visitor may see: no notes.
@@ -39,7 +41,7 @@ pub async fn list(
     let notes = (filter.direction == Some(Direction::Internal)).then_some(MessageType::Note);
     let filter = &MessageFilter { kind: filter.kind.or(notes), ..filter.clone() };
     let wanted = Wanted {
-        spans: &[(Time::Created, filter.created)],
+        spans: &[(Time::Created, filter.created), (Time::Updated, filter.updated)],
         words: &[
             filter.direction.map(|word| word.as_str()),
             filter.kind.map(|word| word.as_str()),
@@ -52,7 +54,8 @@ pub async fn list(
     // too, since every zone contains a few of them, so that zones would exclude nothing.
     let is_rare =
         filter.kind.is_some_and(|kind| kind != MessageType::Text) || filter.status == Some(MessageStatus::Failed);
-    let is_narrowed = filter.created != Span::default() || filter.channel_id.is_some();
+    let is_spanned = filter.created != Span::default() || filter.updated != Span::default();
+    let is_narrowed = is_spanned || filter.channel_id.is_some();
     let is_found = filter.ticket_id.is_some()
         || filter.contact_id.is_some()
         || filter.status == Some(MessageStatus::Queued)
@@ -71,6 +74,7 @@ pub async fn list(
         .after("t.id", filter.after.map(|id| id.0))
         .only(filter.visible_to_visitor.then_some("t.direction <> 'internal'"))
         .between("t.created_at", filter.created)
+        .between("coalesce(t.updated_at, t.created_at)", filter.updated)
         .heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
         .heavy_if(filter.channel_id.is_some() && filter.ticket_id.is_none() && filter.contact_id.is_none())
         .page(db, "t.id", page)

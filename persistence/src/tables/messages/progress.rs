@@ -149,11 +149,15 @@ impl<'a> Folded<'a> {
         let not_before = |at: Option<DateTime<Utc>>, others: &[Option<DateTime<Utc>>]| {
             at.map(|at| others.iter().flatten().fold(at.max(row.created_at), |latest, other| latest.max(*other)))
         };
+        let (sent_at, delivered_at) = (not_before(sent, &[]), not_before(arrived, &[sent]));
+        let read_at = not_before(seen, &[sent, arrived]);
         Some(MessageRow {
             status: self.reached,
-            sent_at: not_before(sent, &[]),
-            delivered_at: not_before(arrived, &[sent]),
-            read_at: not_before(seen, &[sent, arrived]),
+            sent_at,
+            delivered_at,
+            read_at,
+            // Nobody has read it as it was before.
+            updated_at: [sent_at, delivered_at, read_at].into_iter().flatten().max(),
             provider_message_id: row.provider_message_id.clone().or(self.provider_message_id.map(str::to_owned)),
             ..row.clone()
         })

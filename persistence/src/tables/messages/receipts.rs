@@ -73,11 +73,12 @@ pub(crate) async fn read(
     mark(
         db,
         marks,
-        "update messages m set read_at = greatest(x.at, m.created_at)
+        zones::with_changes(
+            "update messages m set read_at = greatest(x.at, m.created_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
-           and m.direction = 'inbound' and m.read_at is null"
-            .to_owned(),
+           and m.direction = 'inbound' and m.read_at is null",
+        ),
     )
     .await
 }

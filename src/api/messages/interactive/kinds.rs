@@ -199,7 +199,7 @@ fn media_or_text(header: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     let kind = header.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
     if !kinds.contains(&name) {
-        errors.refuse(&kind, format!("must be {}", kinds.join(", ")));
+        errors.refuse(&kind, format!("must be one of {}", kinds.join(", ")));
         return;
     }
     if !MEDIA.contains(&name) {

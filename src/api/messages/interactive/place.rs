@@ -75,7 +75,7 @@ impl<'a> FieldPath<'a> {
         match self.value {
             None => errors.refuse(self, "is required"),
             Some(value) if value == word => {}
-            Some(_) => errors.refuse(self, format!("must be {word}")),
+            Some(_) => errors.refuse(self, format!("must be one of {word}")),
         }
     }
 

@@ -69,7 +69,7 @@ impl Talk {
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let _turn = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
-        let page = PageRequest { number: 1, size, descending: false };
+        let page = PageRequest::first(size);
         let filter = shown_in(session, self.shown, (None, None));
         let mut listed = messages::list(db, company, &filter, page).await?;
         let fitting = fitting(&listed.rows);

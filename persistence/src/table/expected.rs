@@ -1,0 +1,48 @@
+//! The state of a record that a caller expects before a change, so that nobody overwrites a change they have not seen.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use super::Table;
+use crate::error::with_timeout;
+use crate::{CompanyId, Error, Result};
+
+/// The states in which a record may be changed. A state is named by the record's `updated_at` as the API shows it: each
+/// change moves that by at least a millisecond (migration 0070).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Any.
+    #[default]
+    Any,
+    /// One of these.
+    OneOf(Vec<String>),
+}
+
+/// The name of the state of a record that was changed last at this time.
+pub fn state_of(updated_at: DateTime<Utc>) -> String {
+    updated_at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+impl Expected {
+    /// Whether a record that was changed last at this time is in an expected state.
+    pub fn holds(&self, updated_at: DateTime<Utc>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::OneOf(states) => states.contains(&state_of(updated_at)),
+        }
+    }
+
+    /// Locks a record until the transaction ends, if its state matters, and checks its state.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] when it is in another state; [`Error::NotFound`] when it does not exist.
+    pub async fn hold<T: Table>(&self, db: &mut PgConnection, company: CompanyId, id: T::Id) -> Result<()> {
+        if *self == Self::Any {
+            return Ok(());
+        }
+        let hold = format!("select updated_at from {} where company_id = $1 and id = $2 for no key update", T::NAME);
+        let held = sqlx::query_scalar(AssertSqlSafe(hold)).bind(company).bind(id).fetch_optional(db);
+        let updated_at: DateTime<Utc> = with_timeout(held).await?.ok_or(Error::NotFound(T::NOUN))?;
+        if self.holds(updated_at) { Ok(()) } else { Err(Error::Changed) }
+    }
+}

@@ -1,0 +1,158 @@
+//! Cursors: where in a list the next page begins. A cursor is the position of the last row of a page, signed together
+//! with the list, its filters and its order, so that it continues only the list that it was given for.
+//!
+//! It grants nothing: a request with a cursor passes the same checks as one without.
+
+use actix_web::web::Data;
+use actix_web::{HttpMessage, HttpRequest};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use hotline_persistence::select::Position;
+use hotline_persistence::tables::installation_keys::InstallationKey;
+use sha2::Sha256;
+
+use super::aside::Tenant;
+use super::{ApiError, ApiResult};
+
+/// The name of the key in `installation_keys`.
+pub const KEY_NAME: &str = "cursors";
+
+/// Bytes of the signature: half of HMAC-SHA-256. A forged position would only skip rows that the caller may read.
+const SIGNATURE_BYTES: usize = 16;
+
+/// The first byte of a position: what follows it.
+const IS_ID: u8 = b'i';
+const IS_NAME: u8 = b'n';
+
+/// Signs and verifies cursors.
+pub struct Cursors {
+    /// Initialized with the key.
+    keyed: Hmac<Sha256>,
+}
+
+/// One part of a list, if its path does not say whose list it is: a visitor's session, for example.
+#[derive(Clone, Debug)]
+pub struct ListOwner(pub String);
+
+/// The list that a request reads, with its filters and order.
+#[derive(Clone)]
+pub struct ListRead {
+    /// Contains everything but the position.
+    keyed: Hmac<Sha256>,
+}
+
+impl Cursors {
+    /// The cursors of an installation: all of its processes have this key.
+    pub fn new(key: InstallationKey) -> Self {
+        Self { keyed: Hmac::new(&key.into()) }
+    }
+
+    /// The list that a request reads. `filters` are the parameters it was narrowed by.
+    ///
+    /// # Errors
+    /// `500` when the service lacks its key, which is a defect.
+    pub fn list_of(request: &HttpRequest, filters: &[(String, String)], descending: bool) -> ApiResult<ListRead> {
+        let cursors =
+            request.app_data::<Data<Self>>().ok_or_else(|| ApiError::internal("there is no key of cursors"))?;
+        let mut list = ListRead { keyed: cursors.keyed.clone() };
+        let extensions = request.extensions();
+        list.add(&extensions.get::<Tenant>().map(|Tenant(company)| company.to_string()).unwrap_or_default());
+        list.add(extensions.get::<ListOwner>().map_or("", |owner| &owner.0));
+        list.add(&request.match_pattern().unwrap_or_else(|| request.path().to_owned()));
+        // Percent-encodings and the like do not count.
+        request.match_info().iter().for_each(|(_, id)| list.add(id));
+        list.add(if descending { "desc" } else { "asc" });
+        let mut filters: Vec<_> = filters.iter().collect();
+        filters.sort();
+        for (name, value) in filters {
+            list.add(name);
+            list.add(value);
+        }
+        Ok(list)
+    }
+}
+
+impl ListRead {
+    /// Each part is prefixed with its length, so that no byte can move from one part to the next.
+    fn add(&mut self, part: &str) {
+        self.keyed.update(&(part.len() as u64).to_be_bytes());
+        self.keyed.update(part.as_bytes());
+    }
+
+    /// The cursor of a position.
+    pub fn cursor(&self, position: &Position) -> String {
+        let place = match position {
+            Position::Id(id) => [&[IS_ID], id.to_be_bytes().as_slice()].concat(),
+            Position::Name(name) => [&[IS_NAME], name.as_bytes()].concat(),
+        };
+        let signature = self.signed(&place).finalize().into_bytes();
+        BASE64_URL_SAFE_NO_PAD.encode([&signature[..SIGNATURE_BYTES], &place].concat())
+    }
+
+    /// The position of a cursor; `None` when it was not given for this list. The signature is compared in constant time.
+    pub fn position(&self, cursor: &str) -> Option<Position> {
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
+        let (signature, place) = bytes.split_at_checked(SIGNATURE_BYTES)?;
+        self.signed(place).verify_truncated_left(signature).ok()?;
+        match place.split_first()? {
+            (&IS_ID, id) => Some(Position::Id(i64::from_be_bytes(id.try_into().ok()?))),
+            (&IS_NAME, name) => Some(Position::Name(std::str::from_utf8(name).ok()?.to_owned())),
+            _ => None,
+        }
+    }
+
+    fn signed(&self, place: &[u8]) -> Hmac<Sha256> {
+        let mut keyed = self.keyed.clone();
+        keyed.update(place);
+        keyed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(parts: &[&str]) -> ListRead {
+        let mut list = ListRead { keyed: Cursors::new([7; 64]).keyed };
+        parts.iter().for_each(|part| list.add(part));
+        list
+    }
+
+    #[test]
+    fn a_cursor_is_of_one_list() {
+        let one = list(&["1", "/tags", "asc", "search", "a"]);
+        for position in
+            [Position::Id(0), Position::Id(i64::MAX), Position::Name(String::new()), Position::Name("é".into())]
+        {
+            let cursor = one.cursor(&position);
+            assert_eq!(one.position(&cursor), Some(position));
+            for other in [
+                list(&["2", "/tags", "asc", "search", "a"]),
+                list(&["1", "/tags", "desc", "search", "a"]),
+                list(&["1", "/tags", "asc", "search", "b"]),
+                list(&["1", "/tags", "asc", "sear", "cha"]),
+                list(&["1", "/tags", "asc"]),
+            ] {
+                assert_eq!(other.position(&cursor), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_cursor_is_none() {
+        let list = list(&["1"]);
+        let cursor = list.cursor(&Position::Id(300));
+        for at in 0..cursor.len() {
+            for other in ['A', 'B', '_', '*', 'é'] {
+                let mut changed: Vec<char> = cursor.chars().collect();
+                changed[at] = other;
+                let changed: String = changed.into_iter().collect();
+                let same = changed == cursor;
+                assert_eq!(list.position(&changed).is_some(), same, "{changed}");
+            }
+            assert_eq!(list.position(&cursor[..at]), None);
+        }
+        assert_eq!(list.position(&format!("{cursor}A")), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! `If-Match`: a change that is made only if the record is still as the caller has read it.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::IF_MATCH;
+use actix_web::{FromRequest, HttpRequest};
+use hotline_persistence::Timestamp;
+use hotline_persistence::table::{Expected, state_of};
+
+use super::{ApiError, ApiResult};
+
+/// The states of the record that the request names; any, if it names none.
+pub struct IfMatch(pub Expected);
+
+/// The `ETag` of a record that was changed last at this time.
+pub fn etag(updated_at: Timestamp) -> String {
+    format!("\"{}\"", state_of(updated_at.0))
+}
+
+impl IfMatch {
+    fn of(request: &HttpRequest) -> ApiResult<Self> {
+        let mut states = Vec::new();
+        let mut is_any = true;
+        for header in request.headers().get_all(IF_MATCH) {
+            is_any = false;
+            let text = header.to_str().map_err(|_| ApiError::bad_request("If-Match must name an ETag"))?;
+            for tag in text.split(',').map(str::trim) {
+                // The record must exist, which every change requires.
+                if tag == "*" {
+                    return Ok(Self(Expected::Any));
+                }
+                // A proxy, or compression, may have made it weak.
+                states.push(tag.trim_start_matches("W/").trim_matches('"').to_owned());
+            }
+        }
+        Ok(Self(if is_any { Expected::Any } else { Expected::OneOf(states) }))
+    }
+}
+
+impl FromRequest for IfMatch {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}

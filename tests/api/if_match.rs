@@ -1,0 +1,133 @@
+//! Changes that are made only to what the caller has read: `ETag` and `If-Match`.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::{Api, Reply, TestApp};
+
+/// A record that has an `ETag`: where it is, and a change of it.
+struct Record {
+    path: String,
+    change: fn(usize) -> Value,
+}
+
+async fn etag(api: &Api, path: &str) -> String {
+    let reply = api.get(path).await;
+    let tag = reply.headers.get("etag").expect("an ETag").to_str().expect("text").to_owned();
+    assert_eq!(tag, format!("{}", reply.data(200)["updatedAt"]), "it is the time in quotation marks");
+    tag
+}
+
+async fn change(api: &Api, record: &Record, number: usize, tag: &str) -> Reply {
+    let request = api.request(Method::PUT, &record.path).header("if-match", tag);
+    Reply::of(request.json(&(record.change)(number))).await
+}
+
+async fn records(app: &TestApp) -> Vec<Record> {
+    let contact = id(app.api.post("/contacts", json!({"name": "Maria"})).await.data(201));
+    let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let card = id(app.api.post("/crm/cards", json!({"boardId": board, "name": "Maria"})).await.data(201));
+    let change = |number| json!({"name": format!("Maria {number}")});
+    vec![Record { path: format!("/contacts/{contact}"), change }, Record { path: format!("/crm/cards/{card}"), change }]
+}
+
+#[actix_web::test]
+async fn a_change_of_what_was_changed_since_is_refused_and_nothing_is_written() {
+    let app = TestApp::shared().await;
+    for record in records(&app).await {
+        let path = &record.path;
+        let read = etag(&app.api, path).await;
+        app.api.put(path, (record.change)(1)).await.data(200);
+        let shown = app.api.get(path).await.body;
+        for stale in [read.as_str(), "\"x\"", "W/\"2000-01-01T00:00:00.000Z\"", "\"a\", \"b\"", ""] {
+            change(&app.api, &record, 2, stale).await.error(412, "ERR_API_PRECONDITION_FAILED");
+            let removal = app.api.request(Method::DELETE, path).header("if-match", stale);
+            Reply::of(removal).await.error(412, "ERR_API_PRECONDITION_FAILED");
+        }
+        assert_eq!(app.api.get(path).await.body, shown, "{path}");
+        // As it is, a weak one, one of several, and whatever it is.
+        let mut number = 3;
+        for form in ["{}", "W/{}", "\"x\", {}", "*"] {
+            let current = etag(&app.api, path).await;
+            change(&app.api, &record, number, &form.replace("{}", &current)).await.data(200);
+            number += 1;
+        }
+        let current = etag(&app.api, path).await;
+        let removal = app.api.request(Method::DELETE, path).header("if-match", current.as_str());
+        assert_eq!(Reply::of(removal).await.status, 204, "{path}");
+        change(&app.api, &record, 9, &current).await.error(404, "ERR_API_NOT_FOUND");
+        change(&app.api, &record, 9, "*").await.error(404, "ERR_API_NOT_FOUND");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_many_changes_of_one_state_a_single_one_is_made() {
+    let app = TestApp::shared().await;
+    for record in records(&app).await {
+        let read = etag(&app.api, &record.path).await;
+        let replies = join_all((0..20).map(|number| change(&app.api, &record, number, &read))).await;
+        let made: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 200).collect();
+        assert_eq!(made.len(), 1, "{}", record.path);
+        assert!(replies.iter().all(|reply| [200, 412].contains(&reply.status.as_u16())), "{}", record.path);
+        assert_eq!(app.api.get(&record.path).await.data(200)["name"], made[0].data(200)["name"]);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn each_change_is_another_state_however_fast_they_come() {
+    let app = TestApp::shared().await;
+    let tag = id(app.api.post("/tags", json!({"name": "VIP"})).await.data(201));
+    for record in records(&app).await {
+        let mut states = BTreeSet::from([etag(&app.api, &record.path).await]);
+        let mut last = states.first().cloned();
+        for number in 0..20 {
+            app.api.put(&record.path, (record.change)(number)).await.data(200);
+            let now = etag(&app.api, &record.path).await;
+            assert!(last.as_ref() < Some(&now), "{}: {now} after {last:?}", record.path);
+            last = Some(now.clone());
+            states.insert(now);
+        }
+        // Tags are a part of a contact.
+        if record.path.starts_with("/contacts") {
+            for _ in 0..3 {
+                let path = format!("{}/tags/{tag}", record.path);
+                assert!(app.api.put(&path, json!({})).await.status.is_success());
+                states.insert(etag(&app.api, &record.path).await);
+                assert!(app.api.delete(&path).await.status.is_success());
+                states.insert(etag(&app.api, &record.path).await);
+            }
+            assert_eq!(states.len(), 27);
+        } else {
+            assert_eq!(states.len(), 21);
+        }
+    }
+    app.stop().await;
+}
+
+/// Every change of a record that an `ETag` is given for takes `If-Match`, and answers `412`.
+#[test]
+fn the_document_says_where_it_is_taken() {
+    let document = hotline::routes::document();
+    let mut tagged = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let has_tag = item["get"]["responses"]["200"]["headers"].get("ETag").is_some();
+        for method in ["put", "delete"] {
+            let Some(operation) = item.get(method) else { continue };
+            let parameters = operation["parameters"].as_array();
+            let takes = parameters.is_some_and(|all| all.iter().any(|parameter| parameter["name"] == "If-Match"));
+            assert_eq!(takes, has_tag, "{method} {path}");
+            assert_eq!(operation["responses"].get("412").is_some(), has_tag, "{method} {path}");
+        }
+        if has_tag {
+            tagged.push(path.as_str());
+        }
+    }
+    tagged.sort_unstable();
+    assert_eq!(tagged, ["/api/v1/contacts/{contactId}", "/api/v1/crm/cards/{cardId}"]);
+}
