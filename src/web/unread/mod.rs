@@ -54,7 +54,8 @@ const OF_CONTENT: [HeaderName; 7] =
 /// The answers that are in memory until they are taken.
 pub struct Unread {
     ledger: Ledger,
-    /// The size of the last large answer to an address at a path.
+    /// The size of the last large answer to an address, by what was asked for: a request that is held until something
+    /// happens asks for something else each time, and holds no place meanwhile.
     large: TtlCache<(Option<Address>, u64), (Reader, usize)>,
 }
 
@@ -96,7 +97,7 @@ pub async fn count<B: MessageBody + 'static>(
     };
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
     let address = origin.map(Address::of);
-    let like = (address, path_of(&request));
+    let like = (address, asked_by(&request));
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
     let expected = match unread.expect(like).await {
         Ok(expected) => expected,
@@ -153,10 +154,10 @@ fn for_any_page(asked: &HeaderMap, refused: &mut HeaderMap) {
     refused.append(VARY, HeaderValue::from_static("Origin"));
 }
 
-/// The path and the method, as a number.
-fn path_of(request: &ServiceRequest) -> u64 {
+/// The method, the path and the query, as a number.
+fn asked_by(request: &ServiceRequest) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (request.method().as_str(), request.path()).hash(&mut hasher);
+    (request.method().as_str(), request.path(), request.query_string()).hash(&mut hasher);
     hasher.finish()
 }
 
