@@ -77,7 +77,6 @@ test-rust: postgres nextest
 		cargo nextest run --profile as-root $(TESTED) --run-ignored only -E 'test(/_as_root$$$$/)' || status=$$?; \
 	fi; \
 	$(STOP) || status=1; \
-	if [ -z "$(ARGS)" ] && [ $$status -eq 0 ]; then cargo test --doc $(TESTED) || status=$$?; fi; \
 	exit $$status
 
 # The widget and the panel in Chromium, their main paths in Firefox, against services of their own; ARGS names some of the files
