@@ -70,17 +70,21 @@ fn public_name(name: &str) -> String {
     referred.map_or_else(|| name.to_owned(), |noun| format!("{noun}Ref"))
 }
 
+/// Marks a field that may be left out, and may be `null` as well.
+const LEFT_OUT: &str = "x-left-out";
+
 /// Adjusts a response schema for client generators:
 ///
 /// - `Option` means `null`, never absence: serde writes every field. A field that may be left out is one that cannot be
-///   `null` (`#[schema(nullable = false)]`).
+///   `null` (`#[schema(nullable = false)]`), or is marked by [`LEFT_OUT`].
 /// - The description of a nullable field is beside both of its alternatives, not inside one of them.
 fn answered(mut schema: Value) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         let mut required = Vec::new();
         for (name, property) in properties.iter_mut() {
+            let is_left_out = property.as_object_mut().is_some_and(|property| property.remove(LEFT_OUT).is_some());
             *property = answered(property.take());
-            if is_nullable(property) {
+            if !is_left_out && is_nullable(property) {
                 required.push(json!(name));
             }
         }
@@ -233,9 +237,11 @@ mod tests {
                 "note": {"type": ["string", "null"]},
                 "queue": {"oneOf": [{"$ref": "#/components/schemas/Named_QueueId", "description": "Where"}, {"type": "null"}]},
                 "token": {"type": "string"},
+                "secret": {"type": ["string", "null"], "x-left-out": true},
             },
         }));
         assert_eq!(schema["required"], json!(["id", "note", "queue"]));
+        assert_eq!(schema["properties"]["secret"], json!({"type": ["string", "null"]}));
         let queue = json!({"description": "Where", "oneOf": [reference("QueueRef"), {"type": "null"}]});
         assert_eq!(schema["properties"]["queue"], queue);
     }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use hotline::web::error::{OTHER_REASON, code_of_reason, reason_codes};
 
 /// What a reason begins with: it is a phrase that follows the name of a field.
-const BEGINNINGS: [&str; 10] = ["must", "is", "are", "cannot", "has", "names", "holds", "does", "contains", "would"];
+const BEGINNINGS: [&str; 11] =
+    ["must", "is", "are", "cannot", "has", "names", "holds", "does", "contains", "would", "makes"];
 
 /// Where phrases like these are no reasons for a caller: the command line, configuration and its files, logs, documents.
 const ELSEWHERE: [&str; 9] = [

@@ -166,11 +166,11 @@ async fn ask(address: SocketAddr, path: &str, said: &str) -> TcpStream {
 }
 
 #[actix_web::test]
-async fn answers_that_nobody_reads_take_little_memory_at_any_door_and_a_neighbour_notices_nothing() {
+async fn answers_that_nobody_reads_take_little_memory_at_any_door_and_a_neighbour_notices_nothing_measured() {
     let scene = Scene::set().await;
     scene.check_neighbour().await;
     let doors = scene.doors().await;
-    assert!(doors.len() > 200, "only {} doors", doors.len());
+    assert!(doors.len() > 150, "only {} doors", doors.len());
     let before = scene.process.resident_bytes();
     scene.process.forget_peak();
     let mut unread = Vec::new();

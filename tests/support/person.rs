@@ -28,7 +28,8 @@ impl Person {
         Self { api: app.api.clone(), cookie: None, company: None }
     }
 
-    /// A user of the test's company, to whom this gives a password.
+    /// A user of the test's company, to whom this gives a password. Only in a service of one's own: in the shared one the
+    /// same e-mail is in more companies than signing in looks at, and all of them have the account's tries together.
     pub async fn user(app: &TestApp, user: UserId, email: &str) -> Self {
         Self::give_password(app, user).await;
         let mut person = Self::nobody(app);

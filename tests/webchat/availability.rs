@@ -20,7 +20,7 @@ async fn is_there(browser: &Browser) -> bool {
 
 /// Puts the channel of the tests into this queue, or into none.
 async fn put_into(app: &TestApp, admin: &Person, queue: Value) {
-    let path = format!("/channels/{}", app.company.webchat);
+    let path = format!("/channels/{}/setup", app.company.webchat);
     admin.in_company(app.company.id).put(&path, json!({"queueId": queue})).await.data(200);
 }
 

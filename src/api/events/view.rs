@@ -84,9 +84,11 @@ pub struct EventMessage {
     pub message: Message,
     /// Where it has come in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub ticket: Option<ReceivedIn>,
     /// Who wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub contact: Option<Named<ContactId>>,
 }
 
@@ -199,7 +201,7 @@ impl EventMeta {
             // All have expired.
             (_, None) => events::last_id(db, company).await?.0 + 1,
         };
-        let gap = after.is_some_and(|after| after.0 + 1 < kept_from);
+        let gap = after.is_some_and(|after| after.0 < kept_from.saturating_sub(1));
         Ok(Self { last_id, has_more, oldest_id, gap })
     }
 }

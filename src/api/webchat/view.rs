@@ -30,7 +30,7 @@ pub struct Session {
     pub ended_at: Option<Timestamp>,
     /// The visitor's own token, once, in the answer to the opening; `null` in the answer to a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
+    #[schema(extensions(("x-left-out" = json!(true))), example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
 }
 

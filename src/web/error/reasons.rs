@@ -60,6 +60,7 @@ const FORMS: &[(&str, &str)] = &[
     ("wrong_count", "must have {expected} items, as many as the template's {part} has places"),
     ("wrong_count", "must have {expected} parameters for the {part}, not {count}"),
     ("too_large", "must be below {max}"),
+    ("too_large", "makes a {total} that is not below {max}"),
     ("too_small", "must be above {min}"),
     ("negative", "must not be negative"),
     ("not_a_number", "must not hold the number {value}"),
@@ -131,6 +132,14 @@ pub fn code_of(reason: &str) -> (&'static str, Map<String, Value>) {
         params.insert("key".to_owned(), json!(key));
         return (code, params);
     }
+    // One of a list: `item 2 names no tag of the company`.
+    if let Some((item, rest)) = reason.strip_prefix("item ").and_then(|rest| rest.split_once(' '))
+        && let Ok(item) = item.parse::<u32>()
+    {
+        let (code, mut params) = code_of(rest);
+        params.insert("item".to_owned(), json!(item));
+        return (code, params);
+    }
     let found = FORMS.iter().find_map(|(code, form)| Some((*code, fits(form, reason)?)));
     found.unwrap_or_else(|| (OTHER, Map::new()))
 }
@@ -193,6 +202,7 @@ mod tests {
             ("of `size` must be a number like 12.5", "not_a_number", json!({"key": "size"})),
             ("must not be given together with page", "given_together", json!({"other": "page"})),
             ("must be between the years 1970 and 9999", "out_of_range", json!({"min": 1970, "max": 9999})),
+            ("item 2 must be a string", "not_a_string", json!({"item": 2})),
             ("is something else", OTHER, json!({})),
         ] {
             assert_eq!(code_of(reason), (code, params.as_object().expect("an object").clone()), "{reason}");

@@ -238,7 +238,8 @@ mod tests {
         assert!(take(5, 3, 1).is_none(), "no longer little");
         drop((first, second, third, little));
         assert_eq!(ledger.holders(), 0, "nothing is kept of who holds nothing");
-        assert_eq!((ledger.held().all, ledger.held().waiting), (0, 0));
+        let held = ledger.held();
+        assert_eq!((held.all, held.waiting), (0, 0));
     }
 
     #[test]

@@ -71,6 +71,10 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
                 step(json!({"email": "a@b.example"}), json!({"email": "a@b.example"})).await;
                 step(json!({"email": null}), json!({"email": null})).await;
             }
+            "profilePicUrl" => {
+                step(json!({field: " https://b.example/p.png "}), json!({field: "https://b.example/p.png"})).await;
+                step(json!({field: null}), json!({field: null})).await;
+            }
             text => {
                 step(json!({text: " other "}), json!({text: "other"})).await;
                 step(json!({text: null}), json!({text: null})).await;

@@ -1,5 +1,8 @@
 //! The lists that people alone can change or read.
 
+use std::time::Duration;
+
+use hotline_actors::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -75,6 +78,8 @@ async fn lists_of_people() {
     let mut checked = Vec::new();
     for list in lists {
         checked.push(list.check().await);
+        // Nobody asks for so much in a minute.
+        clock::advance(Duration::from_secs(60));
     }
     checked.sort_unstable();
     assert_eq!(checked, LISTS);

@@ -53,8 +53,10 @@ async fn a_field_is_created_read_changed_and_deleted() {
     changed(api, first, json!({"required": true}), json!({"required": true})).await;
     changed(api, first, json!({"position": 0}), json!({"position": 0})).await;
     changed(api, first, json!({}), json!({})).await;
-    // Fixed, so they are not looked at.
-    changed(api, first, json!({"key": "other", "application": "card"}), json!({})).await;
+    // Fixed: they may be repeated, and are never another.
+    changed(api, first, json!({"key": "cor_nao_obvia", "application": "contact"}), json!({})).await;
+    let other = api.put(&at(first), json!({"key": "other", "application": "card"})).await;
+    assert_eq!(other.invalid_fields(), ["application", "key"]);
     let full = app.api.get(&at(first)).await;
     changed(api, first, full.data(200).clone(), json!({})).await;
 

@@ -14,7 +14,8 @@ const NOUNS: [(&str, &str, &[&str]); 6] = [
     ("contact", "/contacts", &["lastChannel"]),
     ("ticket", "/tickets", &["lastMessage", "unreadCount", "firstResponseAt"]),
     ("message", "/messages", &["readAt"]),
-    ("card", "/crm/cards", &[]),
+    // Its contacts are shown as they are, and told by their own events.
+    ("card", "/crm/cards", &["contacts"]),
     // That its contact is gone follows from `contact.deleted`.
     ("schedule", "/schedules", &["contact"]),
     ("campaign", "/campaigns", &["counts", "completedAt"]),

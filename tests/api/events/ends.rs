@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::types::Json;
 
 use super::newest;
-use crate::support::{Person, Reader, Reply, TestApp};
+use crate::support::{OwnApp, Person, Reader, Reply, TestApp};
 
 /// What is changed, and what a new request is answered then.
 const CHANGES: [(&str, &str, u16); 7] = [
@@ -41,7 +41,7 @@ async fn what_is_taken_from_a_token_ends_its_streams_and_its_held_answers_at_onc
 
 #[actix_web::test]
 async fn what_is_taken_from_a_person_ends_their_streams_at_once() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
     let company = app.company.id;
     let profile = profiles_of_ana(&app).await;
     for what in ["signed out", "a password", "permission", "deactivated"] {

@@ -231,7 +231,8 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     // Where a contact was talked to last, and when a ticket changed last, follow from messages.
     same("contact", &known.contacts, &shown("/contacts").await, &["lastChannel", "updatedAt"]);
     same("ticket", &known.tickets, &shown("/tickets").await, &["updatedAt", "contact"]);
-    same("message", &known.messages, &shown("/messages").await, &[]);
+    // An event of a message that came in brings its ticket and contact along.
+    same("message", &known.messages, &shown("/messages").await, &["ticket", "contact", "updatedAt"]);
     same("card", &known.cards, &shown("/crm/cards").await, &["contacts", "updatedAt"]);
     same("schedule", &known.schedules, &shown("/schedules").await, &["contact"]);
     for (id, session) in &known.sessions {

@@ -63,6 +63,9 @@ pub fn references(operation: &Operation) -> Vec<Reference> {
     }
     let mut found = Vec::new();
     walk(operation.body.as_ref().map_or(&Value::Null, |(_, schema)| schema), &[], &operation.path, &mut found);
+    // A card stays on its board: another is refused, whosever it is.
+    let is_change = operation.method == "PUT" && operation.path == "/crm/cards/{cardId}";
+    found.retain(|reference| !(is_change && reference.to_string() == "boardId"));
     found
 }
 

@@ -83,7 +83,7 @@ impl<'a> World<'a> {
                 sqlx::query_scalar(statement).bind(world.company.id).fetch_one(&app.db).await.expect(statement);
             found.to_string()
         };
-        let profile = of_company("select min(id) from profiles where company_id = $1").await;
+        let profile = of_company("select min(id) from profiles where company_id = $1 and not administers").await;
         let category = of_company("select min(id) from wrapup_categories where company_id = $1").await;
         let known: [(&str, String); 12] = [
             ("contactId", talk.contact.to_string()),
@@ -341,6 +341,16 @@ impl<'a> World<'a> {
                 set("orderedIds", json!(all));
             }
             _ => {}
+        }
+        // What a record keeps for good may only be repeated.
+        let fixed: &[&str] = match (operation.method, operation.path.as_str()) {
+            ("PUT", "/custom-fields/{customFieldId}") => &["application", "key"],
+            ("PUT", "/global-variables/{variableId}") => &["key"],
+            ("PUT", "/crm/cards/{cardId}") => &["boardId"],
+            _ => &[],
+        };
+        for field in fixed {
+            body.as_object_mut().expect("an object").remove(*field);
         }
         if operation.body.is_some() {
             // Whose it is, the token says.

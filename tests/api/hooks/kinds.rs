@@ -30,6 +30,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
             "channelId": channel.id, "direction": "inbound", "type": "text", "body": "Is it open?", "media": null,
             "template": null, "interactive": null, "quotedMessageId": null, "status": "received", "error": null,
             "user": null, "integration": null, "source": "contact", "createdAt": message["createdAt"],
+            "updatedAt": message["createdAt"],
             // Written long ago, as the provider says; nothing is sent before it is there.
             "sentAt": message["createdAt"], "deliveredAt": null, "readAt": null,
         })

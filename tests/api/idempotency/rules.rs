@@ -102,9 +102,7 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
             Call { path: elsewhere, ..call.clone() },
             Call { path: format!("{}/", call.path), ..call.clone() },
             Call { path: format!("{}?a=1", call.path), ..call.clone() },
-            Call { body: format!("{body} "), ..call.clone() },
-            Call { body: format!(" {body}"), ..call.clone() },
-            Call { body: body.replacen(':', ": ", 1), ..call.clone() },
+            Call { body: body.replacen('{', "{\"more\": 1, ", 1), ..call.clone() },
             Call { body: String::new(), ..call.clone() },
             Call { body: "not JSON".to_owned(), ..call.clone() },
         ];
@@ -115,8 +113,11 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
             assert!(!conflict.is_replay(), "{}", call.name());
         }
         assert_eq!(count(&app, call.effects).await, effects, "{}", call.name());
-        // The conflicts have left the first as it was.
-        assert_replayed(&call.name(), &first, &call.send(&app.api, &key).await);
+        // The conflicts have left the first as it was. Bodies are the same when they are equal as values.
+        for same in [body.clone(), format!("{body} "), format!(" {body}"), body.replacen(':', ": ", 1)] {
+            let again = Call { body: same, ..call.clone() };
+            assert_replayed(&call.name(), &first, &again.send(&app.api, &key).await);
+        }
     }
     app.stop().await;
 }
@@ -189,6 +190,7 @@ async fn a_body_may_be_a_mebibyte_and_a_larger_one_is_not_recorded() {
     assert_eq!(count(&app, KEYS).await, 0);
     let first = send_first(&app, &of_bytes(MEBIBYTE), "one").await;
     send_again(&app, &of_bytes(MEBIBYTE), "one", &first).await;
-    of_bytes(MEBIBYTE - 1).send(&app.api, "one").await.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+    // Blanks around it are none of it.
+    send_again(&app, &of_bytes(MEBIBYTE - 1), "one", &first).await;
     app.stop().await;
 }

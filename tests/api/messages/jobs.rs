@@ -32,8 +32,8 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
             "id": job["messageId"], "jobId": job_id, "ticketId": id(&opened), "contactId": opened["contact"]["id"],
             "channelId": phone, "direction": "outbound", "type": "text", "body": "hello", "media": null,
             "template": null, "interactive": null, "quotedMessageId": null, "status": "queued", "error": null,
-            "user": null, "integration": message["integration"], "source": "api", "createdAt": message["createdAt"], "sentAt": null, "deliveredAt": null,
-            "readAt": null,
+            "user": null, "integration": message["integration"], "source": "api", "createdAt": message["createdAt"],
+            "updatedAt": message["createdAt"], "sentAt": null, "deliveredAt": null, "readAt": null,
         })
     );
     assert_eq!(opened["creationSource"], "api");

@@ -78,7 +78,7 @@ async fn companies_are_made_and_changed_by_administrators_of_the_installation() 
     assert_eq!(listed("?search=CAFE").await.data(200)[0]["id"], company["id"]);
     assert_eq!(listed("?search=nobody").await.data(200), &json!([]));
     assert_eq!(listed("?active=false").await.data(200), &json!([]));
-    listed("?page=1000000000").await.error(422, "ERR_API_VALIDATION");
+    assert_eq!(listed("?page=1000000000").await.data(200), &json!([]));
 
     let changed =
         admin.put(&path, json!({"ratePerMinute": null, "apiEnabled": false, "name": "Café", "active": false})).await;
@@ -375,6 +375,7 @@ async fn what_administrators_do_is_in_the_log() {
     assert_eq!(
         json!(told),
         json!([
+            ["signIn", null, 200],
             ["createToken", {"id": token.to_string(), "name": "Shop"}, 201],
             ["createToken", null, 422],
             ["revokeToken", {"id": token.to_string(), "name": "Shop"}, 200],
@@ -388,9 +389,9 @@ async fn what_administrators_do_is_in_the_log() {
     }
     assert_eq!(ana.get("/audit-log?action=updateUser").await.data(200).as_array().map(Vec::len), Some(1));
     assert_eq!(ana.get("/audit-log?order=desc&perPage=1").await.data(200)[0]["action"], "updateUser");
-    let at = entries[3]["at"].as_str().expect("a time");
+    let at = entries[4]["at"].as_str().expect("a time");
     assert!(ana.get(&format!("/audit-log?from={at}")).await.data(200).as_array().is_some_and(|rows| !rows.is_empty()));
-    for (search, count) in [("benny", 1), ("BENNY%20ana", 1), ("shop", 2), ("127.0.0.1", 4), ("nobody", 0)] {
+    for (search, count) in [("benny", 1), ("BENNY%20ana", 1), ("shop", 2), ("127.0.0.1", 5), ("nobody", 0)] {
         let found = ana.get(&format!("/audit-log?search={search}")).await;
         assert_eq!(found.data(200).as_array().map(Vec::len), Some(count), "{search}");
     }
@@ -405,7 +406,10 @@ async fn what_administrators_do_is_in_the_log() {
     // Another company's administrators see their own; the installation's acts are in its own log.
     let (other, _) = app.another_company().await;
     let (admin, admin_id) = Person::admin(&app, "root@example.com").await;
-    assert_eq!(admin.in_company(other.id).get("/audit-log").await.data(200), &json!([]));
+    let theirs = admin.in_company(other.id).get("/audit-log").await;
+    let theirs = theirs.data(200).as_array().expect("entries");
+    // What this test itself has done with a token of theirs.
+    assert!(theirs.iter().all(|entry| entry["actor"]["kind"] == "integration"), "{theirs:?}");
     admin.put(&format!("/companies/{}", other.id), json!({"name": "New"})).await.data(200);
     let log = admin.get("/installation/audit-log").await;
     let entry = log.data(200).as_array().expect("entries").last().expect("an entry").clone();

@@ -134,7 +134,7 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
     let (_, nothing) = raw(&app, &admin, "POST", "/panel/api/v1/nothing").await;
     let no_route = &nothing["error"]["message"];
     let operations = audited();
-    assert!(operations.len() >= 40, "{}", operations.len());
+    assert!(operations.len() > 30, "{}", operations.len());
     let (mut count, ..) = last(&app, admin_id.0).await;
     let mut tried = 0;
     for (method, path, id) in &operations {
@@ -147,22 +147,24 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
             let (status, body) = raw(&app, &admin, method, target).await;
             let (after, action, noted) = last(&app, admin_id.0).await;
             let said = format!("{method} {target}: {status} {body}, {action} {noted:?}");
-            if !is_same && target.starts_with("//") {
-                // Not below the panel's API at all.
-                assert!(status == 404 && after == count, "{said}");
+            if !is_same && !target.starts_with("/panel/api/v1/") {
+                // Not below the panel's API at all; below `/panel` there are pages, which are only read.
+                assert!((status == 404 || status == 405) && after == count, "{said}");
                 continue;
             }
             assert_eq!((after, noted), (count + 1, i16::try_from(status).ok()), "{said}");
             count = after;
             if action == "unknown" {
-                assert!(!is_same && status == 404 && body["error"]["message"] == *no_route, "{said}");
+                // No such path, or none with this method: `/tokens/.` has the form of `/tokens/{tokenId}`.
+                let is_refused = status == 405 || (status == 404 && body["error"]["message"] == *no_route);
+                assert!(!is_same && is_refused, "{said}");
             } else {
                 assert_eq!(&action, id, "{said}");
             }
             tried += 1;
         }
     }
-    assert!(tried >= 800, "{tried}");
+    assert!(tried >= 20 * operations.len(), "{tried}");
     // Reads are not acts, nor what everybody does all day.
     for (method, path) in [("GET", "/tokens"), ("HEAD", "/tokens"), ("GET", "/nothing"), ("POST", "/tags")] {
         raw(&app, &admin, method, &format!("/panel/api/v1{path}")).await;

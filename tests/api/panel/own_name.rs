@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::administrator;
 use crate::steps::id;
-use crate::support::{OwnApp, Person, Reply, TestApp};
+use crate::support::{OwnApp, Person, Reply};
 
 #[actix_web::test]
 async fn no_person_writes_as_a_contact() {
@@ -47,7 +47,7 @@ async fn no_person_writes_as_a_contact() {
 
 #[actix_web::test]
 async fn what_a_person_makes_says_who_made_it() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let company = &app.company;
     let board = ana.post("/crm/boards", json!({"name": "Solar"})).await.data(201).clone();
@@ -90,4 +90,5 @@ async fn what_a_person_makes_says_who_made_it() {
             .await
             .expect("the card");
     assert_eq!(made, Some(company.ana.0));
+    app.stop().await;
 }

@@ -57,7 +57,7 @@ async fn writes(app: &TestApp, channel: &Value, from: &str) {
 
 #[actix_web::test]
 async fn a_company_names_no_address_of_its_provider() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let (port, connected) = inner().await;
     let channel = ana.post("/channels", whatsapp(json!({}))).await.data(201).clone();
@@ -72,11 +72,12 @@ async fn a_company_names_no_address_of_its_provider() {
     ana.put(&path, json!({"providerUrl": null, "name": "Q"})).await.data(200);
     assert_eq!(ana.get(&path).await.data(200)["settings"]["providerUrl"], Value::Null);
     assert_eq!(connected.load(Ordering::SeqCst), 0);
+    app.stop().await;
 }
 
 #[actix_web::test]
 async fn accounts_are_named_by_digits_alone() {
-    let app = TestApp::shared().await;
+    let app = OwnApp::start().await;
     let ana = administrator(&app).await;
     let channel = ana.post("/channels", whatsapp(json!({}))).await.data(201).clone();
     let page = json!({"type": "messenger", "name": "M", "pageId": "7"});
@@ -91,6 +92,7 @@ async fn accounts_are_named_by_digits_alone() {
         let made = ana.post("/channels", whatsapp(json!({"phoneNumberId": bad, "businessAccountId": bad}))).await;
         assert_eq!(made.invalid_fields(), ["phoneNumberId", "businessAccountId"], "{bad}");
     }
+    app.stop().await;
 }
 
 #[actix_web::test]
@@ -166,6 +168,8 @@ async fn another_address_needs_the_access_token_anew() {
     // With a token of its own the other address is taken, and is sent that one.
     admin.put(&path, json!({"providerUrl": after.url, "accessToken": "W"})).await.data(200);
     after.only_token("106", "W");
+    // No two providers call messages alike.
+    after.next("106", [Answer::Named("wamid.of-another".to_owned())]);
     app.api.post("/messages", send).await.data(202);
     after.accepts("106", 1).await;
     assert_eq!((before.accepted_count("106"), after.calls("106").len()), (1, 1));

@@ -91,7 +91,7 @@ async fn every_wrong_custom_value_is_named_by_its_key() {
         }
         for kind in ["text", "textarea", "number", "boolean", "date", "datetime", "email", "url", "phone"] {
             let key = format!("my_{kind}");
-            for wrong in [json!(5), json!(true), json!([]), json!({}), json!("x".repeat(10_001)), json!("https:///x\n")]
+            for wrong in [json!(5), json!(true), json!([]), json!({}), json!("x".repeat(10_001)), json!("https://x\ny")]
             {
                 if kind == "textarea" && wrong.as_str().is_some_and(|text| text.len() < 10_000) {
                     continue;

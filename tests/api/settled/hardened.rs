@@ -49,7 +49,7 @@ fn is_plain(headers: &HeaderMap) -> bool {
 #[actix_web::test]
 async fn every_answer_keeps_its_type_and_https_stays_https() {
     // The tests' own address is the proxy.
-    let trusted_proxies = vec!["127.0.0.1".parse().expect("an address")];
+    let trusted_proxies = vec!["127.0.0.1/32".parse().expect("a range")];
     let app = OwnApp::start_with(TestOptions { trusted_proxies, ..TestOptions::default() }).await;
     for (scheme, strict) in [("https", Some("max-age=31536000")), ("http", None)] {
         let requests = requests(&app);

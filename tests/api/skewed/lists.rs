@@ -175,6 +175,6 @@ async fn a_list_that_the_panel_alone_has_reads_what_its_company_has_and_nothing_
     }
     lists.sort_unstable();
     lists.dedup();
-    assert_eq!(lists, ["/audit-log", "/installation/audit-log", "/tokens"]);
+    assert_eq!(lists, ["/account/sessions", "/audit-log", "/installation/audit-log", "/tokens"]);
     world.end().await;
 }

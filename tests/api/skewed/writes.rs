@@ -27,7 +27,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             (0..ROWS).map(row).collect()
         };
         // A dozen look-ups a row: what it is found by, its row, its tags and those of its references.
-        let import_max = 40 * ROWS as u64;
+        let import_max = 60 * ROWS as u64;
         for from in [1_000_000, 1_000_000, 2_000_000] {
             let body = json!({"contacts": rows(from)});
             let reply = world.judge(asker, Method::POST, "/contacts/import", Some(&body), import_max).await;

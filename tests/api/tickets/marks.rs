@@ -22,7 +22,7 @@ async fn a_note_is_a_message_nobody_is_sent() {
             "media": null, "template": null, "interactive": null, "quotedMessageId": null, "status": "sent",
             "error": null, "user": null, "integration": note["integration"], "source": "api",
             "createdAt": note["createdAt"], "sentAt": note["createdAt"],
-            "deliveredAt": null, "readAt": null,
+            "deliveredAt": null, "readAt": null, "updatedAt": note["createdAt"],
         })
     );
     assert_eq!(app.api.all(&format!("/tickets/{open}/messages")).await, std::slice::from_ref(note));

@@ -48,7 +48,7 @@ async fn a_user_is_created_read_changed_and_deleted() {
         (json!({"name": "Carla Dias"}), "name", json!("Carla Dias")),
         (json!({"email": "carla.dias@example.com"}), "email", json!("carla.dias@example.com")),
         (json!({"password": "another horse battery"}), "active", json!(true)),
-        (json!({"profileId": profiles[0]["id"]}), "profile", profile(&profiles[0])),
+        (json!({"profileId": profiles[1]["id"]}), "profile", profile(&profiles[1])),
         (json!({"profileId": null}), "profile", profile(&profiles[2])),
         (json!({"queueIds": [company.support]}), "queues", json!([support])),
         (json!({"queueIds": [company.sales, company.support]}), "queues", json!([support, sales])),
@@ -62,6 +62,9 @@ async fn a_user_is_created_read_changed_and_deleted() {
         assert_eq!(reply.data(200), &expected, "after {body}");
         assert_eq!(app.api.get(&path).await.data(200), &expected);
     }
+    // A token makes nobody an administrator.
+    app.api.put(&path, json!({"profileId": profiles[0]["id"]})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    assert_eq!(app.api.get(&path).await.data(200), &expected);
     deleted(&app.api, &path).await;
     for reply in [app.api.get(&path).await, app.api.put(&path, json!({})).await, app.api.delete(&path).await] {
         reply.error(404, "ERR_API_NOT_FOUND");

@@ -123,10 +123,10 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
 
     let first = json(path, &["secrets", "list"])["keys"].as_array().expect("keys").clone();
     assert_eq!(first.len(), 1, "{first:?}");
-    // Three of each of six channels, and the key of the addresses of files.
+    // Three of each of six channels, and the keys of the addresses of files and of the cursors of lists.
     assert_eq!(
         (&first[0]["sealed"], &first[0]["seals"], &first[0]["inFile"]),
-        (&19.into(), &true.into(), &true.into())
+        (&20.into(), &true.into(), &true.into())
     );
     let old = first[0]["id"].as_str().expect("id").to_owned();
     let in_use = failure(path, &["secrets", "forget", &old]);
@@ -134,7 +134,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
 
     let rotated = json(path, &["secrets", "rotate"]);
     let new = rotated["id"].as_str().expect("id").to_owned();
-    assert_eq!(rotated["resealed"], 19);
+    assert_eq!(rotated["resealed"], 20);
     assert_eq!(mode("secrets.key"), 0o600);
     // The running service goes on without a break, and a new channel is sealed with the new key.
     use_channel(&api, &provider, &made[5], "5511987654322").await;
@@ -146,14 +146,14 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     let listed = json(path, &["secrets", "list"]);
     assert_eq!(
         (&listed["keys"][0]["id"], &listed["keys"][0]["sealed"]),
-        (&new.as_str().into(), &28.into()),
+        (&new.as_str().into(), &29.into()),
         "{listed}"
     );
     assert_eq!((&listed["keys"][1]["id"], &listed["keys"][1]["sealed"]), (&old.as_str().into(), &0.into()));
 
     json(path, &["secrets", "forget", &old]);
     assert_eq!(json(path, &["secrets", "list"])["keys"].as_array().map(Vec::len), Some(1));
-    assert_eq!(json(path, &["secrets", "reseal"])["resealed"], 28);
+    assert_eq!(json(path, &["secrets", "reseal"])["resealed"], 29);
     use_channel(&api, &provider, &made[5], "5511987654323").await;
 
     let held = with_database(path, everything).await;

@@ -33,7 +33,8 @@ fn rows_of(told: &[Told]) -> serde_json::Result<Vec<Row>> {
         row.told.push_str(&json);
         row.events += 1;
         row.types |= event.kind.bit();
-        row.last_at = row.last_at.max(Some(event.at));
+        // A time before 1970 is no clock's, and PostgreSQL does not take all of them.
+        row.last_at = row.last_at.max(Some(event.at).filter(|at| at.timestamp() >= 0));
     }
     if row.events > 0 {
         rows.push(row);

@@ -108,7 +108,7 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         (json!({"contactIds": [john]}), json!({"contacts": [contact(john).await]})),
         (json!({"contactIds": []}), json!({"contacts": []})),
         (json!({"products": null, "customFields": null}), json!({})),
-        (json!({"boardId": NOBODY, "won": true, "creationSource": "user", "productsTotal": 1}), json!({})),
+        (json!({"boardId": board.id, "won": true, "creationSource": "user", "productsTotal": 1}), json!({})),
         (json!({}), json!({})),
     ] {
         let reply = api.put(&path, body.clone()).await;
@@ -118,6 +118,10 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         assert_eq!(reply.data(200), &expected, "after {body}");
         assert_eq!(read(&app, one).await, expected, "after {body}");
     }
+    // Its board is fixed.
+    let elsewhere = api.put(&path, json!({"boardId": NOBODY, "name": "Three"})).await;
+    assert_eq!(elsewhere.invalid_fields(), ["boardId"]);
+    assert_eq!(read(&app, one).await, expected);
     // Values are merged by key, products replaced.
     let values = |card: &Value| -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().expect("text").to_owned();

@@ -32,7 +32,7 @@ async fn a_card_is_moved_to_the_place_it_is_given() {
         let to = random.random_range(0..2);
         let rank =
             [None, Some(0), Some(1), Some(random.random_range(0..9)), Some(5_000_000)][random.random_range(0..5)];
-        let before = versions(&app, &board).await;
+        let (before, was) = (versions(&app, &board).await, model.clone());
         let shown = move_to(&app, moved, lists[to], rank).await;
         assert_eq!(shown["list"]["id"], lists[to]);
         model.iter_mut().for_each(|stage| stage.retain(|card| *card != moved));
@@ -43,7 +43,9 @@ async fn a_card_is_moved_to_the_place_it_is_given() {
         }
         let after = versions(&app, &board).await;
         let written: Vec<i64> = all.iter().filter(|card| before[card] != after[card]).copied().collect();
-        assert_eq!(written, [moved], "a move writes one row");
+        // Where it is already, it stays.
+        let expected = if model == was { Vec::new() } else { vec![moved] };
+        assert_eq!(written, expected, "a move writes one row");
     }
     app.stop().await;
 }
