@@ -99,10 +99,10 @@ pub async fn update(
     let company = caller.company;
     let update = once.transaction(app.db(company), async |db| {
         table::update::<WrapupType>(&mut *db, company, id.0, &columns).await?;
-        if let Some(queues) = &queues {
-            if wrapup_types::QUEUES.set(&mut *db, company, id.0, queues).await? {
-                table::touch::<WrapupType>(&mut *db, company, id.0).await?;
-            }
+        if let Some(queues) = &queues
+            && wrapup_types::QUEUES.set(&mut *db, company, id.0, queues).await?
+        {
+            table::touch::<WrapupType>(&mut *db, company, id.0).await?;
         }
         Ok(Json::of(find(db, company, id.0).await?))
     });

@@ -110,23 +110,6 @@ fn text_length(json: &[u8]) -> usize {
     end.map_or(json.len(), |end| end + 2)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_numbers_that_no_float_holds_are_replaced() {
-        for (json, finite) in [
-            (r#"{"a":1e400,"b":-1e999, "c":[1e308,-0.5e-400]}"#, r#"{"a":1e308,"b":-1e308, "c":[1e308,-0.5e-400]}"#),
-            (r#"{"1e400":"1e400 \" 1e400 \\","x":1e400}"#, r#"{"1e400":"1e400 \" 1e400 \\","x":1e308}"#),
-            ("1e400\"", "1e308\""),
-            ("-", "-"),
-        ] {
-            assert_eq!(String::from_utf8_lossy(&with_finite_numbers(json.as_bytes())), finite);
-        }
-    }
-}
-
 /// Reads the whole body of a company's request and passes every chunk to `see`. A large body waits for a permit before
 /// the rest of it is read.
 ///
@@ -181,4 +164,21 @@ async fn gather(
         }
     }
     refused.map_or_else(|| Ok(bytes.freeze()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_that_no_float_holds_are_replaced() {
+        for (json, finite) in [
+            (r#"{"a":1e400,"b":-1e999, "c":[1e308,-0.5e-400]}"#, r#"{"a":1e308,"b":-1e308, "c":[1e308,-0.5e-400]}"#),
+            (r#"{"1e400":"1e400 \" 1e400 \\","x":1e400}"#, r#"{"1e400":"1e400 \" 1e400 \\","x":1e308}"#),
+            ("1e400\"", "1e308\""),
+            ("-", "-"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&with_finite_numbers(json.as_bytes())), finite);
+        }
+    }
 }

@@ -14,13 +14,11 @@ use crate::{CompanyId, ContactId, Database, Db, Error, Result};
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
 pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Expected) -> Result<Option<Tie>> {
     // Where the state matters, nothing is written before it is known: then all steps are of the last transaction.
-    while *expected == Expected::Any {
+    let mut has_more = *expected == Expected::Any;
+    while has_more {
         let mut change = db.heavy().begin().await?;
-        let has_more = cascades::step(change.connection()?, company, Cascade::Contact(id)).await?;
+        has_more = cascades::step(change.connection()?, company, Cascade::Contact(id)).await?;
         change.commit().await?;
-        if !has_more {
-            break;
-        }
     }
     // It may delete the conversations of years.
     let mut change = db.heavy().begin().await?;

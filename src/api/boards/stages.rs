@@ -57,12 +57,10 @@ pub async fn update(
     let columns = body.0.columns;
     once.transaction(app.db(caller.company), async |db| {
         let changed = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
-        if columns.is_false("doneList") {
-            if boards::won_cards(&mut *db, caller.company, stage, None).await? > 0 {
-                let state = "won cards are in the stage";
-                let seen = boards::won_cards(db, caller.company, stage, caller.sees_own_of()).await?;
-                return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", seen)])).into());
-            }
+        if columns.is_false("doneList") && boards::won_cards(&mut *db, caller.company, stage, None).await? > 0 {
+            let state = "won cards are in the stage";
+            let seen = boards::won_cards(db, caller.company, stage, caller.sees_own_of()).await?;
+            return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", seen)])).into());
         }
         Ok(Json::of(changed))
     })

@@ -161,10 +161,10 @@ pub async fn update(
         if is_bound {
             administered::check(&mut *db, company, None).await?;
         }
-        if let Some(queues) = &queues {
-            if users::QUEUES.set(&mut *db, company, id.0, queues).await? {
-                table::touch::<User>(&mut *db, company, id.0).await?;
-            }
+        if let Some(queues) = &queues
+            && users::QUEUES.set(&mut *db, company, id.0, queues).await?
+        {
+            table::touch::<User>(&mut *db, company, id.0).await?;
         }
         // Released after the last possible refusal; a failure here leaves the user in the queues as before.
         for queue in &left {
