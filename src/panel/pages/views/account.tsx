@@ -265,7 +265,7 @@ function Sessions({ version }: { version: number }) {
                     </>
                   ),
                 },
-                { label: say(said.address), show: (one) => one.address },
+                { label: say(said.address), show: (one) => <span class="address">{one.address}</span> },
                 { label: say(said.seen), show: (one) => <Moment at={one.lastSeenAt} /> },
                 { label: say(said.until), show: (one) => <Moment at={one.expiresAt} /> },
                 {

@@ -54,7 +54,7 @@ export function AuditLogPage() {
           { label: say(said.who), show: (entry) => called(entry.actor.name) },
           { label: say(said.what), show: (entry) => what(entry.action) },
           { label: say(said.target), show: (entry) => entry.target && called(entry.target.name ? `${entry.target.name} (${entry.target.id})` : String(entry.target.id)) },
-          { label: say(said.address), show: (entry) => entry.address },
+          { label: say(said.address), show: (entry) => <span class="address">{entry.address}</span> },
           { label: say(said.result), show: (entry) => entry.status !== null && <Badge kind={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge> },
         ]}
         empty={<p>{say(said.empty)}</p>}
