@@ -134,7 +134,7 @@ impl Scene {
 
     /// A neighbour is served, at the same address and at another.
     async fn check_neighbour(&self) {
-        for api in [self.neighbour.clone(), self.neighbour.from_address("127.0.0.2")] {
+        for api in [self.neighbour.clone(), self.neighbour.calling_from("127.0.0.2")] {
             for path in ["/tags", "/contacts", "/users"] {
                 let reply = api.get(path).await;
                 assert_eq!(reply.status, 200, "{path}: {}", reply.body);
@@ -216,7 +216,7 @@ async fn beyond_the_share_of_an_address_an_answer_waits_and_is_then_refused_unti
     assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
     // What is small is answered, at the same address and of the same company; and a page elsewhere.
     scene.api.get("/tags").await.data(200);
-    scene.api.from_address("127.0.0.2").get(&path).await.data(200);
+    scene.api.calling_from("127.0.0.2").get(&path).await.data(200);
     drop(unread);
     eventually("there is room", || async { scene.api.get(&path).await.status == 200 }).await;
     scene.process.terminate();

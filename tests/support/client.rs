@@ -53,7 +53,7 @@ impl Api {
     }
 
     /// The same, from another address of this machine.
-    pub fn from_address(&self, address: &str) -> Self {
+    pub fn calling_from(&self, address: &str) -> Self {
         let client = hotline::tls::client().timeout(super::patience(PATIENCE));
         let client = client.local_address(Some(address.parse().expect("an address"))).build();
         Self { client: client.expect("client"), ..self.clone() }
