@@ -9,7 +9,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { json } from "node:stream/consumers";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -141,7 +141,8 @@ export class Service {
     const request = http.request(`${this.url}/panel/api/v1${path}`, { method, headers, localAddress: this.localAddress });
     request.end(JSON.stringify(body));
     const [answer] = await once(request, "response");
-    const { data, error } = await json(answer);
+    const said = await text(answer);
+    const { data, error } = said ? JSON.parse(said) : {};
     if (error) throw new Error(`${method} ${path}: ${JSON.stringify(error)}`);
     return { data, cookies: answer.headers["set-cookie"] };
   }
