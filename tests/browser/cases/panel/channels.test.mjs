@@ -65,9 +65,8 @@ describe("a channel", () => {
     await desk.heading("Phone").waitFor();
     const hook = await desk.page.locator("main code").first().textContent();
     const path = desk.where();
-    // A gateway instead of the usual provider is set by who runs the installation, and is given the token anew.
-    const gateway = { providerUrl: provider.url, accessToken: "the-old-token" };
-    await at.service.asRoot(at.company.id, "PUT", `/channels/${path.match(/\d+$/)[0]}/setup`, gateway);
+    // A gateway instead of the usual provider is set by who runs the installation, with the token anew.
+    await at.service.cli("channel", "update", path.match(/\d+$/)[0], "--provider-url", provider.url, "--access-token", "the-old-token");
 
     const body = written("5511933332222", "Is anybody there?");
     const signature = createHmac("sha256", SECRET).update(body).digest("hex");
