@@ -50,11 +50,9 @@ async fn a_change_of_what_was_changed_since_is_refused_and_nothing_is_written() 
         }
         assert_eq!(app.api.get(path).await.body, shown, "{path}");
         // As it is, a weak one, one of several, and whatever it is.
-        let mut number = 3;
-        for form in ["{}", "W/{}", "\"x\", {}", "*"] {
+        for (number, form) in (3..).zip(["{}", "W/{}", "\"x\", {}", "*"]) {
             let current = etag(&app.api, path).await;
             change(&app.api, &record, number, &form.replace("{}", &current)).await.data(200);
-            number += 1;
         }
         let current = etag(&app.api, path).await;
         let removal = app.api.request(Method::DELETE, path).header("if-match", current.as_str());

@@ -70,7 +70,7 @@ impl Unread {
     ///
     /// # Errors
     /// `503` when none became free in time.
-    async fn expect(&self, like: (Option<Address>, u64)) -> Result<Option<Place>, ApiError> {
+    async fn reserve(&self, like: (Option<Address>, u64)) -> Result<Option<Place>, ApiError> {
         let Some((reader, bytes)) = self.large.get(&like) else { return Ok(None) };
         self.ledger.take(reader, bytes).await.map(Some).ok_or_else(too_much)
     }
@@ -99,8 +99,8 @@ pub async fn count<B: MessageBody + 'static>(
     let address = origin.map(Address::of);
     let like = (address, asked_by(&request));
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    let expected = match unread.expect(like).await {
-        Ok(expected) => expected,
+    let reserved = match unread.reserve(like).await {
+        Ok(reserved) => reserved,
         Err(refused) => {
             let mut refused = refused.error_response();
             for_any_page(request.headers(), refused.headers_mut());
@@ -124,7 +124,7 @@ pub async fn count<B: MessageBody + 'static>(
     if bytes.len() >= REMEMBERED_BYTES {
         unread.large.insert(like, (reader, bytes.len()));
     }
-    drop(expected);
+    drop(reserved);
     match unread.ledger.take_for(reader, bytes.len()).await {
         Some(place) => {
             let body = BoxBody::new(Counted { bytes: Some(bytes), _place: place });

@@ -19,6 +19,9 @@ const CHANGES_MAX: usize = 6;
 /// A request: its method, its path and its body.
 type Request = (Method, String, Value);
 
+type Ask<'a> = Box<dyn Fn(Method, &str) -> RequestBuilder + 'a>;
+type Remove<'a> = Box<dyn Fn(&str) -> Request + 'a>;
+
 /// A list, and how it changes.
 struct List<'a> {
     /// Its operation in the API document.
@@ -29,11 +32,11 @@ struct List<'a> {
     /// What identifies a row.
     key: fn(&Value) -> String,
     /// Sends a request of somebody who may read it, and change it.
-    ask: Box<dyn Fn(Method, &str) -> RequestBuilder + 'a>,
+    ask: Ask<'a>,
     /// Adds the row of this number.
     add: Option<Box<dyn Fn(usize) -> Request + 'a>>,
     /// Removes the row with this key, or makes it match no longer.
-    remove: Option<Box<dyn Fn(&str) -> Request + 'a>>,
+    remove: Option<Remove<'a>>,
     /// Rows added so far.
     added: usize,
     /// The state of the generator of what happens between two pages.

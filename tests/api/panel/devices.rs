@@ -144,7 +144,7 @@ async fn a_cookie_that_names_a_company_costs_it_nothing() {
     let proof = own.split_once('~').expect("a proof").1.to_owned();
     let forged = |number: usize| {
         let text = format!("hotline_session={company}.{number:032}");
-        browser(&app, &if number % 2 == 0 { text } else { format!("{text}~{proof}") })
+        browser(&app, &if number.is_multiple_of(2) { text } else { format!("{text}~{proof}") })
     };
     // Every look-up hangs.
     let mut held = app.db.begin().await.expect("a transaction");
