@@ -27,7 +27,7 @@ const said = {
 /** As people call it; what a newer service keeps has the name it has there. */
 function what(action: string) {
   const known = ACTIONS[action] ?? COMMANDS[action];
-  return known ? say(known) : <code>{action}</code>;
+  return known ? <span class="action">{say(known)}</span> : <code>{action}</code>;
 }
 
 /** A name of any length. */
