@@ -14,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import { START_TIME_MAX_MS } from "./extent.mjs";
+import { totp } from "./totp.mjs";
 import { eventually } from "./wait.mjs";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -130,8 +131,16 @@ export class Service {
   async signedInRoot() {
     const email = addressOf("root");
     const { password } = await this.cli("admin", "create", email);
-    const { cookies } = await this.ask("POST", "/session", { email, password }, {});
-    return cookies[0].split(";")[0];
+    const { data, cookies } = await this.ask("POST", "/session", { email, password }, {});
+    const cookie = cookies[0].split(";")[0];
+    if (data.state === "enrol") await this.enrol(cookie, password);
+    return cookie;
+  }
+
+  /** Where a second factor is required, nothing else can be done before it is set up. */
+  async enrol(cookie, password) {
+    const { data } = await this.ask("POST", "/account/second-factor", { password }, { Cookie: cookie });
+    await this.ask("POST", "/account/second-factor/confirm", { code: totp(data.secret) }, { Cookie: cookie });
   }
 
   /** A request of the panel's API. Tries to sign in are counted by address: each service's root has one. */
