@@ -1,5 +1,6 @@
 //! The handlers of a process: they report what they received, and answer when they are told to.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix_web::http::StatusCode;
@@ -66,13 +67,16 @@ async fn refuse() -> HttpResponse {
 
 /// Sends an event, and another one when notified.
 async fn events(world: Data<World>) -> HttpResponse {
-    let events = stream::unfold(0, move |number| {
+    let events = stream::unfold((0, None), move |(number, notified)| {
         let world = world.clone();
         async move {
-            if number > 0 {
-                world.go.notified().await;
+            if let Some(notified) = notified {
+                notified.await;
             }
-            Some((Ok::<_, std::io::Error>(Bytes::from(format!("data: {number}\n\n"))), number + 1))
+            // It listens before it is read, so that no notification is lost in between.
+            let notified = Arc::clone(&world.go).notified_owned();
+            let event = Bytes::from(format!("data: {number}\n\n"));
+            Some((Ok::<_, std::io::Error>(event), (number + 1, Some(notified))))
         }
     });
     HttpResponse::Ok().content_type("text/event-stream").streaming(events)

@@ -53,7 +53,7 @@ struct Node {
 #[derive(Default)]
 struct World {
     begun: AtomicUsize,
-    go: Notify,
+    go: Arc<Notify>,
 }
 
 fn slot() -> Slot {
