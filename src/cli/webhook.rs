@@ -249,7 +249,8 @@ impl Create {
                 let secret = new_secret();
                 let mut transaction = db.begin().await?;
                 let last = events::last_id(&mut *transaction, self.company).await?;
-                let made = webhooks::insert(&mut transaction, keys, self.company, columns, &secret, last.0).await;
+                let made =
+                    webhooks::insert(&mut transaction, keys, self.company, columns, &secret, (None, last.0)).await;
                 let webhook =
                     made?.ok_or_else(|| format!("the company has {WEBHOOKS_MAX} webhooks, as many as it may"))?;
                 transaction.commit().await?;
@@ -282,7 +283,7 @@ impl Changes {
             let company = webhooks::company_of(db, id).await?;
             let work = async || {
                 let mut transaction = db.begin().await?;
-                let webhook = webhooks::update(&mut transaction, company, id, columns).await?;
+                let webhook = webhooks::update(&mut transaction, company, id, columns, None).await?;
                 transaction.commit().await?;
                 Ok(webhook)
             };

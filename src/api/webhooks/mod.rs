@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_actors::{Conflict, FieldError, Refusal};
+use hotline_persistence::UserId;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::events::{self, EventKind};
 use hotline_persistence::tables::webhooks::{self, WEBHOOKS_MAX, Webhook, WebhookId};
@@ -155,11 +156,16 @@ pub async fn create(
         let secret = new_secret();
         // Events before this id are not delivered.
         let last = events::last_id(&mut *db, caller.company).await?;
-        let made = webhooks::insert(db, keys, caller.company, columns, &secret, last.0).await?;
+        let made = webhooks::insert(db, keys, caller.company, columns, &secret, (maker(&caller), last.0)).await?;
         let webhook = made.ok_or_else(too_many)?;
         Ok(Confidential(Created::of(WebhookWithSecret { webhook, secret: secret.0 })))
     })
     .await
+}
+
+/// By whose rights a webhook that the caller sets up tells of cards; none: it is the company's.
+fn maker(caller: &Caller) -> Option<UserId> {
+    caller.user().map(|(id, _)| id)
 }
 
 fn too_many() -> ApiError {
@@ -194,7 +200,7 @@ pub async fn update(
         if let Some(webhook) = table::find::<Webhook>(&mut *db, caller.company, id.0).await? {
             seen::check_types(&caller, &webhook.types)?;
         }
-        let changed = webhooks::update(db, caller.company, id.0, columns).await?;
+        let changed = webhooks::update(db, caller.company, id.0, columns, maker(&caller)).await?;
         seen::check_types(&caller, &changed.types)?;
         Ok(Json::of(changed))
     })

@@ -51,7 +51,11 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// again by the next owner.
 const REST_TIME_MAX: Duration = Duration::from_secs(2);
 
-type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Tried)>>;
+/// What is shown of an event that is withheld.
+const WITHHELD: &str = "who set this webhook up may not see every card";
+
+/// An event and how its attempt ended; `None`: it is withheld.
+type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Option<Tried>)>>;
 
 /// The courier of one webhook.
 pub(super) struct Courier {
@@ -131,7 +135,7 @@ impl Courier {
             let wake_in = self.wake_in(now, work.is_some());
             tokio::select! {
                 Some((event, tried)) = attempts.next(), if !attempts.is_empty() => {
-                    if let Some(why) = self.tried(event, &tried) {
+                    if let Some(why) = self.tried(event, tried.as_ref()) {
                         break Some(why);
                     }
                 }
@@ -166,7 +170,7 @@ impl Courier {
         };
         if let Some(until) = rests_until {
             while let Ok(Some((event, tried))) = timeout_at(until, attempts.next()).await {
-                ends = ends.or(self.tried(event, &tried));
+                ends = ends.or(self.tried(event, tried.as_ref()));
             }
         }
         drop(attempts);
@@ -231,7 +235,11 @@ impl Courier {
     }
 
     /// Records the outcome of an attempt; returns why the webhook must be disabled, if so.
-    fn tried(&mut self, event: i64, tried: &Tried) -> Option<Why> {
+    fn tried(&mut self, event: i64, tried: Option<&Tried>) -> Option<Why> {
+        let Some(tried) = tried else {
+            self.line.withheld(event, WITHHELD, clock::now());
+            return None;
+        };
         let (status, consequence) =
             self.line.ended(event, tried.verdict(), tried.attempt(), &self.shared.app.webhooks.plan, clock::now());
         self.shared.app.figures.webhooks.ended(match status {
@@ -418,7 +426,10 @@ impl Courier {
     }
 }
 
-async fn attempt(shared: Arc<Shared>, endpoint: Arc<Endpoint>, letter: Letter, place: Place) -> (i64, Tried) {
+async fn attempt(shared: Arc<Shared>, endpoint: Arc<Endpoint>, letter: Letter, place: Place) -> (i64, Option<Tried>) {
+    if !work::may_tell(&shared, &endpoint, &letter).await {
+        return (letter.event, None);
+    }
     let id = format!("evt_{}_{}", endpoint.company, letter.event);
     let figures = &shared.app.figures.webhooks;
     figures.set_under_way(shared.places.count());
@@ -426,5 +437,5 @@ async fn attempt(shared: Arc<Shared>, endpoint: Arc<Endpoint>, letter: Letter, p
     let tried = shared.app.webhooks.deliver(&endpoint.url, secrets, &id, letter.json).await;
     drop(place);
     figures.set_under_way(shared.places.count());
-    (letter.event, tried)
+    (letter.event, Some(tried))
 }

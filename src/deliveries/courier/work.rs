@@ -1,7 +1,10 @@
 //! The statements of a courier: writing outcomes, reading due deliveries, and disabling its webhook.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
+use hotline_persistence::tables::events::EventKind;
 use hotline_persistence::tables::webhooks::deliveries::{self, Due, Waiting};
 use hotline_persistence::tables::webhooks::{self, Endpoint};
 
@@ -88,6 +91,27 @@ pub(super) async fn due(
     let (company, id) = (endpoint.company, endpoint.id);
     let due = deliveries::due(store.db(company), company, id, now, (read_to, &held), limit).await;
     log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
+}
+
+/// Whether a webhook may be told of an event, decided when it is tried: an event of a card is only for who may see every card,
+/// and a right may have been taken since the webhook was made. Asks until the database answers; who rests or stops drops it.
+pub(super) async fn may_tell(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, letter: &Letter) -> bool {
+    let is_of_card = letter.kind.parse::<EventKind>().is_ok_and(EventKind::is_of_card);
+    if !is_of_card || endpoint.maker.is_none() {
+        return true;
+    }
+    loop {
+        let (asking, asked) = (shared.clone(), endpoint.clone());
+        let asking = shared.app.engine.background().spawn(async move {
+            let store = asking.app.engine.store();
+            let _presence = store.ownership().follow(asked.company)?;
+            webhooks::may_tell_of_cards(store.db(asked.company), asked.company, asked.id).await.ok()
+        });
+        if let Ok(Some(may)) = asking.await {
+            return may;
+        }
+        tokio::time::sleep(RETRY_AFTER).await;
+    }
 }
 
 /// Disables a webhook, and retries until this succeeds: otherwise it would be tried again after the next start.

@@ -177,12 +177,7 @@ impl Line {
 
     /// The event of a due delivery is no longer in the log.
     pub(super) fn give_up(&mut self, due: Due, reason: &str, now: DateTime<Utc>) {
-        let attempt = Attempt {
-            at: now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
-            status: None,
-            error: Some(reason.to_owned()),
-            duration_ms: 0,
-        };
+        let attempt = not_made(reason, now);
         self.unwritten.push(Outcome {
             event_id: due.event_id,
             kind: due.kind,
@@ -280,6 +275,15 @@ impl Line {
         (status, consequence)
     }
 
+    /// An event that its webhook may not be told of has failed for good, without an attempt: it says nothing of the endpoint.
+    pub(super) fn withheld(&mut self, event: i64, reason: &str, now: DateTime<Utc>) {
+        self.under_way.remove(&event);
+        let Some(Held { letter, tries, .. }) = self.release(event) else { return };
+        let attempt = not_made(reason, now);
+        self.unwritten.push(outcome_of(&letter, DeliveryStatus::Failed, tries, Some(attempt), None));
+        self.go_on(&letter.lane);
+    }
+
     /// Notes that the endpoint fails, and answers since when it has. After a pause it begins to: nobody has asked it meanwhile.
     fn fail(&mut self, plan: &Plan, now: DateTime<Utc>) -> DateTime<Utc> {
         let before = self.failing.filter(|failing| plan.is_going_on(failing.last, now));
@@ -348,6 +352,16 @@ impl Line {
     /// Whether nothing is in memory: neither events nor unwritten outcomes.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty() && self.unwritten.is_empty()
+    }
+}
+
+/// What is shown of a delivery that failed without an attempt.
+fn not_made(reason: &str, now: DateTime<Utc>) -> Attempt {
+    Attempt {
+        at: now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+        status: None,
+        error: Some(reason.to_owned()),
+        duration_ms: 0,
     }
 }
 

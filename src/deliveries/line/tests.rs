@@ -152,6 +152,21 @@ fn a_delivery_has_failed_after_its_last_attempt_and_the_next_of_its_record_is_tr
 }
 
 #[test]
+fn what_is_withheld_has_failed_and_says_nothing_of_the_endpoint() {
+    let mut line = Line::new(0, None);
+    line.take(vec![letter(1, "a"), letter(2, "a")], 2, &HashSet::new(), START);
+    assert_eq!(next(&mut line), [1]);
+    line.withheld(1, "not for this one", START);
+    assert_eq!(next(&mut line), [2], "the next of its record is tried");
+    let writing = line.writing();
+    let shown: Vec<_> = writing.outcomes.iter().map(|o| (o.event_id, o.status, o.tries)).collect();
+    assert_eq!(shown, [(1, DeliveryStatus::Failed, 0)]);
+    let error = writing.outcomes[0].attempt.as_ref().and_then(|attempt| attempt.error.as_deref());
+    assert_eq!(error, Some("not for this one"));
+    assert_eq!(writing.standing.failing_since, None);
+}
+
+#[test]
 fn memory_is_bounded_by_events_and_by_bytes() {
     let mut line = Line::new(0, None);
     let large = Letter { json: Bytes::from(vec![b'x'; HELD_BYTES_MAX]), ..letter(1, "a") };

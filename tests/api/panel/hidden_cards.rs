@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::steps::id;
-use crate::support::{OwnApp, Person, Receiver, Reply, TestApp};
+use crate::support::{OwnApp, Person, Receiver, Reply, TestApp, eventually};
 
 /// Every permission that counts here.
 fn permissions() -> Value {
@@ -74,6 +74,74 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
     app.stop().await;
 }
 
+/// A webhook tells of cards by the rights that who set it up has when an event is delivered, not when they set it up.
+#[actix_web::test]
+async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
+    let app = OwnApp::start().await;
+    let receiver = Receiver::start().await;
+    let company = &app.company;
+    let administrators = Person::give_profile(&app, company.ana, "Administrator").await;
+    Person::give_profile(&app, company.ben, "Administrator").await;
+    let ana = Person::user(&app, company.ana, "ana@example.com").await;
+    let (root, _) = Person::admin(&app, &format!("root-{}@example.com", company.id)).await;
+    let root = root.in_company(company.id);
+    let agent = app.api.all("/profiles").await.into_iter().find(|profile| profile["name"] == "Agent").expect("agents");
+    let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let webhook = id(ana.post("/webhooks", json!({"url": receiver.url()})).await.data(201));
+    let path = format!("/webhooks/{webhook}");
+    let card = async |name: &str| {
+        let card = json!({"boardId": board, "name": name, "assignedToUserId": company.ben});
+        id(app.api.post("/crm/cards", card).await.data(201))
+    };
+    let came = |kind: &str, record: i64| {
+        let events = receiver.received().into_iter().map(|received| received.event());
+        events.filter(|event| event["type"] == kind && event["data"]["id"] == record).count()
+    };
+    let failed = async || app.api.all(&format!("{path}/deliveries?status=failed")).await;
+    let (user, profile) = (format!("/users/{}", company.ana), format!("/profiles/{administrators}"));
+    let changes = [
+        (profile, json!({"seesAllCards": false}), json!({"seesAllCards": true})),
+        (user.clone(), json!({"profileId": agent["id"]}), json!({"profileId": administrators})),
+        (user.clone(), json!({"active": false}), json!({"active": true})),
+    ];
+    let mut withheld = Vec::new();
+    for (changed, takes, gives) in &changes {
+        let shown = card("shown").await;
+        eventually("a card is told of", || async { came("card.created", shown) == 1 }).await;
+        root.put(changed, takes.clone()).await.data(200);
+        withheld.push(card("hidden").await);
+        let contact = id(app.api.post("/contacts", json!({"name": "Maria"})).await.data(201));
+        eventually("it is withheld", || async { failed().await.len() == withheld.len() }).await;
+        eventually("the rest comes", || async { came("contact.created", contact) == 1 }).await;
+        root.put(changed, gives.clone()).await.data(200);
+    }
+    assert_eq!(root.delete(&user).await.status, 204);
+    withheld.push(card("hidden").await);
+    eventually("it is withheld", || async { failed().await.len() == withheld.len() }).await;
+    for delivery in failed().await {
+        let attempt = delivery["attempts"].as_array().and_then(|attempts| attempts.last()).cloned().expect("one");
+        assert_eq!(attempt["error"], "who set this webhook up may not see every card", "{delivery}");
+        assert!(attempt["status"].is_null(), "{delivery}");
+    }
+    // Sent again it is decided again, also of what was told while it might be.
+    let before = receiver.received().iter().filter(|one| one.event()["type"] == "card.created").count();
+    app.api.post(&format!("{path}/replay"), json!({"after": 0})).await.data(202);
+    eventually("all are withheld", || async { failed().await.len() == withheld.len() + changes.len() }).await;
+    let count = receiver.received().iter().filter(|one| one.event()["type"] == "card.created").count();
+    assert_eq!(count, before);
+    assert!(withheld.iter().all(|card| came("card.created", *card) == 0));
+    let shown = app.api.get(&path).await;
+    assert_eq!((&shown.data(200)["active"], &shown.data(200)["disabledReason"]), (&json!(true), &Value::Null));
+
+    // Somebody who sees every card takes it over.
+    app.api.put(&path, json!({"active": true})).await.data(200);
+    app.api.post(&format!("{path}/replay"), json!({"failedSince": "2020-01-01T00:00:00Z"})).await.data(202);
+    for card in &withheld {
+        eventually("it is told of now", || async { came("card.created", *card) == 1 }).await;
+    }
+    app.stop().await;
+}
+
 #[actix_web::test]
 async fn deliveries_of_hidden_cards_are_not_listed() {
     let app = OwnApp::start().await;
@@ -87,7 +155,7 @@ async fn deliveries_of_hidden_cards_are_not_listed() {
     let path = format!("/webhooks/{webhook}/deliveries");
     let kinds =
         |rows: &[Value]| rows.iter().filter_map(|row| row["type"].as_str().map(str::to_owned)).collect::<Vec<_>>();
-    crate::support::eventually("both are delivered", || async {
+    eventually("both are delivered", || async {
         let kinds = kinds(&app.api.all(&format!("{path}?status=delivered")).await);
         kinds.iter().any(|kind| kind == "card.created") && kinds.iter().any(|kind| kind == "contact.created")
     })

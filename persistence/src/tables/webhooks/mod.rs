@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring, Location, Secret};
 use crate::table::{self, Columns, Stamps, Table};
-use crate::{CompanyId, Error, Id, Result};
+use crate::{CompanyId, Error, Id, Result, UserId};
 
 /// The id of a webhook.
 pub type WebhookId = Id<Webhook>;
@@ -67,6 +67,8 @@ pub struct Endpoint {
     pub secrets: Vec<Secret>,
     /// Until when the previous secret is valid.
     pub old_secret_until: Option<DateTime<Utc>>,
+    /// The user who last set it up; none: an integration, or who runs the installation.
+    pub maker: Option<UserId>,
     /// Every event up to this one was delivered, or is stored as a delivery.
     pub told_to: i64,
     /// Since when no delivery has succeeded, if the last one failed.
@@ -98,6 +100,7 @@ struct EndpointRow {
     secret: String,
     old_secret: Option<String>,
     old_secret_until: Option<DateTime<Utc>>,
+    maker_id: Option<UserId>,
     told_to: i64,
     failing_since: Option<DateTime<Utc>>,
     failed_at: Option<DateTime<Utc>>,
@@ -117,6 +120,7 @@ impl EndpointRow {
             types: self.types,
             secrets,
             old_secret_until: self.old_secret_until,
+            maker: self.maker_id,
             told_to: self.told_to,
             failing_since: self.failing_since,
             failed_at: self.failed_at,
@@ -137,7 +141,7 @@ fn opened(keys: &Keyring, place: &Location<'_>, sealed: &str) -> Result<Secret> 
     Ok(Secret(String::from_utf8(plain).map_err(|_| KeyError::Damaged)?))
 }
 
-/// Creates a webhook, which receives events after `told_to`. `None` when the company has the maximum number of
+/// Creates a webhook of `maker`, which receives events after `told_to`. `None` when the company has the maximum number of
 /// webhooks.
 ///
 /// # Errors
@@ -148,7 +152,7 @@ pub async fn insert(
     company: CompanyId,
     mut columns: Columns,
     secret: &Secret,
-    told_to: i64,
+    (maker, told_to): (Option<UserId>, i64),
 ) -> Result<Option<Webhook>> {
     // Serialized per company, so that the limit is not exceeded.
     let turn = sqlx::query("select pg_advisory_xact_lock(hashtextextended('webhooks:' || $1::text, 0))").bind(company);
@@ -164,20 +168,35 @@ pub async fn insert(
     let sealed = keys.seal(&secret_at(company, &id.to_string()), secret.0.as_bytes())?;
     columns.set("secret", sealed);
     columns.set("toldTo", told_to);
-    let statement = "insert into webhooks (company_id, id, url, description, types, active, secret, told_to)
+    let statement = "insert into webhooks (company_id, id, url, description, types, active, secret, told_to, maker_id)
          overriding system value
-         select $1, $2, g.url, g.description, coalesce(g.types, '{}'), coalesce(g.active, true), g.secret, g.told_to
+         select $1, $2, g.url, g.description, coalesce(g.types, '{}'), coalesce(g.active, true), g.secret, g.told_to, $4
          from jsonb_populate_record(null::webhooks, $3) g
          returning id, url, description, types, active, disabled_reason, created_at, updated_at";
-    let insert = sqlx::query_as(statement).bind(company).bind(id).bind(columns.to_value());
+    let insert = sqlx::query_as(statement).bind(company).bind(id).bind(columns.to_value()).bind(maker);
     Ok(Some(with_timeout(insert.fetch_one(db)).await?))
 }
 
-/// Changes what is given. One that is switched on or leads somewhere else has not failed yet, and what waits for it is due.
+/// What sets a webhook up: who says one of these, even as it is, answers for what it is sent.
+const SETS_UP: [&str; 3] = ["url", "types", "active"];
+
+/// Changes what is given; who changes what sets it up (`by`) is its maker from then on. One that is switched on or leads
+/// somewhere else has not failed yet, and what waits for it is due.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
-pub async fn update(db: &mut PgConnection, company: CompanyId, id: WebhookId, columns: Columns) -> Result<Webhook> {
+pub async fn update(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: WebhookId,
+    columns: Columns,
+    by: Option<UserId>,
+) -> Result<Webhook> {
+    if SETS_UP.iter().any(|name| columns.has(name)) {
+        // On its own: nothing that is shown changes by it.
+        let made = sqlx::query("update webhooks set maker_id = $3 where company_id = $1 and id = $2");
+        with_timeout(made.bind(company).bind(id).bind(by).execute(&mut *db)).await?;
+    }
     let is_on = columns.has("active") && !columns.is_false("active");
     let anew = sqlx::query(
         "update webhooks set failing_since = null,
@@ -189,6 +208,26 @@ pub async fn update(db: &mut PgConnection, company: CompanyId, id: WebhookId, co
         deliveries::hasten(db, company, id).await?;
     }
     table::update::<Webhook>(db, company, id, &columns).await
+}
+
+/// Whether who last set a webhook up may see every card now, as events of cards show them whosever they are. A user may while
+/// they are active, and their profile administers the company and sees all cards (as `Caller::sees_every_card` has it).
+/// `false` also of a webhook that is gone.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn may_tell_of_cards(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<bool> {
+    let may = sqlx::query_scalar(
+        "select exists (
+             select from webhooks w
+             where w.company_id = $1 and w.id = $2 and (w.maker_id is null or exists (
+                 select from users u
+                 join profiles p on p.company_id = u.company_id and p.id = u.profile_id
+                 where u.company_id = $1 and u.id = w.maker_id and u.active and p.administers and p.sees_all_cards
+             ))
+         )",
+    );
+    with_timeout(may.bind(company).bind(id).fetch_one(db)).await
 }
 
 /// Notes that an endpoint has taken something that is no delivery: it does not fail any more, unless it leads somewhere else
@@ -258,8 +297,8 @@ pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &s
 }
 
 /// When one that fails did so last is known of the newest event that failed for good, and of what is tried again the latest.
-const ENDPOINT: &str =
-    "select company_id, id, url, types, secret, old_secret, old_secret_until, told_to, failing_since,
+const ENDPOINT: &str = "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, told_to,
+        failing_since,
         case when failing_since is not null then (
             select max(updated_at) from (
                 (select d.updated_at from webhook_deliveries d

@@ -1,0 +1,7 @@
+-- Which user last set a webhook up, so that it tells them of no card that they may not see any more; none: an integration, or who
+-- runs the installation. A user who is gone sees none, so their id stays.
+alter table webhooks add column maker_id bigint;
+
+update webhooks w set maker_id = a.actor_id
+from audit_log a
+where a.company_id = w.company_id and a.action = 'createWebhook' and a.actor_kind = 'user' and a.target_id = w.id::text;
