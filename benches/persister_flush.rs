@@ -190,6 +190,7 @@ impl Bench {
             media: None,
             template: None,
             interactive: None,
+            content: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

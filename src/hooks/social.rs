@@ -5,13 +5,13 @@
 //! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
 //!
 //! A text becomes a text; each file becomes a message, the first one with the text as its caption; a chosen button
-//! (`postback`) becomes its title; a reaction becomes its emoji, quoting its message. Other attachments (a story, a
+//! (`postback`) or quick reply becomes its title, with what was chosen beside it; a reaction becomes its emoji, quoting its message. Other attachments (a story, a
 //! shared post) become a text that names and links them. Neither channel sends the contact's name. Echoes of our own
 //! messages, withdrawn messages, and events for other applications (`standby`) are ignored.
 
 use hotline_actors::engine::{InboundMessage, Sender};
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::DeliveryStatus;
+use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::{Value, json};
 
 use super::call::{
@@ -116,6 +116,7 @@ impl Network {
             },
             body: None,
             media: None,
+            reply: None,
             quotes: None,
             referral: Referral::default(),
         }
@@ -130,6 +131,8 @@ impl Network {
         let Some(mid) = id(message, "mid") else { return false };
         let mut first = self.inbound(sender, event, mid.clone());
         first.quotes = id_at(message, "/reply_to/mid");
+        let chosen = message.get("quick_reply");
+        first.reply = chosen.map(|chosen| ChosenOption::of_payload(text(chosen, "payload"), text(message, "text")));
         first.referral = referral(message.get("referral").unwrap_or(&Value::Null));
         let story = text_at(message, "/reply_to/story/url").map(|url| format!("{} {url}", placeholder("story")));
         let said = message.get("text").and_then(Value::as_str).map(str::to_owned);
@@ -163,9 +166,11 @@ impl Network {
     fn postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
         // Older events have no id; nobody presses two buttons in a millisecond.
         let message_id = id(postback, "mid").unwrap_or_else(|| happened("postback", sender, event));
-        let title = text(postback, "title").or_else(|| text(postback, "payload"));
+        let (title, payload) = (text(postback, "title"), text(postback, "payload"));
+        let words = title.clone().or_else(|| payload.clone());
         InboundMessage {
-            body: body(title.unwrap_or_else(|| placeholder("postback"))),
+            body: body(words.unwrap_or_else(|| placeholder("postback"))),
+            reply: Some(ChosenOption::of_payload(payload, title)),
             referral: referral(postback.get("referral").unwrap_or(&Value::Null)),
             ..self.inbound(sender, event, message_id)
         }

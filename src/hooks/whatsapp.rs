@@ -9,7 +9,7 @@
 //! | `text` | the text |
 //! | `image`, `audio`, `video`, `document`, `sticker` | the file, once it was fetched, with its caption |
 //! | `location`, `contacts`, `order` | a text with what they hold, line by line |
-//! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to |
+//! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to; the option itself is the message's `content.reply` |
 //! | `reaction` | the emoji, quoting the message it is for, as other desks show it; one taken back is no message |
 //! | `system` (a number was changed) | what the provider says of it |
 //! | any other, also `unsupported` | a text that names the kind: an agent sees that something came |
@@ -19,7 +19,7 @@
 
 use hotline_actors::engine::{InboundMessage, Number, Sender};
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::DeliveryStatus;
+use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::Value;
 
 use super::call::{
@@ -100,7 +100,7 @@ fn said(message: &Value, contacts: &[Value]) -> Said {
     let kind = text(message, "type").unwrap_or_else(|| "unknown".to_owned());
     let part = message.get(&kind).unwrap_or(&Value::Null);
     let mut quotes = id_at(message, "/context/id");
-    let mut media = None;
+    let (mut media, mut reply) = (None, None);
     let body = match kind.as_str() {
         "text" => text_body(part),
         file if FILES.contains(&file) => {
@@ -114,8 +114,15 @@ fn said(message: &Value, contacts: &[Value]) -> Said {
                 None => return Said::Nothing,
             }
         }
-        "button" => text(part, "text").and_then(body),
-        "interactive" => choice(part),
+        "button" => {
+            let title = text(part, "text");
+            reply = Some(ChosenOption::of_payload(text(part, "payload"), title.clone()));
+            title.and_then(body)
+        }
+        "interactive" => {
+            reply = chosen(part);
+            choice(part)
+        }
         "location" => place(text(part, "name"), text(part, "address"), part),
         "contacts" => lines(list(message, "contacts").iter().map(card)),
         "order" => order(part),
@@ -129,6 +136,7 @@ fn said(message: &Value, contacts: &[Value]) -> Said {
         from,
         body,
         media,
+        reply,
         quotes,
         referral: referral(message.get("referral").unwrap_or(&Value::Null)),
     }))
@@ -174,6 +182,13 @@ fn wanted(part: &Value) -> Option<Wanted> {
         mime_type: text(part, "mime_type"),
         file_name: name_at(part, "/filename"),
     })
+}
+
+/// The chosen option; two may have the same title.
+fn chosen(part: &Value) -> Option<ChosenOption> {
+    let reply = ["button_reply", "list_reply"].into_iter().find_map(|kind| part.get(kind))?;
+    let [id, title, description] = ["id", "title", "description"].map(|field| text(reply, field));
+    Some(ChosenOption { id, payload: None, title, description })
 }
 
 /// The title of the chosen option, or the content of a submitted form.

@@ -98,7 +98,7 @@ impl VisitorFile {
         let company = session.company_id;
         let published = Published::store(&app.media, company, vec![upload]).await?;
         let file = published.files().first().cloned();
-        let say = Say { body, file, quoted: None, client_id, attached: None };
+        let say = Say { body, file, content: None, quoted: None, client_id, attached: None };
         // A resend returns the first message, which refers to its own file.
         let names = |message: &MessageRow, file: &StoredMedia| {
             message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)

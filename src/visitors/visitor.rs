@@ -242,8 +242,9 @@ pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> ApiResult<Crea
     let session = visitor.0;
     let message = match said {
         Said::Words(message) => {
-            let Words { body, quoted, client_id } = message.into_words(&app, session.company_id, &session.id).await?;
-            let say = Say { body: Some(body), file: None, quoted, client_id, attached: None };
+            let Words { body, content, quoted, client_id } =
+                message.into_words(&app, session.company_id, &session.id).await?;
+            let say = Say { body: Some(body), file: None, content, quoted, client_id, attached: None };
             app.engine.sessions.ask(session.company_id, &session.id, say).await?
         }
         Said::File(file) => file.send(&app, &session).await?,

@@ -57,6 +57,7 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
             media: None,
             template: None,
             interactive: None,
+            content: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

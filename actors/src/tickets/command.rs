@@ -181,6 +181,7 @@ impl<'a> Context<'a> {
             media: None,
             template: None,
             interactive: None,
+            content: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

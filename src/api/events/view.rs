@@ -12,7 +12,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
     self, After, By, ByKind, EventKind, MessageThen, Reading, Record, ShownThen, StoredEvent, TicketThen,
 };
-use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus};
+use hotline_persistence::tables::messages::{self, ChosenOption, Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
 use hotline_persistence::tables::tickets::TicketStatus;
 use hotline_persistence::{
@@ -76,7 +76,8 @@ impl EventAuthor {
     }
 }
 
-/// A message; one that a contact wrote with its ticket and its contact when it came (`message.received`).
+/// A message; one that a contact wrote with its ticket and its contact when it came, and the option they chose
+/// (`message.received`).
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct EventMessage {
@@ -90,6 +91,10 @@ pub struct EventMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub contact: Option<Named<ContactId>>,
+    /// The option they chose, as in the message's `content`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reply: Option<ChosenOption>,
 }
 
 /// The ticket of a contact's message when it came.
@@ -324,7 +329,7 @@ fn said(row: &MessageRow, kind: EventKind, then: MessageThen, showing: &Showing)
     let ticket_id = then.ticket_id;
     let message = Message::of(message(row.clone(), kind, then), showing);
     let Some(received) = received else {
-        return EventData::Message(Box::new(EventMessage { message, ticket: None, contact: None }));
+        return EventData::Message(Box::new(EventMessage { message, ticket: None, contact: None, reply: None }));
     };
     let organization = showing.organization();
     let ticket = ReceivedIn {
@@ -334,7 +339,8 @@ fn said(row: &MessageRow, kind: EventKind, then: MessageThen, showing: &Showing)
         assigned_to: named::user(organization, received.user_id).map(Named::from),
     };
     let contact = Named { id: contact_id, name: received.contact_name.map(String::from).unwrap_or_default() };
-    EventData::Message(Box::new(EventMessage { message, ticket: Some(ticket), contact: Some(contact) }))
+    let reply = message.content.as_ref().and_then(|content| content.reply.clone());
+    EventData::Message(Box::new(EventMessage { message, ticket: Some(ticket), contact: Some(contact), reply }))
 }
 
 /// The ticket at the time of the event.

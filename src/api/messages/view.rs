@@ -8,7 +8,7 @@ use hotline_actors::{Organization, clock};
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
-use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::messages::{Direction, MessageContent, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, Timestamp, TokenId, UserId};
 use serde::Serialize;
@@ -46,6 +46,8 @@ pub struct Message {
     /// Buttons or a list to choose from: with `type: interactive`.
     #[schema(value_type = Option<Object>)]
     pub interactive: Option<Value>,
+    /// What a contact's message holds beside its text: the option they chose.
+    pub content: Option<MessageContent>,
     /// The message this one answers.
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,
@@ -121,6 +123,7 @@ impl Message {
     pub fn of(row: MessageRow, showing: &Showing) -> Self {
         let media = File::of(&row, &showing.links);
         let [sent_at, delivered_at, read_at] = forward(&row);
+        let content = row.content();
         Self {
             id: row.id,
             job_id: row.job_id.map(|id| JobId(id).to_string()),
@@ -133,6 +136,7 @@ impl Message {
             media,
             template: row.template,
             interactive: row.interactive,
+            content,
             quoted_message_id: row.quoted_message_id,
             status: row.status,
             error: row.error,

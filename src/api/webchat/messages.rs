@@ -7,9 +7,10 @@ use actix_web::web::Data;
 use hotline_actors::tickets::MarkDelivered;
 use hotline_actors::webchat::{Say, Seen, ShowSession, chosen};
 use hotline_actors::{Engine, FieldError};
-use hotline_persistence::tables::messages::{self, Direction, MessageFilter, MessageRow, MessageStatus};
+use hotline_persistence::tables::messages::{self, ChosenOption, Direction, MessageFilter, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, MessageId, SessionId, TicketId};
+use serde_json::Value;
 use std::collections::HashMap;
 
 use crate::api::messages::{Message, Showing};
@@ -57,6 +58,8 @@ impl Input for VisitorMessage {
 /// The content of a visitor's message, however it was given.
 pub(crate) struct Words {
     pub(crate) body: String,
+    /// The option that was chosen.
+    pub(crate) content: Option<Value>,
     pub(crate) quoted: Option<MessageId>,
     pub(crate) client_id: Option<String>,
 }
@@ -65,14 +68,16 @@ impl VisitorMessage {
     /// Resolves a choice to the title of the chosen option.
     pub(crate) async fn into_words(self, app: &App, company: CompanyId, id: &SessionId) -> ApiResult<Words> {
         let client_id = self.client_id.map(|id| id.0);
-        let (body, quoted) = match self.said {
-            Said::Text(body) => (body.0, None),
+        let (body, content, quoted) = match self.said {
+            Said::Text(body) => (body.0, None, None),
             Said::Reply { message, option } => {
                 let session = app.engine.sessions.ask(company, id, ShowSession).await?;
-                (title_of(app, &session, message, &option.0).await?, Some(message))
+                let title = title_of(app, &session, message, &option.0).await?;
+                let chosen = ChosenOption { id: Some(option.0), title: Some(title.clone()), ..ChosenOption::default() };
+                (title, Some(chosen.into_content()), Some(message))
             }
         };
-        Ok(Words { body, quoted, client_id })
+        Ok(Words { body, content, quoted, client_id })
     }
 }
 
@@ -86,11 +91,11 @@ pub async fn say(
     once: Idempotency,
 ) -> ApiResult<Created<Message>> {
     let id = id.0;
-    let Words { body, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
+    let Words { body, content, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
     let showing = Showing::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
     once.command(show, |attached| {
-        let say = Say { body: Some(body), file: None, quoted, client_id, attached };
+        let say = Say { body: Some(body), file: None, content, quoted, client_id, attached };
         async { app.engine.sessions.ask(caller.company, &id, say).await }
     })
     .await

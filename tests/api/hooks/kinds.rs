@@ -7,7 +7,7 @@ use crate::steps::{assert_timestamp, history, id, ticket};
 use crate::support::provider::hooks::{
     Message, button_reply, contacts, image, list_reply, location, reaction, template_button, text, unsupported,
 };
-use crate::support::{OwnApp, TestApp};
+use crate::support::{OwnApp, TestApp, eventually};
 
 #[actix_web::test]
 async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
@@ -28,7 +28,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
         &json!({
             "id": message["id"], "jobId": null, "ticketId": message["ticketId"], "contactId": message["contactId"],
             "channelId": channel.id, "direction": "inbound", "type": "text", "body": "Is it open?", "media": null,
-            "template": null, "interactive": null, "quotedMessageId": null, "status": "received", "error": null,
+            "template": null, "interactive": null, "content": null, "quotedMessageId": null, "status": "received", "error": null,
             "user": null, "integration": null, "source": "contact", "createdAt": message["createdAt"],
             "updatedAt": message["createdAt"],
             // Written long ago, as the provider says; nothing is sent before it is there.
@@ -90,6 +90,18 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
     let stored: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();
     assert_eq!(stored, bodies, "each, in the order in which they were told");
     assert!(all.iter().all(|message| message["type"] == "text" && message["direction"] == "inbound"));
+    let chosen = |reply: Value| json!({"kind": "reply", "reply": reply});
+    for (message, body) in all.iter().zip(&bodies) {
+        let content = match *body {
+            "Yes, please" => chosen(json!({"id": "yes", "payload": null, "title": "Yes, please"})),
+            "The second" => {
+                chosen(json!({"id": "second", "payload": null, "title": "The second", "description": "the second"}))
+            }
+            "Stop" => chosen(json!({"id": "payload", "payload": "payload", "title": "Stop"})),
+            _ => Value::Null,
+        };
+        assert_eq!(message["content"], content, "{body}");
+    }
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
     app.stop().await;
 }
@@ -132,6 +144,35 @@ async fn replies_choices_and_reactions_quote_the_message_they_are_for() {
         ]
     );
     app.stop().await;
+}
+
+/// Two options of one title are told apart, also in the event of the message.
+#[actix_web::test]
+async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let told = vec![
+        button_reply("wamid.1", "a", "Other"),
+        list_reply("wamid.2", "b", "Other"),
+        template_button("wamid.3", "c", "Other"),
+        text("wamid.4", "Other"),
+    ];
+    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", told)).await;
+    let all = messages(&app.api, channel.id).await;
+    let ids: Vec<&Value> = all.iter().map(|message| &message["content"]["reply"]["id"]).collect();
+    assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &Value::Null]);
+    eventually("the events are there", || async { received(&app).await.len() == all.len() }).await;
+    for (event, message) in received(&app).await.iter().zip(&all) {
+        let data = &event["data"];
+        assert_eq!((&data["id"], &data["content"]), (&message["id"], &message["content"]));
+        assert_eq!(data.get("reply"), message["content"].get("reply"), "{event}");
+    }
+    app.stop().await;
+}
+
+async fn received(app: &TestApp) -> Vec<Value> {
+    let events = app.api.get("/events?types=message.received").await;
+    events.data(200).as_array().expect("a list").clone()
 }
 
 #[actix_web::test]

@@ -67,6 +67,13 @@ async fn both_social_channels_take_every_kind() {
                 (&json!("[unsupported]"), none),
             ]
         );
+        let chosen = |payload: &str, title: &str| {
+            let reply = json!({"id": payload, "payload": payload, "title": title});
+            json!({"kind": "reply", "reply": reply})
+        };
+        let contents: Vec<&Value> = all.iter().map(|message| &message["content"]).collect();
+        let (quick, pressed) = (chosen("RED", "Red"), chosen("START", "Get started"));
+        assert_eq!(contents, [none, &quick, none, &pressed, none, none, none, none, none]);
         assert_eq!(all[0]["sentAt"], all[0]["createdAt"], "nothing is sent before it is there");
         assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
         let contact = contact(&app.api, &all[0]["contactId"]).await;

@@ -19,7 +19,7 @@ async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
         json!({
             "id": id(&first), "jobId": null, "ticketId": first["ticketId"], "contactId": contact_of(&opened),
             "channelId": app.company.webchat, "direction": "inbound", "type": "text", "body": "hello", "media": null,
-            "template": null, "interactive": null, "quotedMessageId": null, "status": "received", "error": null,
+            "template": null, "interactive": null, "content": null, "quotedMessageId": null, "status": "received", "error": null,
             "user": null, "integration": null, "source": "contact", "createdAt": first["createdAt"], "sentAt": null, "deliveredAt": null,
             "readAt": null, "updatedAt": first["createdAt"],
         })
@@ -72,6 +72,8 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
         assert_eq!(chosen["type"], "text");
         assert_eq!(chosen["body"], title);
         assert_eq!(chosen["quotedMessageId"], question);
+        let reply = json!({"id": option, "payload": null, "title": title});
+        assert_eq!(chosen["content"], json!({"kind": "reply", "reply": reply}));
         assert_eq!(chosen["direction"], "inbound");
         assert_eq!(chosen["ticketId"], said["ticketId"]);
     }

@@ -109,6 +109,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         media: Some(json!({"wanted": {}})),
         template: Some(json!({"name": "t"})),
         interactive: Some(json!({"type": "button"})),
+        content: Some(json!({"kind": "reply", "reply": {"id": "a"}})),
         quoted_message_id: Some(message_id),
         status: MessageStatus::Sent,
         error: Some(json!({"code": "c", "message": "m"})),

@@ -90,6 +90,7 @@ pub(super) mod tests {
             media: None,
             template: None,
             interactive: None,
+            content: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

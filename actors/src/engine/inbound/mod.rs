@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::{self, Addressed, ContactRef, Numbered, Referral, ReferralRow};
-use hotline_persistence::tables::messages::{MessageRow, Passed};
+use hotline_persistence::tables::messages::{ChosenOption, MessageRow, Passed};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use serde_json::Value;
 
@@ -35,6 +35,8 @@ pub struct InboundMessage {
     pub body: Option<String>,
     /// The attached file.
     pub media: Option<Value>,
+    /// The option that they chose.
+    pub reply: Option<ChosenOption>,
     /// The provider's id of the message that this one replies to.
     pub quotes: Option<String>,
     /// The advertisement or link that brought them.
@@ -138,7 +140,7 @@ impl Inbound {
         what: InboundMessage,
         turn: &MessageLock,
     ) -> Result<MessageRow, Refusal> {
-        let InboundMessage { message_id, written_at, from, body, media, quotes, referral } = what;
+        let InboundMessage { message_id, written_at, from, body, media, reply, quotes, referral } = what;
         let quoted = match quotes {
             Some(quotes) => self.passed(company, channel, &quotes).await,
             None => Ok(None),
@@ -151,6 +153,7 @@ impl Inbound {
         let receive = Receive {
             body,
             media,
+            content: reply.map(ChosenOption::into_content),
             quoted: quoted.map(|message| message.id),
             provider_message_id: Some(message_id),
             written_at,

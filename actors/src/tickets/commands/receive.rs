@@ -22,6 +22,8 @@ pub struct Receive {
     pub body: Option<String>,
     /// The file they sent: its description, or what must be fetched from the provider.
     pub media: Option<Value>,
+    /// What it holds beside the text: the option they chose.
+    pub content: Option<Value>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
     /// The visitor's session, on a webchat.
@@ -53,6 +55,7 @@ impl Command for Receive {
         message.kind = if self.media.is_some() { MessageType::Media } else { MessageType::Text };
         message.body = self.body;
         message.media = self.media;
+        message.content = self.content;
         message.quoted_message_id = self.quoted;
         message.session_id = self.session;
         message.client_id = self.client_id;

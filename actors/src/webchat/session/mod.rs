@@ -17,7 +17,7 @@ use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use self::sockets::{CutReason, Sockets};
@@ -167,6 +167,8 @@ pub struct Say {
     pub body: Option<String>,
     /// The file they send. A retry is answered with the first message, and so with the first file.
     pub file: Option<StoredMedia>,
+    /// What it holds beside the text: the option they chose.
+    pub content: Option<Value>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
     /// The id that the visitor's client gave the message.
@@ -330,6 +332,7 @@ async fn said(
     let receive = Receive {
         body: say.body,
         media: say.file.as_ref().map(|file| json!(file)),
+        content: say.content,
         quoted: say.quoted,
         session: Some(seen.id.clone()),
         client_id: say.client_id,

@@ -37,7 +37,7 @@ macro_rules! column {
     };
 }
 
-const COLUMNS: [Column; 28] = [
+const COLUMNS: [Column; 29] = [
     column!("company_id", "bigint", |row| row.company_id),
     column!("id", "bigint", |row| row.id),
     column!("job_id", "bigint", |row| row.job_id),
@@ -66,6 +66,7 @@ const COLUMNS: [Column; 28] = [
     column!("read_at", "timestamptz", |row| row.read_at),
     column!("integration_id", "bigint", |row| row.integration_id),
     column!("updated_at", "timestamptz", |row| row.updated_at),
+    column!("content", "jsonb", |row| row.content.as_ref()),
 ];
 
 fn listed(item: impl Fn(usize, &Column) -> String) -> String {

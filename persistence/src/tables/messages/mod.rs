@@ -1,6 +1,7 @@
 //! Messages. Live: written only by the persister.
 
 mod columns;
+mod content;
 mod inbound;
 mod list;
 mod outbox;
@@ -13,6 +14,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgExecutor, Row};
 
 pub(crate) use columns::{copy, copy_rows, insert, insert_rows, note_zones};
+pub use content::{ChosenOption, ContentKind, MessageContent};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use list::{MessageFilter, list};
@@ -65,6 +67,7 @@ pub async fn find_within(
                  select m.*, i.place, coalesce(sum(
                      coalesce(octet_length(m.body), 0) + coalesce(octet_length(m.media::text), 0)
                      + coalesce(octet_length(m.template::text), 0) + coalesce(octet_length(m.interactive::text), 0)
+                     + coalesce(octet_length(m.content::text), 0)
                  ) over (order by i.place rows between unbounded preceding and 1 preceding), 0) as bytes_before
                  from unnest($2::bigint[]) with ordinality i (id, place)
                  join messages m on m.company_id = $1 and m.id = i.id

@@ -5,3 +5,6 @@ alter table webhooks add column maker_id bigint;
 update webhooks w set maker_id = a.actor_id
 from audit_log a
 where a.company_id = w.company_id and a.action = 'createWebhook' and a.actor_kind = 'user' and a.target_id = w.id::text;
+
+-- What a contact's message holds beside its readable text, `{kind, …}`: the option that was chosen. Null: nothing.
+alter table messages add column content jsonb;
