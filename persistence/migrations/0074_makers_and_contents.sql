@@ -8,3 +8,6 @@ where a.company_id = w.company_id and a.action = 'createWebhook' and a.actor_kin
 
 -- What a contact's message holds beside its readable text, `{kind, …}`: the option that was chosen. Null: nothing.
 alter table messages add column content jsonb;
+
+-- The user who made a campaign: its messages are theirs, as an integration's are the integration's.
+alter table campaigns add column user_id bigint;

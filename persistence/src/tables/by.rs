@@ -55,7 +55,8 @@ impl By {
         Self { kind: ByKind::Contact, id: Some(id.0), name }
     }
 
-    /// The author of a live change. Whose token was used did it, also on behalf of a user.
+    /// The author of a live change. Whose token was used did it, also on behalf of a user. What a campaign or a scheduled
+    /// message does is by who made it; what the company has configured, as a greeting, is by nobody.
     pub fn author(
         user: (Option<UserId>, Option<&str>),
         integration: Option<TokenId>,
@@ -64,12 +65,12 @@ impl By {
     ) -> Self {
         let (user, name) = user;
         match (integration, source) {
-            (_, Source::Campaign | Source::Schedule | Source::Automation) => Self::SYSTEM,
+            (_, Source::Automation) => Self::SYSTEM,
             (Some(token), _) => Self::integration(token),
             (None, Source::Contact) => Self::contact(contact.0, contact.1.map(str::to_owned)),
             (None, Source::Bot) => Self { kind: ByKind::Bot, ..Self::user(user, name.map(str::to_owned)) },
             (None, Source::User) => Self::user(user, name.map(str::to_owned)),
-            (None, Source::Api) => match user {
+            (None, Source::Api | Source::Campaign | Source::Schedule) => match user {
                 Some(_) => Self::user(user, name.map(str::to_owned)),
                 None => Self::SYSTEM,
             },
@@ -89,4 +90,27 @@ pub fn current() -> By {
 /// Does work for somebody. What the work spawns is not theirs unless it says so.
 pub fn acting<T>(by: By, work: impl Future<Output = T>) -> impl Future<Output = T> {
     ACTING.scope(by, work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_later_is_by_who_asked_for_it() {
+        let (user, token) = (UserId::new(3), TokenId::new(5));
+        let by = |user: Option<UserId>, token, source| {
+            By::author((user, user.map(|_| "Ana")), token, source, (ContactId::new(9), Some("Maria")))
+        };
+        let ana = By::user(Some(user), Some("Ana".to_owned()));
+        for source in [Source::Api, Source::Campaign, Source::Schedule] {
+            assert_eq!(by(Some(user), None, source), ana);
+            assert_eq!(by(None, Some(token), source), By::integration(token));
+            assert_eq!(by(Some(user), Some(token), source), By::integration(token), "whose token was used");
+            assert_eq!(by(None, None, source), By::SYSTEM);
+        }
+        assert_eq!(by(None, None, Source::Automation), By::SYSTEM);
+        assert_eq!(by(None, None, Source::Contact).kind, ByKind::Contact);
+        assert_eq!(by(None, None, Source::User), By::user(None, None), "an administrator of the installation");
+    }
 }

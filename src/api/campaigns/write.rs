@@ -174,8 +174,12 @@ pub async fn create(
     let channel = check_channel(&caller, channel)?;
     written.say(&app, channel).await?;
     let mut columns = written.columns;
-    if let Some(integration) = caller.author_for(None)?.integration {
+    let author = caller.author();
+    if let Some(integration) = author.integration {
         columns.set("integrationId", integration);
+    }
+    if let Some((user, _)) = author.user {
+        columns.set("userId", user);
     }
     // Signals the actor in every case: the campaign may have been created even if this fails.
     let begins = app.engine.campaigns.begins(company);

@@ -10,7 +10,7 @@ use crate::outbox::{Office, fast as fast_sends};
 use crate::steps::{history, id, ticket};
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::Phone;
-use crate::support::{eventually, seed};
+use crate::support::{Person, eventually, seed};
 use hotline_persistence::tables::channels::ChannelType;
 
 #[actix_web::test]
@@ -43,6 +43,38 @@ async fn each_contact_is_written_to_once_and_in_order() {
     assert_eq!(sent, 150, "they are counted as any message");
     // Nobody is expected to talk in them soon: they do not stay in memory for it.
     eventually("the tickets make room", || async { app.service.app.engine.hot().0 == 0 }).await;
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_a_campaign_writes_is_by_who_made_it() {
+    let (office, channel, contacts, list) = office("1729", 2).await;
+    let (app, api) = (&office.app, &office.app.api);
+    Person::give_profile(app, app.company.ana, "Administrator").await;
+    let ana = Person::user(app, app.company.ana, "ana@example.com").await;
+    let of_token = made(api, fast(list, channel, "hello")).await;
+    does(api, of_token, "start").await;
+    becomes(api, of_token, "completed").await;
+    let of_ana = id(ana.post("/campaigns", fast(list, channel, "hello again")).await.data(201));
+    ana.post(&format!("/campaigns/{of_ana}/start"), json!({})).await.data(200);
+    becomes(api, of_ana, "completed").await;
+    let told = async |kind: &str| api.get(&format!("/events?types={kind}&limit=100")).await.data(200).clone();
+    let is_told = || async { told("message.created").await.as_array().is_some_and(|told| told.len() == 4) };
+    eventually("all that is written is told", is_told).await;
+    let written = told("message.created").await;
+    let (by_token, by_ana) = (&written[0]["by"], json!({"type": "user", "id": app.company.ana, "name": "Ana"}));
+    assert_eq!((&by_token["type"], &by_token["name"]), (&json!("integration"), &json!("test")));
+    assert_eq!(&written[1]["by"], by_token);
+    for event in [&written[2], &written[3]] {
+        assert_eq!((&event["by"], &event["data"]["body"]), (&by_ana, &json!("hello again")));
+        assert_eq!(event["data"]["user"], json!({"id": app.company.ana, "name": "Ana"}));
+        assert_eq!(event["data"]["source"], "campaign");
+    }
+    let opened = told("ticket.opened").await;
+    assert_eq!(opened.as_array().map(Vec::len), Some(contacts.len()));
+    assert_eq!((&opened[0]["by"], &opened[1]["by"]), (by_token, by_token));
+    let started = told("campaign.started").await;
+    assert_eq!((&started[0]["by"], &started[1]["by"]), (by_token, &by_ana));
     office.close().await;
 }
 

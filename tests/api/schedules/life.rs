@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{TEN_MINUTES_MS, becomes, comes, in_ms, schedule, shown, time, to};
 use crate::check_list::{check_list, check_span};
 use crate::steps::{assert_timestamp, id, listed, ticket};
-use crate::support::{OwnApp, Reply};
+use crate::support::{OwnApp, Person, Reply, eventually};
 
 #[actix_web::test]
 async fn a_message_is_scheduled_changed_and_canceled() {
@@ -181,6 +181,40 @@ async fn the_list_has_every_filter() {
     ] {
         let wanted: Vec<i64> = wanted.into_iter().map(|index: usize| all[index]).collect();
         assert_eq!(listed(&app.api, &format!("/schedules?{query}")).await, wanted, "{query}");
+    }
+    app.stop().await;
+}
+
+/// When it leaves nobody asks for it any more; it is by who scheduled it all the same.
+#[actix_web::test]
+async fn what_is_sent_later_is_by_who_scheduled_it() {
+    let app = OwnApp::start().await;
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let first = app.contact("5511900000001").await.0;
+    let second = app.contact("5511900000002").await.0;
+    let at = in_ms(TEN_MINUTES_MS);
+    let of_token = schedule(&app, to(&app, first, "from the shop", &at)).await;
+    let of_ana = id(ana.post("/schedules", to(&app, second, "from Ana", &at)).await.data(201));
+    comes(time(&json!(at)));
+    for schedule in [of_token, of_ana] {
+        becomes(&app, schedule, "sent").await;
+    }
+    let told = async || app.api.get("/events?types=message.created,ticket.opened").await.data(200).clone();
+    let is_told = || async { told().await.as_array().is_some_and(|told| told.len() == 4) };
+    eventually("all is told", is_told).await;
+    let ana = json!({"type": "user", "id": app.company.ana, "name": "Ana"});
+    for event in told().await.as_array().expect("a list") {
+        let contact = event["data"].get("contactId").unwrap_or(&event["data"]["contact"]["id"]);
+        if *contact == second {
+            assert_eq!(event["by"], ana, "{event}");
+        } else {
+            assert_eq!(
+                (&event["by"]["type"], &event["by"]["name"]),
+                (&json!("integration"), &json!("test")),
+                "{event}"
+            );
+        }
     }
     app.stop().await;
 }

@@ -78,7 +78,7 @@ pub(super) async fn leave(
         })
     };
     let sent = async {
-        let (target, command) = (target(&scope, company, &run, contact).await?, command(&run)?);
+        let (target, command) = (target(&scope, company, &run, contact).await?, command(&scope, company, &run)?);
         let mut looked = recipient.looked;
         for _ in 0..LOOKS_MAX {
             // What has changed since the recipient was read may be that they want no campaigns.
@@ -114,7 +114,7 @@ pub(super) async fn leave(
 
 /// Loads ahead what messages to these contacts will need to know. Refusals are ignored here and handled at the send.
 pub(super) async fn look_ahead(scope: &CampaignScope, company: CompanyId, run: &CampaignRun, contacts: &[ContactId]) {
-    let Ok(command) = command(run) else { return };
+    let Ok(command) = command(scope, company, run) else { return };
     let command = &command;
     // If this fails, each contact is looked up alone.
     drop(scope.sending.bring_together(company, run.channel_id, contacts, command).await);
@@ -134,8 +134,10 @@ async fn target(
     scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await
 }
 
-fn command(run: &CampaignRun) -> Result<Send, Refusal> {
-    let author = Author { user: None, integration: run.integration_id, source: Source::Campaign };
+fn command(scope: &CampaignScope, company: CompanyId, run: &CampaignRun) -> Result<Send, Refusal> {
+    let organization = scope.base.organization(company)?;
+    let user = run.user_id.and_then(|id| Some((id, organization.users.get(&id)?.name.clone())));
+    let author = Author { user, integration: run.integration_id, source: Source::Campaign };
     Ok(Send { keep_closed: run.keep_closed, ..Send::new(content(run)?, author) })
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::{self, Addressed, ContactRef, Numbered, Referral, ReferralRow};
+use hotline_persistence::tables::events::{acting, current};
 use hotline_persistence::tables::messages::{ChosenOption, MessageRow, Passed};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use serde_json::Value;
@@ -304,14 +305,15 @@ impl Inbound {
     /// Renames a contact whose name was their number, after the answer.
     fn name(self: &Arc<Self>, company: CompanyId, contact: ContactId, name: String) {
         let inbound = self.clone();
-        self.base.spawn_for(company, async move {
+        let naming = async move {
             let changes = inbound.contacts.changes(company);
             changes.note([contact]);
             match contacts::name_numbered(inbound.base.db(company), company, contact, &name).await {
                 Ok(()) => changes.settle().await,
                 Err(error) => tracing::debug!(%error, "a contact is named with the next message"),
             }
-        });
+        };
+        self.base.spawn_for(company, acting(current(), naming));
     }
 
     /// Records the referral of a contact who came by an advertisement or link without writing a message. Someone who

@@ -25,7 +25,7 @@ use crate::document::{self, Document};
 use crate::error::{allow_time, with_timeout, within};
 use crate::select::{Page, PageRequest};
 use crate::table::{self, Columns, Filter, Stamps, Table};
-use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp, TokenId};
+use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp, TokenId, UserId};
 
 /// Time limit for inserting or deleting recipients: a million take about twenty seconds.
 const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
@@ -316,6 +316,7 @@ pub struct CampaignRun {
     pub rate_per_minute: i32,
     pub keep_closed: bool,
     pub integration_id: Option<TokenId>,
+    pub user_id: Option<UserId>,
     pub pending: i64,
     /// Whether any recipient is settled or was written to.
     pub has_begun: bool,
