@@ -13,12 +13,11 @@ use hotline_persistence::tables::contacts::import::{self as rows, Candidate};
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
 use hotline_persistence::tables::tags::TagId;
 use hotline_persistence::{CompanyId, ContactId, Database, Error};
-use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use tokio::task::spawn_blocking;
-use utoipa::ToSchema;
 
+use super::import_report::{ImportError, ImportReport, ImportResult, ImportedContact};
 use super::write::WrittenContact;
 use crate::api::custom_values;
 use crate::app::App;
@@ -75,59 +74,6 @@ impl Input for Import {
         let on_conflict = fields.optional("onConflict").unwrap_or_default();
         Some(Self { rows: rows?, on_conflict })
     }
-}
-
-/// What became of the rows of an import.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
-#[allow(missing_docs)]
-pub struct ImportReport {
-    #[schema(example = 2)]
-    pub created: usize,
-    #[schema(example = 1)]
-    pub updated: usize,
-    /// Rows whose contact exists, with `skip`.
-    #[schema(example = 0)]
-    pub skipped: usize,
-    /// What was wrong with rows; nothing of such a row is stored, and all of the others.
-    pub errors: Vec<ImportError>,
-    /// The contact of each row that has one, in the order of the rows. Several rows may have the same.
-    pub contacts: Vec<ImportedContact>,
-}
-
-/// The contact of one row.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[allow(missing_docs)]
-pub struct ImportedContact {
-    /// Of the row, from 0.
-    #[schema(example = 0)]
-    pub index: usize,
-    pub id: ContactId,
-    /// What the row did.
-    pub result: ImportResult,
-}
-
-/// What became of one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
-pub enum ImportResult {
-    Created,
-    Updated,
-    Skipped,
-}
-
-/// What was wrong with one row.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[allow(missing_docs)]
-pub struct ImportError {
-    /// Of the row, from 0.
-    #[schema(example = 3)]
-    pub index: usize,
-    /// Its path in the row.
-    #[schema(example = "email")]
-    pub field: String,
-    #[schema(example = "must be an e-mail address")]
-    pub reason: String,
 }
 
 /// `POST /contacts/import`.
@@ -324,11 +270,7 @@ impl Planner {
                     *report.count_of(result) += 1;
                     placed.push((index, place, result));
                 }
-                Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError {
-                    index,
-                    field: error.field,
-                    reason: error.reason,
-                })),
+                Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError::of(index, error))),
             }
         }
         let known = std::mem::take(&mut self.known);
@@ -373,16 +315,6 @@ impl Planner {
         contact.tags = row.tags.or(contact.tags.take());
         contact.values.extend(values);
         Ok((index, if found.is_some() { ImportResult::Updated } else { ImportResult::Created }))
-    }
-}
-
-impl ImportReport {
-    fn count_of(&mut self, result: ImportResult) -> &mut usize {
-        match result {
-            ImportResult::Created => &mut self.created,
-            ImportResult::Updated => &mut self.updated,
-            ImportResult::Skipped => &mut self.skipped,
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod import;
+mod import_report;
 mod tags;
 mod tax_number;
 mod view;

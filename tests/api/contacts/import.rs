@@ -171,7 +171,8 @@ async fn good_rows_are_stored_although_others_fail() {
     assert_eq!((&report["created"], &report["updated"], &report["skipped"]), (&json!(3), &json!(0), &json!(0)));
     let mut errors: Vec<(i64, &str)> = Vec::new();
     for error in report["errors"].as_array().expect("errors") {
-        assert!(error["reason"].is_string() && error.as_object().is_some_and(|error| error.len() == 3), "{error}");
+        assert!(error["reason"].is_string() && error.as_object().is_some_and(|error| error.len() == 5), "{error}");
+        assert!(error["code"].is_string() && error["params"].is_object(), "{error}");
         errors.push((error["index"].as_i64().expect("index"), error["field"].as_str().expect("field")));
     }
     assert_eq!(
@@ -193,6 +194,19 @@ async fn good_rows_are_stored_although_others_fail() {
             (9, "customFields"),
         ]
     );
+    // Each is what the same row by itself is refused with.
+    let of = |index: usize| &report["errors"][index];
+    assert_eq!((&of(0)["code"], &of(0)["params"]), (&json!("not_a_boolean"), &json!({})));
+    assert_eq!((&of(1)["code"], &of(1)["params"]), (&json!("not_a_phone_number"), &json!({"min": 8, "max": 15})));
+    assert_eq!((&of(2)["code"], &of(8)["code"]), (&json!("not_an_email"), &json!("unknown_record")));
+    let alone = app.api.post(PATH, json!({"email": "no", "number": "1", "isGroup": "x"})).await;
+    for detail in alone.error(422, "ERR_API_VALIDATION").as_array().expect("details") {
+        let row = report["errors"].as_array().and_then(|all| all.iter().find(|row| row["field"] == detail["field"]));
+        let row = row.unwrap_or_else(|| panic!("{detail} is no error of the import"));
+        for part in ["reason", "code", "params"] {
+            assert_eq!(row[part], detail[part], "{detail}");
+        }
+    }
     let all = app.api.all(PATH).await;
     let numbers: Vec<&str> = all.iter().filter_map(|row| row["number"].as_str()).collect();
     assert_eq!(numbers, ["5511900000001", "5511900000005", "5511900000003"]);

@@ -1,0 +1,99 @@
+//! What became of an import, row by row.
+
+use hotline_actors::FieldError;
+use hotline_persistence::ContactId;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+use crate::web::error::{code_of_reason, reason_codes};
+
+/// What became of the rows of an import.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ImportReport {
+    #[schema(example = 2)]
+    pub created: usize,
+    #[schema(example = 1)]
+    pub updated: usize,
+    /// Rows whose contact exists, with `skip`.
+    #[schema(example = 0)]
+    pub skipped: usize,
+    /// What was wrong with rows; nothing of such a row is stored, and all of the others.
+    pub errors: Vec<ImportError>,
+    /// The contact of each row that has one, in the order of the rows. Several rows may have the same.
+    pub contacts: Vec<ImportedContact>,
+}
+
+/// The contact of one row.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ImportedContact {
+    /// Of the row, from 0.
+    #[schema(example = 0)]
+    pub index: usize,
+    pub id: ContactId,
+    /// What the row did.
+    pub result: ImportResult,
+}
+
+/// What became of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum ImportResult {
+    Created,
+    Updated,
+    Skipped,
+}
+
+/// What was wrong with one row.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ImportError {
+    /// Of the row, from 0.
+    #[schema(example = 3)]
+    pub index: usize,
+    /// Its path in the row.
+    #[schema(example = "email")]
+    pub field: String,
+    #[schema(example = "must be an e-mail address")]
+    pub reason: String,
+    /// The reason for programs and translations, as in the `details` of a `422`. Codes may be added.
+    #[schema(schema_with = code_schema)]
+    pub code: &'static str,
+    /// What varies in the reason.
+    #[schema(value_type = Object, example = json!({}))]
+    pub params: Map<String, Value>,
+}
+
+impl ImportError {
+    /// An error of this row.
+    pub(super) fn of(index: usize, FieldError { field, reason }: FieldError) -> Self {
+        let (code, params) = code_of_reason(&reason);
+        Self { index, field, reason, code, params }
+    }
+}
+
+fn code_schema() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(
+            "The reason for programs and translations, as in the `details` of a `422`. Codes may be added.",
+        ))
+        .enum_values(Some(reason_codes()))
+        .example(Some(json!("not_an_email")))
+        .build()
+}
+
+impl ImportReport {
+    /// The count that a row with this result belongs to.
+    pub(super) fn count_of(&mut self, result: ImportResult) -> &mut usize {
+        match result {
+            ImportResult::Created => &mut self.created,
+            ImportResult::Updated => &mut self.updated,
+            ImportResult::Skipped => &mut self.skipped,
+        }
+    }
+}
