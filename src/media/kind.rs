@@ -40,11 +40,14 @@ const FOR_SOUND_OR_PICTURES: &[&str] = &[
 const FOR_DOCUMENTS: &[&str] =
     &["application/zip", "application/x-ole-storage", "application/gzip", "text/xml", "text/plain"];
 
+/// Pictures that begin in one way: what begins otherwise is none of them, whatever is said.
+const KNOWN_PICTURES: &[&str] = &["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"];
+
 /// The type of a file with this beginning.
 ///
 /// # Errors
 /// [`Refused::TypeUnknown`] when it cannot be determined, [`Refused::TypeMismatch`] when the content belongs to another
-/// category than the declared type.
+/// category than the declared type, or is not the picture that is declared.
 pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, Refused> {
     let said = declared.mime_type.as_deref().and_then(essence).or_else(|| by_name(declared.file_name.as_deref()?));
     match (by_content(head), said) {
@@ -53,6 +56,7 @@ pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, Refused> {
             Ok(BYTES.to_owned())
         }
         (None, None) => Err(Refused::TypeUnknown),
+        (None, Some(said)) if KNOWN_PICTURES.contains(&said.as_str()) => Err(Refused::TypeMismatch),
         (None, Some(said)) => Ok(said),
         (Some(content), None) => Ok(content.to_owned()),
         (Some(content), Some(said)) if says_more(content, &said) => Ok(said),
@@ -205,6 +209,8 @@ mod tests {
         is(NOISE, "Application/X-Thing; v=1", "a.bin", "application/x-thing");
         is(NOISE, "application/octet-stream", "a.mp3", "audio/mpeg");
         is(NOISE, "", "a.PDF", "application/pdf");
+        // Of these nobody can tell by a few bytes.
+        is(NOISE, "image/x-raw", "", "image/x-raw");
         for (mime_type, file_name) in [
             ("application/octet-stream", "backup.dat"),
             ("", "backup.dat"),
@@ -231,6 +237,10 @@ mod tests {
             (b"hello".as_slice(), "image/jpeg", ""),
             (b"hello".as_slice(), "audio/mpeg", ""),
             (b"<?xml version=\"1.0\"?><a/>".as_slice(), "image/png", ""),
+            (NOISE, "image/png", ""),
+            (NOISE, "image/jpg", "a.jpg"),
+            (NOISE, "", "a.webp"),
+            (NOISE, "application/octet-stream", "a.gif"),
         ] {
             assert_eq!(kind(head, mime_type, file_name), Err(Refused::TypeMismatch), "{mime_type} {file_name}");
         }

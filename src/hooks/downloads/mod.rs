@@ -33,6 +33,9 @@ use crate::media::{Declared, Media, Refused, StoreError};
 use crate::outbound::{Outbound, OutboundError};
 use crate::providers::{Graph, GraphError};
 
+/// The type of bytes of which nothing is said.
+const OCTETS: &str = "application/octet-stream";
+
 /// Shortest and longest pause before a retry, with jitter: each pause is drawn from its upper half.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
@@ -273,10 +276,11 @@ impl Downloads {
         let account = account.ok_or_else(|| Missing::Yet("the channel cannot be spoken for".to_owned()))?;
         let found = self.find(&account, wanted).await?;
         let declared = Declared { mime_type: found.mime_type.clone(), file_name: wanted.file_name.clone() };
-        match self.take(company, &account, &found, Some(declared)).await {
-            // The declared type is wrong: the content decides.
+        match self.take(company, &account, &found, declared).await {
+            // The declared type is wrong: the content decides, and what it does not show is bytes.
             Err(Taking::Refused(Refused::TypeMismatch)) => {
-                self.take(company, &account, &found, None).await.map_err(Taking::into_missing)
+                let bytes = Declared { mime_type: Some(OCTETS.to_owned()), file_name: None };
+                self.take(company, &account, &found, bytes).await.map_err(Taking::into_missing)
             }
             outcome => outcome.map_err(Taking::into_missing),
         }
@@ -307,20 +311,19 @@ impl Downloads {
         company: CompanyId,
         account: &Account,
         found: &Found,
-        declared: Option<Declared>,
+        declared: Declared,
     ) -> Result<Value, Taking> {
         // The token is only for a URL that the provider returned; a URL in a call may be anyone's.
         let token = found.is_asked_for.then_some(account.access_token.0.as_str());
         let response = self.0.outbound.get(&found.url, token).await;
         let response = response.map_err(|error| Taking::Missing(not_fetched(&error, !found.is_asked_for)))?;
-        let declared = declared.map(|said| match said {
+        let declared = match declared {
             Declared { mime_type: None, file_name: None } => Declared {
                 mime_type: response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned),
                 file_name: None,
             },
             said => said,
-        });
-        let declared = declared.unwrap_or_default();
+        };
         match self.0.media.store(company, &declared, response.bytes_stream()).await {
             Ok(stored) => Ok(json!(stored)),
             Err(StoreError::Refused(refused)) => Err(Taking::Refused(refused)),

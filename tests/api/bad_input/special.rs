@@ -55,6 +55,11 @@ async fn json_by_any_spelling_of_its_content_type_is_taken() {
         let request = app.api.request(Method::POST, &path).header("content-type", kind).body(r#"{"body": "x"}"#);
         assert_eq!(checked(Reply::of(request).await).status, 201, "{kind}");
     }
+    // Who says nothing sends JSON; another type than the endpoint takes is refused.
+    let unsaid = app.api.request(Method::POST, &path).body(r#"{"body": "x"}"#);
+    assert_eq!(checked(Reply::of(unsaid).await).status, 201);
+    let other = app.api.request(Method::POST, &path).header("content-type", "text/json").body(r#"{"body": "x"}"#);
+    checked(Reply::of(other).await).error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
     app.stop().await;
 }
 

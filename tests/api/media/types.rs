@@ -30,6 +30,8 @@ async fn an_empty_file_an_unknown_type_and_a_contradiction_are_told_apart_and_le
         ("a.pdf", "application/pdf", PNG, "ERR_API_MEDIA_TYPE_MISMATCH"),
         ("a.png", "image/png", b"<!DOCTYPE html><script>alert(1)</script>", "ERR_API_MEDIA_TYPE_MISMATCH"),
         ("a.mp3", "audio/mpeg", b"just a text", "ERR_API_MEDIA_TYPE_MISMATCH"),
+        ("a.png", "image/png", NOISE, "ERR_API_MEDIA_TYPE_MISMATCH"),
+        ("a.jpg", "", NOISE, "ERR_API_MEDIA_TYPE_MISMATCH"),
     ] {
         let refused = scene.api().send_form(scene.form().file(file_name, mime_type, content)).await;
         refused.error(400, code);
@@ -55,6 +57,16 @@ async fn what_its_content_does_not_show_is_what_the_sender_says() {
     ] {
         let message = scene.sent(file_name, mime_type, content).await;
         assert_eq!(message["media"]["mimeType"], kept, "{file_name}");
+    }
+    scene.app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_file_without_name_and_type_is_what_its_content_is() {
+    let scene = Scene::set().await;
+    for (content, mime_type, file_name) in [(PNG, "image/png", "file.png"), (PDF, "application/pdf", "file.pdf")] {
+        let media = scene.sent("", "", content).await["media"].clone();
+        assert_eq!((&media["mimeType"], &media["fileName"]), (&mime_type.into(), &file_name.into()));
     }
     scene.app.stop().await;
 }
