@@ -16,7 +16,9 @@ use crate::app::App;
 use crate::web::calendar::Zone;
 use crate::web::channel_values::Count;
 use crate::web::values::{Name, Search};
-use crate::web::{ApiError, ApiResult, Body, Created, Fields, Filter, Input, Json, Page, Params, Patch, PathId, Query};
+use crate::web::{
+    ApiError, ApiResult, Body, Created, Fields, Filter, Idempotency, Input, Json, Page, Params, Patch, PathId, Query,
+};
 
 /// A company.
 #[derive(Debug, Serialize, ToSchema)]
@@ -128,13 +130,17 @@ pub async fn update_own(
     administrator: Administrator,
     app: Data<App>,
     body: Body<OwnChange>,
+    once: Idempotency,
 ) -> ApiResult<Json<Company>> {
     let changes = body.0.0;
     if changes.second_factor_required == Some(true) && !administrator.signed.has_factor {
         let reason = "cannot be asked for by who has none".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "secondFactorRequired".to_owned(), reason }]));
     }
-    write(&app, administrator.company, changes).await
+    let company = administrator.company;
+    let update =
+        once.transaction(app.db(company), async |db| Ok(Json::of(companies::update(db, company, changes).await?)));
+    changed(&app, company, update).await
 }
 
 /// Filters of the list.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::web::Data;
 use chrono::{DateTime, Utc};
-use hotline_actors::{Conflict, FieldError, Refusal, clock};
+use hotline_actors::{Conflict, Refusal, clock};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::tokens::{self, NewToken, TokenFilter, TokenRow, TokenStatus};
 use hotline_persistence::{CompanyId, Timestamp, TokenId};
@@ -263,21 +263,22 @@ pub async fn rotate(
 }
 
 /// `POST /tokens/{tokenId}/revoke`: permanent, and effective at once. Repeating it changes nothing.
-pub async fn revoke(administrator: Administrator, app: Data<App>, id: PathId<TokenId>) -> ApiResult<Json<Token>> {
+pub async fn revoke(
+    administrator: Administrator,
+    app: Data<App>,
+    id: PathId<TokenId>,
+    once: Idempotency,
+) -> ApiResult<Json<Token>> {
     let company = administrator.company;
-    let revoke = async {
-        let row = found(&app, company, id.0).await?;
+    let revoke = once.transaction(app.db(company), async |db| {
+        let row: Option<TokenRow> = table::find(&mut *db, company, id.0).await?;
+        let row = row.ok_or_else(ApiError::not_found)?;
         if row.revoked_at.is_some() {
             return Ok(Json::of(row));
         }
         let columns = Columns::from([("revokedAt", json!(clock::now()))]);
-        let row: TokenRow = table::update(app.db(company), company, id.0, &columns).await?;
+        let row: TokenRow = table::update(db, company, id.0, &columns).await?;
         Ok(Json::of(row))
-    };
+    });
     changed(&app, company, revoke).await
-}
-
-/// A validation error of one field.
-pub(super) fn wrong(field: &str, reason: &str) -> ApiError {
-    ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }

@@ -15,7 +15,7 @@ use super::letters::{Recipient, Way, letter, spoken};
 use super::links::PAGE;
 use super::signed::Administrator;
 use crate::app::App;
-use crate::web::{ApiError, ApiResult, Confidential, Json, NoContent, PathId, ShownOnce, origin};
+use crate::web::{ApiError, ApiResult, Confidential, Idempotency, Json, NoContent, PathId, ShownOnce, origin};
 
 /// A link by which somebody chooses a password. It is sent to them by mail where that is set up, and else passed on by
 /// who asked for it.
@@ -116,17 +116,22 @@ pub async fn reset(
 }
 
 /// `POST /users/{userId}/second-factor/remove`: ends all sessions of the user.
-pub async fn remove_factor(administrator: Administrator, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
+pub async fn remove_factor(
+    administrator: Administrator,
+    app: Data<App>,
+    id: PathId<UserId>,
+    once: Idempotency,
+) -> ApiResult<NoContent> {
     let company = administrator.company;
     check_other(&administrator, id.0)?;
-    let mut change = app.db(company).begin().await?;
-    let db = change.connection()?;
-    if !table::exists::<User>(&mut *db, company, id.0).await? {
-        return Err(ApiError::not_found());
-    }
-    let person = PersonId::User(company, id.0);
-    factors::remove(&mut *db, person).await?;
-    sessions::end_all(&mut *db, person, None).await?;
-    change.commit().await?;
-    Ok(NoContent)
+    once.transaction(app.db(company), async |db| {
+        if !table::exists::<User>(&mut *db, company, id.0).await? {
+            return Err(ApiError::not_found());
+        }
+        let person = PersonId::User(company, id.0);
+        factors::remove(&mut *db, person).await?;
+        sessions::end_all(db, person, None).await?;
+        Ok(NoContent)
+    })
+    .await
 }

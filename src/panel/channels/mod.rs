@@ -10,6 +10,7 @@ use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::{ChannelId, CompanyId, QueueId};
+use sqlx::PgConnection;
 
 use self::given::{Given, put};
 pub use self::secret::rotate_secret;
@@ -18,7 +19,7 @@ use super::signed::Administrator;
 use crate::api::directory::changed;
 use crate::app::App;
 use crate::web::values::Name;
-use crate::web::{ApiError, ApiResult, Body, Created, Fields, Input, Json, Patch, PathId};
+use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 /// `GET /channels/{channelId}/setup`.
 pub async fn show(
@@ -29,7 +30,7 @@ pub async fn show(
 ) -> ApiResult<Json<ChannelSetup>> {
     let company = administrator.company;
     let row = channels::find(app.db(company), company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json::of(shown(&app, &request, row).await?))
+    Ok(Json::of(shown(&app, &request, row)))
 }
 
 /// The body of `POST /channels`.
@@ -63,6 +64,7 @@ pub async fn create(
     app: Data<App>,
     request: HttpRequest,
     body: Body<ChannelNew>,
+    once: Idempotency,
 ) -> ApiResult<Created<ChannelSetup>> {
     let ChannelNew { kind, name, queue, given } = body.0;
     given.check(kind)?;
@@ -70,12 +72,12 @@ pub async fn create(
     given.check_address(administrator.is_installer(), &settings)?;
     given.apply(&mut number, &mut settings);
     let company = administrator.company;
-    let made = changed(&app, company, async {
+    let made = once.transaction(app.db(company), async |db| {
         let new = NewChannel { name: &name.0, kind, number: number.as_deref(), queue_id: queue, settings };
-        Ok(channels::insert(app.db(company), &app.engine.store().keys, company, new).await?)
+        let made = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
+        Ok(Created::of(shown(&app, &request, made)))
     });
-    let made = made.await?;
-    Ok(Created::of(shown(&app, &request, made).await?))
+    changed(&app, company, made).await
 }
 
 /// The body of `PUT /channels/{channelId}/setup`.
@@ -102,20 +104,16 @@ impl Input for ChannelChange {
 
 /// Changes a channel of the company.
 async fn change(
+    db: &mut PgConnection,
     app: &App,
-    company: CompanyId,
-    id: ChannelId,
+    (company, id): (CompanyId, ChannelId),
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> ApiResult<()>,
 ) -> ApiResult<ChannelRow> {
-    changed(app, company, async {
-        let store = app.engine.store();
-        let mine = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
-            // The statement looks channels up by id alone, so the company is checked here.
-            if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
-        };
-        channels::update(store.db(company), &store.keys, id, mine).await
-    })
-    .await
+    let mine = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
+        // The statement looks channels up by id alone, so the company is checked here.
+        if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
+    };
+    channels::update_in(db, &app.engine.store().keys, id, mine).await
 }
 
 /// `PUT /channels/{channelId}/setup`.
@@ -125,10 +123,11 @@ pub async fn update(
     request: HttpRequest,
     id: PathId<ChannelId>,
     body: Body<ChannelChange>,
+    once: Idempotency,
 ) -> ApiResult<Json<ChannelSetup>> {
     let ChannelChange { name, queue, given } = body.0;
-    let is_installer = administrator.is_installer();
-    let row = change(&app, administrator.company, id.0, |row, settings| {
+    let (company, is_installer) = (administrator.company, administrator.is_installer());
+    let changes = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
         given.check(row.kind)?;
         given.check_address(is_installer, settings)?;
         if let Some(name) = name {
@@ -141,7 +140,10 @@ pub async fn update(
             row.credentials_changed(settings, is_token_new);
         }
         Ok(())
+    };
+    let update = once.transaction(app.db(company), async |db| {
+        let row = change(db, &app, (company, id.0), changes).await?;
+        Ok(Json::of(shown(&app, &request, row)))
     });
-    let row = row.await?;
-    Ok(Json::of(shown(&app, &request, row).await?))
+    changed(&app, company, update).await
 }

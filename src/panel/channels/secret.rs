@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_persistence::ChannelId;
-use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
 use super::change;
+use crate::api::directory::changed;
 use crate::app::App;
 use crate::panel::signed::Administrator;
-use crate::panel::tokens::wrong;
-use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Input, Json, PathId, ShownOnce};
+use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Idempotency, Input, Json, PathId, ShownOnce};
 
 /// The body of `POST /channels/{channelId}/identity-secret`.
 pub struct SecretRotation {
@@ -60,17 +60,23 @@ pub async fn rotate_secret(
     app: Data<App>,
     id: PathId<ChannelId>,
     body: Body<SecretRotation>,
+    once: Idempotency,
 ) -> ApiResult<Confidential<Json<IdentitySecret>>> {
-    let mut made = None;
-    change(&app, administrator.company, id.0, |row, settings| {
-        if row.kind != ChannelType::Webchat {
-            let details = json!({"state": row.kind, "reason": "type"});
-            return Err(ApiError::conflict("an identity secret is of a webchat", details));
-        }
-        let secret = settings.rotate_identity_secret(!body.0.revoke_previous);
-        made = Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
-        Ok(())
-    })
-    .await?;
-    made.map(|made| Confidential(Json::of(made))).ok_or_else(|| wrong("revokePrevious", "was not read"))
+    let company = administrator.company;
+    let rotate = once.transaction(app.db(company), async |db| {
+        let mut made = None;
+        let rotation = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
+            if row.kind != ChannelType::Webchat {
+                let details = json!({"state": row.kind, "reason": "type"});
+                return Err(ApiError::conflict("an identity secret is of a webchat", details));
+            }
+            let secret = settings.rotate_identity_secret(!body.0.revoke_previous);
+            made =
+                Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
+            Ok(())
+        };
+        change(db, &app, (company, id.0), rotation).await?;
+        made.map(|made| Confidential(Json::of(made))).ok_or_else(|| ApiError::internal("no secret was made"))
+    });
+    changed(&app, company, rotate).await
 }

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::web::channel_values::{embed_line, hook_url};
-use crate::web::{ApiResult, origin};
+use crate::web::origin;
 
 /// A channel as it is set up.
 #[derive(Debug, Serialize, ToSchema)]
@@ -120,7 +120,7 @@ pub struct ChannelSecrets {
 }
 
 /// Converts a channel; its URLs use the address under which the caller reaches the service.
-pub(super) async fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> ApiResult<ChannelSetup> {
+pub(super) fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> ChannelSetup {
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
@@ -136,7 +136,7 @@ pub(super) async fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> 
     let is_webchat = row.kind == ChannelType::Webchat;
     let organization = app.engine.directory().company(row.company_id);
     let queue = organization.and_then(|known| crate::api::named::queue(&known, row.queue_id).map(Named::from));
-    Ok(ChannelSetup {
+    ChannelSetup {
         id: row.id,
         name: row.name,
         kind: row.kind,
@@ -166,5 +166,5 @@ pub(super) async fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> 
         secrets,
         created_at: row.created_at.into(),
         updated_at: row.updated_at.into(),
-    })
+    }
 }

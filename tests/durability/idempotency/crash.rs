@@ -4,8 +4,10 @@ use std::ops::Add;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
+use hotline_persistence::password::Password;
+use hotline_persistence::tables::people::{self, PersonId};
 use nix::sys::signal::Signal;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::process::{Process, data_folder};
@@ -43,6 +45,8 @@ struct Effects {
     contacts: i64,
     tags: i64,
     tag_updates: i64,
+    channels: i64,
+    channel_updates: i64,
     tickets: i64,
     opened: i64,
     closed: i64,
@@ -51,16 +55,23 @@ struct Effects {
 }
 
 const COUNT: &str = "select (select count(*) from contacts) as contacts, (select count(*) from tags) as tags,
-    (select count(*) from tag_updates) as tag_updates, (select count(*) from tickets) as tickets,
+    (select count(*) from tag_updates) as tag_updates, (select count(*) from channels) as channels,
+    (select count(*) from channel_updates) as channel_updates, (select count(*) from tickets) as tickets,
     (select count(*) from ticket_events where type = 'opened') as opened,
     (select count(*) from ticket_events where type = 'closed') as closed,
     (select count(*) from messages) as messages, (select count(*) from webchat_sessions) as sessions";
 
-/// Notes every update of a tag.
-const NOTE_TAG_UPDATES: &str = "create table tag_updates (id bigint);
+/// Notes every update of a tag, and of a channel's identity secrets.
+const NOTE_UPDATES: &str = "create table tag_updates (id bigint);
     create function note_tag_update() returns trigger language plpgsql as
         'begin insert into tag_updates values (new.id); return new; end';
-    create trigger tag_updated after update on tags for each row execute function note_tag_update();";
+    create trigger tag_updated after update on tags for each row execute function note_tag_update();
+    create table channel_updates (id bigint);
+    create function note_channel_update() returns trigger language plpgsql as
+        'begin insert into channel_updates values (new.id); return new; end';
+    create trigger channel_updated after update on channels for each row
+        when (old.settings -> 'identitySecrets' is distinct from new.settings -> 'identitySecrets')
+        execute function note_channel_update();";
 
 impl Add for Effects {
     type Output = Self;
@@ -69,6 +80,8 @@ impl Add for Effects {
             contacts: self.contacts + more.contacts,
             tags: self.tags + more.tags,
             tag_updates: self.tag_updates + more.tag_updates,
+            channels: self.channels + more.channels,
+            channel_updates: self.channel_updates + more.channel_updates,
             tickets: self.tickets + more.tickets,
             opened: self.opened + more.opened,
             closed: self.closed + more.closed,
@@ -97,14 +110,21 @@ struct Call {
     path: String,
     body: String,
     once: Effects,
+    /// Of the person who asks at the panel; none: an integration asks.
+    cookie: Option<String>,
 }
 
 impl Call {
     fn post(path: impl Into<String>, body: Value, once: Effects) -> Self {
-        Self { method: Method::POST, path: path.into(), body: body.to_string(), once }
+        Self { method: Method::POST, path: path.into(), body: body.to_string(), once, cookie: None }
     }
 
     async fn try_send(&self, api: &Api, key: &str) -> Option<Reply> {
+        if let Some(cookie) = &self.cookie {
+            let request = at_panel(api, self.method.clone(), &self.path).header("cookie", cookie);
+            let request = request.header("content-type", "application/json").header("idempotency-key", key);
+            return Reply::try_of(request.body(self.body.clone())).await;
+        }
         Reply::try_of(api.keyed(self.method.clone(), &self.path, key, self.body.as_str())).await
     }
 
@@ -118,7 +138,7 @@ impl Scene {
         let database = TestDatabase::create().await;
         hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
         let company = Company::create(&database.db, "Acme").await;
-        sqlx::raw_sql(NOTE_TAG_UPDATES).execute(&database.db).await.expect("trigger");
+        sqlx::raw_sql(NOTE_UPDATES).execute(&database.db).await.expect("trigger");
         let folder = data_folder();
         let url = url(&database.options);
         let process = serve(folder.path(), &url);
@@ -158,6 +178,24 @@ impl Scene {
         self.api.post("/tickets", body).await.data(201)["id"].as_i64().expect("id")
     }
 
+    /// The cookie of an administrator of the company.
+    async fn administrator(&self) -> String {
+        let (company, user) = (self.company.id, self.company.ana);
+        let administers = "update users u set profile_id = p.id from profiles p
+            where u.company_id = $1 and u.id = $2 and p.company_id = $1 and p.administers";
+        let given = sqlx::query(administers).bind(company).bind(user).execute(&self.database.db).await;
+        assert_eq!(given.expect("a profile").rows_affected(), 1);
+        let password = "correct horse battery";
+        let hash = Password::chosen(password.to_owned()).expect("a password").hash().expect("a hash");
+        let mut db = self.database.db.acquire().await.expect("a connection");
+        people::set_password(&mut db, PersonId::User(company, user), &hash).await.expect("a password");
+        let signed = at_panel(&self.api, Method::POST, "/session");
+        let signed = Reply::of(signed.json(&json!({"email": "ana@example.com", "password": password}))).await;
+        assert_eq!(signed.data(200)["state"], "open");
+        let set = signed.headers["set-cookie"].to_str().expect("a cookie");
+        set.split(';').next().expect("its value").to_owned()
+    }
+
     /// Dies at the point while the call is served, starts again, and asks again.
     async fn check(&mut self, (point, stands): Point, call: Call) {
         let case = format!("{} {} at {point}", call.method, call.path);
@@ -179,11 +217,13 @@ impl Scene {
         assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
         let second = call.send(&self.api, &key).await;
         assert!(second.is_replay(), "{case}: {}", second.body);
-        // A token is shown once: to the first who is answered, unless that was the one before the crash.
+        // A secret is shown once: to the first who is answered, unless that was the one before the crash.
         let shown = |reply: &Reply| {
             let mut body = reply.body.clone();
-            if let Some(token) = body.pointer_mut("/data/token") {
-                *token = Value::Null;
+            for secret in ["/data/token", "/data/identitySecret"] {
+                if let Some(secret) = body.pointer_mut(secret) {
+                    *secret = Value::Null;
+                }
             }
             body
         };
@@ -218,6 +258,11 @@ fn serve(folder: &Path, url: &str) -> Process {
     served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
 }
 
+/// A request of the panel's own page.
+fn at_panel(api: &Api, method: Method, path: &str) -> RequestBuilder {
+    api.anonymous(method, &format!("/panel/api/v1{path}")).header("sec-fetch-site", "same-origin")
+}
+
 fn with(points: &[Point], more: Point) -> Vec<Point> {
     points.iter().copied().chain([more]).collect()
 }
@@ -244,6 +289,23 @@ async fn a_tag_is_changed_once_wherever_the_service_dies() {
         let body = json!({"name": format!("after {}", scene.number)});
         let once = Effects { tag_updates: 1, ..Effects::default() };
         scene.check(point, Call { method: Method::PUT, ..Call::post(path, body, once) }).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_channel_and_its_secret_are_made_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    let cookie = Some(scene.administrator().await);
+    for &point in PLAIN {
+        scene.number += 1;
+        let channel = json!({"type": "webchat", "name": format!("site {}", scene.number)});
+        let once = Effects { channels: 1, ..Effects::default() };
+        scene.check(point, Call { cookie: cookie.clone(), ..Call::post("/channels", channel, once) }).await;
+        scene.number += 1;
+        let path = format!("/channels/{}/identity-secret", scene.company.webchat);
+        let once = Effects { channel_updates: 1, ..Effects::default() };
+        scene.check(point, Call { cookie: cookie.clone(), ..Call::post(path, json!({}), once) }).await;
     }
     scene.end().await;
 }

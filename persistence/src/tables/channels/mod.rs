@@ -1,5 +1,6 @@
 //! Channels: lines on which contacts write. Plain; created on the command line, readable over the API.
 
+mod reseal;
 mod settings;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use crate::sealed::Secret;
+pub use reseal::{Reseal, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
 use super::events::{self, EventKind, Record, ShownThen, Told};
@@ -147,11 +149,27 @@ pub async fn insert(
     company: CompanyId,
     new: NewChannel<'_>,
 ) -> Result<ChannelRow> {
+    let mut change = db.change().await?;
+    let row = insert_in(change.connection()?, keys, company, new).await?;
+    change.commit().await?;
+    Ok(row)
+}
+
+/// The same in a transaction that has begun.
+///
+/// # Errors
+/// As of [`insert`].
+pub async fn insert_in(
+    db: &mut PgConnection,
+    keys: &Keyring,
+    company: CompanyId,
+    new: NewChannel<'_>,
+) -> Result<ChannelRow> {
     // Its secrets are bound to its id, so the id is assigned first.
-    let id: i64 = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))").fetch_one(db).await?;
+    let id = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
+    let id: i64 = id.fetch_one(&mut *db).await?;
     let settings = keys.seal_json(&place_of(company, &id.to_string()), &new.settings)?;
     let status = if new.settings.are_enough(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
-    let mut change = db.change().await?;
     let row = sqlx::query_as(
         "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings, id)
          overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *",
@@ -165,11 +183,10 @@ pub async fn insert(
     .bind(new_key("ch_"))
     .bind(Json(settings))
     .bind(id)
-    .fetch_one(change.connection()?)
+    .fetch_one(&mut *db)
     .await
     .map_err(refused)?;
-    tell(change.connection()?, None, &row).await?;
-    change.commit().await?;
+    tell(db, None, &row).await?;
     Ok(row)
 }
 
@@ -219,7 +236,22 @@ pub async fn update<E: From<Error>>(
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
 ) -> std::result::Result<ChannelRow, E> {
     let mut transaction = db.change().await?;
-    let mut row = opened(transaction.connection()?, keys, id).await?.ok_or(Error::NotFound("channel"))?;
+    let row = update_in(transaction.connection()?, keys, id, change).await?;
+    transaction.commit().await?;
+    Ok(row)
+}
+
+/// The same in a transaction that has begun, and is rolled back if this fails.
+///
+/// # Errors
+/// As of [`update`].
+pub async fn update_in<E: From<Error>>(
+    db: &mut PgConnection,
+    keys: &Keyring,
+    id: ChannelId,
+    change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
+) -> std::result::Result<ChannelRow, E> {
+    let mut row = opened(&mut *db, keys, id).await?.ok_or(Error::NotFound("channel"))?;
     let mut settings = row.settings()?;
     let was = row.status;
     change(&mut row, &mut settings)?;
@@ -237,11 +269,10 @@ pub async fn update<E: From<Error>>(
     .bind(row.queue_id)
     .bind(row.last_error)
     .bind(Json(settings))
-    .fetch_one(transaction.connection()?)
+    .fetch_one(&mut *db)
     .await
     .map_err(refused)?;
-    tell(transaction.connection()?, Some(was), &row).await?;
-    transaction.commit().await?;
+    tell(db, Some(was), &row).await?;
     Ok(row)
 }
 
@@ -297,53 +328,6 @@ pub async fn refuse_token(
             return change.commit().await;
         }
     }
-}
-
-/// The stored settings of a channel.
-#[derive(FromRow)]
-struct StoredSettings {
-    id: ChannelId,
-    #[sqlx(try_from = "Document")]
-    settings: Value,
-}
-
-/// Which channels to reseal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reseal {
-    /// Those with an unsealed secret, as earlier releases stored them.
-    Plain,
-    /// Those with any secret.
-    All,
-}
-
-/// Reseals the secrets of channels with the current key; returns how many. It does not count as a change of the
-/// channel.
-///
-/// # Errors
-/// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
-pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
-    let stored =
-        with_timeout(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
-    // An unreadable row is left unchanged and does not block the others.
-    let stored = document::read_all::<StoredSettings>(&stored);
-    let is_due = |stored: &Value| {
-        // Settings written by another release stay unchanged.
-        let plain = ChannelSettings::read(&sealed::without_secrets(stored));
-        let plain = plain.map_or(0, |settings| sealed::secrets_in(&settings));
-        plain > 0 || which == Reseal::All && sealed::sealed_in(stored) > 0
-    };
-    let mut resealed = 0;
-    for StoredSettings { id, .. } in stored.into_iter().filter(|stored| is_due(&stored.settings)) {
-        let mut transaction = db.begin().await?;
-        let Some(row) = opened(&mut transaction, keys, id).await? else { continue };
-        let settings = keys.seal_json(&place_of(row.company_id, &id.to_string()), &row.settings()?)?;
-        resealed += sealed::sealed_in(&settings) as u64;
-        let statement = "update channels set settings = $3 where company_id = $1 and id = $2";
-        let update = sqlx::query(statement).bind(row.company_id).bind(id).bind(Json(settings));
-        update.execute(&mut *transaction).await?;
-        transaction.commit().await?;
-    }
-    Ok(resealed)
 }
 
 /// Channels by creation, of one company or of all.

@@ -1,0 +1,58 @@
+//! Encrypting the stored secrets of channels with the current key.
+
+use serde_json::Value;
+use sqlx::types::Json;
+use sqlx::{FromRow, PgPool};
+
+use super::{ChannelSettings, opened, place_of};
+use crate::document::{self, Document};
+use crate::error::with_timeout;
+use crate::sealed::{self, Keyring};
+use crate::{ChannelId, Result};
+
+/// The stored settings of a channel.
+#[derive(FromRow)]
+struct StoredSettings {
+    id: ChannelId,
+    #[sqlx(try_from = "Document")]
+    settings: Value,
+}
+
+/// Which channels to reseal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reseal {
+    /// Those with an unsealed secret, as earlier releases stored them.
+    Plain,
+    /// Those with any secret.
+    All,
+}
+
+/// Reseals the secrets of channels with the current key; returns how many. It does not count as a change of the
+/// channel.
+///
+/// # Errors
+/// When the database cannot answer; [`crate::Error::Key`] when a secret cannot be opened.
+pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
+    let stored =
+        with_timeout(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
+    // An unreadable row is left unchanged and does not block the others.
+    let stored = document::read_all::<StoredSettings>(&stored);
+    let is_due = |stored: &Value| {
+        // Settings written by another release stay unchanged.
+        let plain = ChannelSettings::read(&sealed::without_secrets(stored));
+        let plain = plain.map_or(0, |settings| sealed::secrets_in(&settings));
+        plain > 0 || which == Reseal::All && sealed::sealed_in(stored) > 0
+    };
+    let mut resealed = 0;
+    for StoredSettings { id, .. } in stored.into_iter().filter(|stored| is_due(&stored.settings)) {
+        let mut transaction = db.begin().await?;
+        let Some(row) = opened(&mut transaction, keys, id).await? else { continue };
+        let settings = keys.seal_json(&place_of(row.company_id, &id.to_string()), &row.settings()?)?;
+        resealed += sealed::sealed_in(&settings) as u64;
+        let statement = "update channels set settings = $3 where company_id = $1 and id = $2";
+        let update = sqlx::query(statement).bind(row.company_id).bind(id).bind(Json(settings));
+        update.execute(&mut *transaction).await?;
+        transaction.commit().await?;
+    }
+    Ok(resealed)
+}
