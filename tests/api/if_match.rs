@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::steps::id;
 use crate::support::{Api, Reply, TestApp};
@@ -104,6 +106,41 @@ async fn each_change_is_another_state_however_fast_they_come() {
         } else {
             assert_eq!(states.len(), 21);
         }
+    }
+    app.stop().await;
+}
+
+/// The state is a time in milliseconds. It moves with every change even so: also with one that comes in the same millisecond, and
+/// so would leave the time as it is; and with several of one transaction, of which all have one time.
+#[actix_web::test]
+async fn a_change_in_the_millisecond_of_the_one_before_is_another_state() {
+    let app = TestApp::shared().await;
+    for record in records(&app).await {
+        let (table, id) = match record.path.rsplit_once('/').expect("an id") {
+            ("/contacts", id) => ("contacts", id),
+            (_, id) => ("cards", id),
+        };
+        let id: i64 = id.parse().expect("an id");
+        let read = etag(&app.api, &record.path).await;
+        let write = async |name: &str, times: usize| {
+            let mut transaction = app.db.begin().await.expect("a transaction");
+            for number in 0..times {
+                let statement =
+                    format!("update {table} set name = $3, updated_at = $4 where company_id = $1 and id = $2");
+                let at: DateTime<Utc> = read.trim_matches('"').parse().expect("a time");
+                let write = sqlx::query(AssertSqlSafe(statement)).bind(app.company.id).bind(id);
+                let write = write.bind(format!("{name} {number}")).bind(at);
+                write.execute(&mut *transaction).await.expect("a change");
+            }
+            transaction.commit().await.expect("a commit");
+            etag(&app.api, &record.path).await
+        };
+        let mut states = vec![read.clone()];
+        states.push(write("one", 1).await);
+        states.push(write("many", 3).await);
+        assert!(states.is_sorted_by(|before, after| before < after), "{}: {states:?}", record.path);
+        change(&app.api, &record, 1, &read).await.error(412, "ERR_API_PRECONDITION_FAILED");
+        change(&app.api, &record, 1, &states[2]).await.data(200);
     }
     app.stop().await;
 }
