@@ -32,6 +32,7 @@ pub mod key;
 pub mod letters;
 pub mod noun;
 pub mod ownership;
+pub mod page;
 pub mod partitions;
 pub mod password;
 pub mod period;

@@ -1,0 +1,114 @@
+//! A page of a list: how it is requested, and what it holds.
+
+use serde::Serialize;
+
+/// The requested page of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRequest {
+    /// Where it begins.
+    pub place: Place,
+    /// Rows per page.
+    pub size: i64,
+    /// Newest first.
+    pub descending: bool,
+}
+
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// After the pages before it, of which there are one fewer than this number.
+    Number(i64),
+    /// After the row at this position in the list's order by id; `None`: at the first row. Rows that are added or deleted
+    /// meanwhile shift no other row, unlike with numbers.
+    Cursor(Option<i64>),
+}
+
+impl PageRequest {
+    /// The first page by number.
+    pub const fn first(size: i64) -> Self {
+        Self { place: Place::Number(1), size, descending: false }
+    }
+
+    /// The page number, from 1; `None` for a page by cursor.
+    pub const fn number(&self) -> Option<i64> {
+        match self.place {
+            Place::Number(number) => Some(number),
+            Place::Cursor(_) => None,
+        }
+    }
+
+    /// Whether it begins at a cursor. Such a list is in the order of its ids, also where pages by number have another.
+    pub const fn is_by_cursor(&self) -> bool {
+        matches!(self.place, Place::Cursor(_))
+    }
+
+    /// The position after which it begins.
+    pub const fn after(&self) -> Option<i64> {
+        match self.place {
+            Place::Number(_) => None,
+            Place::Cursor(after) => after,
+        }
+    }
+
+    /// Number of rows before the page that must be skipped.
+    pub fn offset(&self) -> i64 {
+        match self.place {
+            Place::Number(number) => (number - 1).saturating_mul(self.size),
+            Place::Cursor(_) => 0,
+        }
+    }
+
+    /// Whether skipping the rows before the page dominates its cost.
+    pub fn is_deep(&self) -> bool {
+        self.offset() > DEEP
+    }
+}
+
+/// Rows that can be skipped in about the time it takes to return a page.
+const DEEP: i64 = 1_000;
+
+/// One page of a list.
+#[derive(Debug, Serialize)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// Whether another page follows.
+    pub has_more: bool,
+    /// The position of each row in the list's order by id. Empty for a page by number.
+    pub positions: Vec<Position>,
+    /// The position of the last row that was found, which may be one that cannot be read.
+    pub end: Option<Position>,
+}
+
+/// The position of a row in its list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Position {
+    /// The row's id.
+    Id(i64),
+    /// The row's unique name, where it has no id.
+    Name(String),
+}
+
+impl From<i64> for Position {
+    fn from(id: i64) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl From<String> for Position {
+    fn from(name: String) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl<T> Page<T> {
+    /// A page by number.
+    pub const fn of(rows: Vec<T>, has_more: bool) -> Self {
+        Self { rows, has_more, positions: Vec::new(), end: None }
+    }
+
+    /// The same page with other rows in place of these, as many.
+    pub fn with<R>(self, rows: Vec<R>) -> Page<R> {
+        Page { rows, has_more: self.has_more, positions: self.positions, end: self.end }
+    }
+}
