@@ -9,3 +9,4 @@ mod model;
 mod progress;
 mod random;
 mod table;
+mod wrapups;

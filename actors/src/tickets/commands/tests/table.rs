@@ -8,9 +8,7 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::Refusal;
-use crate::tickets::{
-    AddNote, Author, Close, MarkRead, Open, Receive, Release, Reopen, Send, SetWrapup, Show, Transfer,
-};
+use crate::tickets::{AddNote, Author, Close, MarkRead, Open, Receive, Release, Reopen, Send, Show, Transfer};
 
 fn to_queue(queue: QueueId) -> Transfer {
     Transfer { queue: Some(queue), user: None, author: ana() }
@@ -30,10 +28,6 @@ fn close(wrapup_type: Option<WrapupTypeId>) -> Close {
 
 fn reopen() -> Reopen {
     Reopen { author: ana() }
-}
-
-fn wrapup(wrapup_type: WrapupTypeId, wrapup_note: Option<Option<&str>>) -> SetWrapup {
-    SetWrapup { wrapup_type, wrapup_note: wrapup_note.map(|note| note.map(str::to_owned)), author: ana() }
 }
 
 fn in_queue(queue: QueueId) -> Desk {
@@ -251,49 +245,6 @@ fn closing_records_what_came_of_it() {
     assert_eq!(done.event().to, Some(to));
 }
 
-#[test]
-fn a_ticket_closes_without_a_wrapup_where_none_is_required() {
-    let mut desk = Desk::on(PHONE);
-    let done = desk.does(close(None));
-    assert_eq!((desk.ticket.row.wrapup_type_id, &desk.ticket.row.wrapup_note), (None, &None));
-    assert_eq!(done.event().to, Some(json!({"status": "closed", "wrapupType": null, "wrapupNote": null})));
-    Desk::on(WEBCHAT).does(close(None));
-}
-
-#[test]
-fn a_queue_that_requires_a_wrapup_refuses_to_close_without_one() {
-    let mut desk = in_queue(SALES);
-    assert_eq!(desk.refuses(close(None)), invalid("wrapupTypeId", "is required by the ticket's queue"));
-    desk.does(close(Some(SOLD)));
-    assert_eq!(desk.ticket.row.wrapup_type_id, Some(SOLD));
-}
-
-#[test]
-fn a_wrapup_type_must_be_linked_to_the_tickets_queue() {
-    let unlinked = invalid("wrapupTypeId", "must be linked to the ticket's queue");
-    let mut desk = Desk::on(PHONE);
-    assert_eq!(desk.refuses(close(Some(SOLD))), unlinked);
-    assert_eq!(desk.refuses(close(Some(UNLINKED))), unlinked);
-}
-
-#[test]
-fn without_a_queue_any_active_wrapup_type_closes_a_ticket() {
-    for kind in [SOLVED, SOLD, UNLINKED] {
-        let mut desk = Desk::on(WEBCHAT);
-        desk.does(close(Some(kind)));
-        assert_eq!(desk.ticket.row.wrapup_type_id, Some(kind));
-    }
-}
-
-#[test]
-fn an_inactive_or_unknown_wrapup_type_closes_no_ticket() {
-    let inactive = invalid("wrapupTypeId", "must be an active wrap-up type");
-    for mut desk in [Desk::on(PHONE), Desk::on(WEBCHAT)] {
-        assert_eq!(desk.refuses(close(Some(RETIRED))), inactive);
-        assert_eq!(desk.refuses(close(Some(NO_TYPE))), Refusal::NotFound);
-    }
-}
-
 // Refusals of a closed ticket.
 
 #[test]
@@ -426,53 +377,4 @@ fn who_leaves_is_released_from_what_is_open_and_theirs() {
 fn an_open_ticket_cannot_be_reopened() {
     let refusal = Desk::on(PHONE).refuses(reopen());
     assert!(matches!(&refusal, Refusal::Conflict(conflict) if conflict.reason == "open"), "{refusal:?}");
-}
-
-// Wrap-up after the fact.
-
-#[test]
-fn a_wrapup_is_set_on_a_closed_ticket_and_the_event_says_what_it_was() {
-    let mut desk = Desk::with_closed_ticket();
-    let closed_at = desk.ticket.row.closed_at;
-    let done = desk.does(wrapup(SOLVED, Some(Some("found it"))));
-    let row = &desk.ticket.row;
-    assert_eq!((row.wrapup_type_id, row.wrapup_note.as_deref()), (Some(SOLVED), Some("found it")));
-    assert_eq!((row.status, row.closed_at, row.updated_at), (TicketStatus::Closed, closed_at, desk.now));
-    assert_eq!(done.reply, desk.ticket);
-    assert_eq!(done.changes[0], Change::Ticket(row.clone()));
-    assert_eq!(done.changes.len(), 2);
-    assert_eq!(done.event().kind, EventType::WrapupChanged);
-    assert_eq!(done.event().from, Some(json!({"wrapupType": null, "wrapupNote": null})));
-    let to = json!({"wrapupType": {"id": 1, "name": "Solved"}, "wrapupNote": "found it"});
-    assert_eq!(done.event().to, Some(to));
-}
-
-#[test]
-fn a_wrapup_without_a_note_leaves_the_note_and_with_null_clears_it() {
-    let mut desk = Desk::with_closed_ticket();
-    desk.does(wrapup(SOLVED, Some(Some("kept"))));
-    let before = desk.ticket.clone();
-    assert!(desk.does(wrapup(SOLVED, None)).changes.is_empty(), "it is what it was");
-    assert_eq!(desk.ticket, before);
-    assert_eq!(desk.ticket.row.wrapup_note.as_deref(), Some("kept"));
-    desk.does(wrapup(SOLVED, Some(None)));
-    assert_eq!(desk.ticket.row.wrapup_note, None);
-}
-
-#[test]
-fn a_wrapup_of_an_open_ticket_is_a_conflict() {
-    let refusal = Desk::on(PHONE).refuses(wrapup(SOLVED, None));
-    assert!(matches!(&refusal, Refusal::Conflict(conflict) if conflict.reason == "open"), "{refusal:?}");
-}
-
-#[test]
-fn a_wrapup_set_later_obeys_the_same_rules_as_one_at_the_close() {
-    let mut desk = Desk::with_closed_ticket();
-    assert_eq!(desk.refuses(wrapup(NO_TYPE, None)), Refusal::NotFound);
-    assert_eq!(desk.refuses(wrapup(RETIRED, None)), invalid("wrapupTypeId", "must be an active wrap-up type"));
-    assert_eq!(desk.refuses(wrapup(SOLD, None)), invalid("wrapupTypeId", "must be linked to the ticket's queue"));
-    let mut desk = Desk::on(WEBCHAT);
-    desk.does(close(None));
-    desk.does(wrapup(UNLINKED, None));
-    assert_eq!(desk.ticket.row.wrapup_type_id, Some(UNLINKED));
 }
