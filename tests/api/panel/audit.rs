@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::steps::id;
-use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp};
+use crate::steps::{assert_timestamp, id};
+use crate::support::{OwnApp, PASSWORD, Person, Reply, TestApp, eventually, service::TestOptions};
 
 /// Nouns whose changes are audited.
 const NOUNS: [&str; 9] =
@@ -280,5 +280,104 @@ async fn who_comes_in_and_goes_and_who_fails_to_is_in_the_log() {
     .unzip();
     assert!(addresses.iter().all(|address| address.as_deref() == Some("127.0.0.1")), "{addresses:?}");
     assert!(names.iter().all(|name| name == "Ana"), "{names:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_administrators_do_is_in_the_log() {
+    let app = OwnApp::start().await;
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let made = ana.post("/tokens", json!({"name": "Shop", "permissions": {"tags": ["GET"]}})).await;
+    let token = id(&made.data(201)["token"]);
+    ana.post("/tokens", json!({})).await.error(422, "ERR_API_VALIDATION");
+    ana.post(&format!("/tokens/{token}/revoke"), json!({})).await.data(200);
+    ana.put(&format!("/users/{}", app.company.ben), json!({"name": "Benny"})).await.data(200);
+    // What is no act of an administrator is not.
+    ana.post("/tags", json!({"name": "VIP"})).await.data(201);
+    ana.get("/tokens").await.data(200);
+    let log = ana.get("/audit-log").await;
+    let entries = log.data(200).as_array().expect("entries");
+    let told: Vec<Value> =
+        entries.iter().map(|entry| json!([entry["action"], entry["target"], entry["status"]])).collect();
+    let ben = app.company.ben.to_string();
+    assert_eq!(
+        json!(told),
+        json!([
+            ["signIn", null, 200],
+            ["createToken", {"id": token.to_string(), "name": "Shop"}, 201],
+            ["createToken", null, 422],
+            ["revokeToken", {"id": token.to_string(), "name": "Shop"}, 200],
+            ["updateUser", {"id": ben, "name": "Benny"}, 200],
+        ])
+    );
+    for entry in entries {
+        assert_timestamp(&entry["at"]);
+        assert_eq!(entry["actor"], json!({"kind": "user", "id": app.company.ana, "name": "Ana"}));
+        assert_eq!(entry["address"], "127.0.0.1");
+    }
+    assert_eq!(ana.get("/audit-log?action=updateUser").await.data(200).as_array().map(Vec::len), Some(1));
+    assert_eq!(ana.get("/audit-log?order=desc&perPage=1").await.data(200)[0]["action"], "updateUser");
+    let at = entries[4]["at"].as_str().expect("a time");
+    assert!(ana.get(&format!("/audit-log?from={at}")).await.data(200).as_array().is_some_and(|rows| !rows.is_empty()));
+    for (search, count) in [("benny", 1), ("BENNY%20ana", 1), ("shop", 2), ("127.0.0.1", 5), ("nobody", 0)] {
+        let found = ana.get(&format!("/audit-log?search={search}")).await;
+        assert_eq!(found.data(200).as_array().map(Vec::len), Some(count), "{search}");
+    }
+    assert_eq!(ana.get("/audit-log?to=2020-01-01T00:00:00Z").await.data(200), &json!([]));
+    // A table that is taken along is an act too.
+    let export =
+        ana.request(Method::GET, "/reports/tickets?groupBy=queue&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z");
+    let export = export.header("accept", "text/csv").send().await.expect("an answer");
+    assert_eq!(export.status(), 200);
+    assert_eq!(ana.get("/audit-log?action=reportTickets").await.data(200)[0]["status"], 200);
+
+    // Another company's administrators see their own; the installation's acts are in its own log.
+    let (other, _) = app.another_company().await;
+    let (admin, admin_id) = Person::admin(&app, "root@example.com").await;
+    let theirs = admin.in_company(other.id).get("/audit-log").await;
+    let theirs = theirs.data(200).as_array().expect("entries");
+    // What this test itself has done with a token of theirs.
+    assert!(theirs.iter().all(|entry| entry["actor"]["kind"] == "integration"), "{theirs:?}");
+    admin.put(&format!("/companies/{}", other.id), json!({"name": "New"})).await.data(200);
+    let log = admin.get("/installation/audit-log").await;
+    let entry = log.data(200).as_array().expect("entries").last().expect("an entry").clone();
+    assert_eq!(
+        (&entry["action"], &entry["target"]),
+        (&json!("updateCompany"), &json!({"id": other.id.to_string(), "name": "New"}))
+    );
+    assert_eq!(entry["actor"]["id"], json!(admin_id));
+    // Without the log nothing is done.
+    sqlx::query("alter table audit_log rename to hidden").execute(&app.db).await.expect("a change");
+    let before = ana.get("/tokens").await;
+    let refused = ana.post("/tokens", json!({"name": "y", "permissions": {"tags": ["GET"]}})).await;
+    assert!(refused.status.is_server_error(), "{}", refused.body);
+    assert_eq!(ana.get("/tokens").await.data(200), before.data(200));
+    sqlx::query("alter table hidden rename to audit_log").execute(&app.db).await.expect("a change");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_kept_of_the_log_is_bounded_by_time() {
+    let app = OwnApp::start_with(TestOptions::default()).await;
+    let db = &app.db;
+    let now = chrono::Utc::now();
+    for days in [0, 399, 431] {
+        sqlx::query(
+            "insert into audit_log (company_id, created_at, actor_kind, actor_id, actor_name, action)
+             values ($1, $2, 'user', 1, 'x', 'y')",
+        )
+        .bind(app.company.id)
+        .bind(now - chrono::TimeDelta::days(days))
+        .execute(db)
+        .await
+        .expect("an entry");
+    }
+    // The service turns them as well.
+    eventually("the months turn", || async { hotline_persistence::tables::audit_log::turn(db, now).await.is_ok() })
+        .await;
+    let left =
+        async || sqlx::query_scalar::<_, i64>("select count(*) from audit_log").fetch_one(db).await.expect("a count");
+    eventually("the oldest is gone", || async { left().await == 2 }).await;
     app.stop().await;
 }
