@@ -92,6 +92,59 @@ describe("a long conversation", () => {
     await visitor.leave();
   });
 
+  it("stays at its end while what surrounds it changes its height, until its reader moves up", async () => {
+    const { visitor, ticket } = await at.meet();
+    await answer(at.company, ticket, 30);
+    await visitor.theirs(text(29)).waitFor();
+    /** How much of it is below what is in sight, once a scroll was heard and what follows from it is done. */
+    const below = () =>
+      visitor.log.evaluate(async (log) => {
+        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+        return log.scrollHeight - log.scrollTop - log.clientHeight;
+      });
+    const height = () => visitor.log.evaluate((log) => log.clientHeight);
+    const draft = "One line\n".repeat(8);
+    assert.ok((await below()) <= 1);
+    const whole = await height();
+
+    // A longer draft takes of its box when it was scrolled to what came, before the widget hears of that scroll.
+    await visitor.log.evaluate((log, draft) => {
+      const root = log.getRootNode();
+      const write = () => {
+        const field = root.querySelector("textarea");
+        field.value = draft;
+        field.dispatchEvent(new Event("input"));
+      };
+      root.addEventListener("scroll", write, { capture: true, once: true });
+      // Not every browser keeps what is read where it is.
+      log.style.overflowAnchor = "none";
+    }, draft);
+    await at.company.say(ticket, "Take your time");
+    await visitor.theirs("Take your time").waitFor();
+    await eventually("the scroll is heard", async () => (await visitor.field.inputValue()) === draft);
+    assert.ok((await below()) <= 1, "the newest is in sight");
+    assert.ok(whole - (await height()) > 60, "the draft takes more of it than is near to its end");
+    await visitor.field.press("End");
+    await visitor.field.press("x");
+    assert.ok((await below()) <= 1, "and stays there while more is written");
+    await visitor.field.fill("");
+    assert.ok((await below()) <= 1, "and when nothing is");
+    assert.equal(await height(), whole);
+
+    // Who moves up has left the end, also at the same time as something else changes.
+    await visitor.log.evaluate((log, draft) => {
+      log.scrollTop -= 200;
+      const field = log.getRootNode().querySelector("textarea");
+      field.value = draft;
+      field.dispatchEvent(new Event("input"));
+    }, draft);
+    assert.ok((await below()) >= 200, "what is read stays");
+    await at.company.say(ticket, "Are you there?");
+    await visitor.widget.getByRole("button", { name: "New messages" }).click();
+    await eventually("its end", async () => (await below()) <= 1);
+    await visitor.leave();
+  });
+
   it("is there at once, and never holds its page up", measures, async () => {
     const { visitor, ticket } = await at.meet();
     await answer(at.company, ticket, 1_000);

@@ -64,8 +64,11 @@ export class Composer {
   /** As high as its text, within reason. */
   fit() {
     const { style } = this.field;
+    // The form stays as high as it is while the text is measured: a log that has more room for a moment is scrolled away from its end.
+    this.node.style.minHeight = `${this.node.offsetHeight}px`;
     style.height = "auto";
     if (this.field.scrollHeight) style.height = `${Math.min(HEIGHT_MAX_PX, this.field.scrollHeight)}px`;
+    this.node.style.minHeight = "";
     this.check();
   }
 

@@ -59,6 +59,9 @@ export class Transcript {
     );
     this.node = h("div", { class: "transcript" }, this.log, this.jump);
     this.isAtEnd = true;
+    /** How far the log was scrolled when it was last looked at, and how far it was to its end. */
+    this.top = 0;
+    this.end = 0;
     this.log.addEventListener("scroll", () => this.scrolled(), { passive: true });
     // Pictures arrive, the keyboard opens: who reads the end stays there.
     const grown = new ResizeObserver(() => this.isAtEnd && this.toEnd());
@@ -67,14 +70,30 @@ export class Transcript {
   }
 
   scrolled() {
-    const { scrollHeight, scrollTop, clientHeight } = this.log;
+    const { scrollTop, clientHeight } = this.log;
     // A box that is not shown has no height, and says nothing of where its reader is.
     if (!clientHeight) return;
-    const below = scrollHeight - scrollTop - clientHeight;
+    const { top, end } = this;
+    this.look();
+    const below = this.end - scrollTop;
+    // A scroll to the end may be heard when a notice or a longer draft has taken of the box, or a picture has arrived. Only who has moved up,
+    // away from where the end was, has left it.
+    const isLeft = scrollTop < top && end - scrollTop >= END_PX;
+    if (this.isAtEnd && below >= END_PX && !isLeft) {
+      if (this.end !== end) this.toEnd();
+      return;
+    }
     this.isAtEnd = below < END_PX && !this.hasLater;
     if (this.isAtEnd) this.jump.hidden = true;
     else if (scrollTop < NEAR_PX) this.drawEarlier();
     else if (below < NEAR_PX && this.hasLater) this.draw(this.chat.messages.firstAfter(this.first) - 1 + STEP);
+  }
+
+  /** Remembers where the log and its end are. */
+  look() {
+    const { scrollHeight, scrollTop, clientHeight } = this.log;
+    this.top = scrollTop;
+    this.end = scrollHeight - clientHeight;
   }
 
   drawEarlier() {
@@ -135,6 +154,7 @@ export class Transcript {
     }
     const behavior = isSmooth && !matchMedia("(prefers-reduced-motion: reduce)").matches ? "smooth" : "auto";
     this.log.scrollTo({ top: this.log.scrollHeight, behavior });
+    this.look();
     this.isAtEnd = true;
     this.jump.hidden = true;
   }
