@@ -5,7 +5,7 @@
 //! dropped, its connection is free only when the server has finished the statement, which `statement_timeout` bounds.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -13,16 +13,15 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{
-    Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, Row, SqlStr, Transaction,
-};
+use sqlx::{Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlStr, Transaction};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::begin::begin;
 use crate::error::{STATEMENT_TIME_MAX, of_commit, unheard, with_timeout};
 use crate::fence::{Fence, may_write};
-use crate::scheduler::{Permit, Scheduler, Shares, Weight};
+use crate::large;
+use crate::scheduler::{Permit, Scheduler, Weight};
 use crate::{CompanyId, Result};
 
 /// Runs one statement after another: on a company's share of the connections, or on a separate pool (the command line,
@@ -101,6 +100,7 @@ impl<'a> Db<'a> {
     /// [`crate::Error::Unavailable`] when the database is down, or the company's share is used up.
     pub async fn begin(self) -> Result<PlainChange> {
         with_timeout(async {
+            large::give_back();
             let permit = self.scheduler.permit_change(self.company, self.weight).await?;
             let (transaction, permit) = begun(self.pool, self.fence, permit).await?;
             Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
@@ -114,6 +114,7 @@ impl<'a> Db<'a> {
     }
 
     async fn lease(self) -> sqlx::Result<Lease> {
+        large::give_back();
         let permit = self.scheduler.permit(self.company, self.weight).await?;
         let connection = self.pool.acquire().await?;
         Ok(Lease { connection: Some(connection), permit: Some(permit), is_busy: false, is_within: false })
@@ -171,46 +172,6 @@ impl fmt::Debug for Housekeeper<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Housekeeper").finish_non_exhaustive()
     }
-}
-
-/// Bytes of a result that need no turn: more than nearly every page of a list has.
-const SMALL_RESULT_BYTES: usize = 1 << 20;
-
-/// Larger results that are read at a time, of all companies and of one. The rest of a result waits in its connection until
-/// its turn: a page of long texts is several MiB, and each company may read six at once.
-const LARGE_RESULTS_MAX: usize = 2;
-const COMPANY_LARGE_RESULTS_MAX: usize = 1;
-
-/// Large results of a company that may wait: as many as it has statements, so none is refused for this.
-const LARGE_RESULTS_WAITING_MAX: usize = 64;
-
-static LARGE_RESULTS: LazyLock<Arc<Scheduler>> = LazyLock::new(|| {
-    Scheduler::new(Shares::of_one_kind(
-        LARGE_RESULTS_MAX,
-        COMPANY_LARGE_RESULTS_MAX,
-        LARGE_RESULTS_WAITING_MAX,
-        STATEMENT_TIME_MAX,
-    ))
-});
-
-/// Reads the rows of a result, and waits for a turn once they are large.
-async fn gather(company: Option<CompanyId>, mut rows: BoxStream<'_, sqlx::Result<PgRow>>) -> sqlx::Result<Vec<PgRow>> {
-    let (mut all, mut bytes, mut turn) = (Vec::new(), 0, None);
-    while let Some(row) = rows.try_next().await? {
-        bytes += bytes_of(&row);
-        all.push(row);
-        if let Some(company) = company.filter(|_| turn.is_none() && bytes > SMALL_RESULT_BYTES) {
-            turn = Some(LARGE_RESULTS.permit(company, Weight::Light).await?);
-        }
-    }
-    drop(turn);
-    Ok(all)
-}
-
-/// The size of a row, as it came.
-fn bytes_of(row: &PgRow) -> usize {
-    let column = |index: usize| row.try_get_raw(index).ok().and_then(|value| value.as_bytes().ok().map(<[u8]>::len));
-    (0..row.len()).filter_map(column).sum()
 }
 
 /// A connection with its scheduler permit.
@@ -373,7 +334,7 @@ macro_rules! executor {
                 E: 'q + Execute<'q, Postgres>,
             {
                 let company = self.of_company();
-                ask_fenced!(self, query, connection, statement => gather(company, connection.fetch(statement)))
+                ask_fenced!(self, query, connection, statement => large::gather(company, connection.fetch(statement)))
             }
 
             fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>

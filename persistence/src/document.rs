@@ -110,13 +110,14 @@ pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> 
 /// fields take tens of milliseconds, and a thread serves hundreds of requests.
 const TURN_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// Reads the rows of a page like [`read_all`]; other work of the thread is done in between.
-pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> {
+/// Reads the rows of a page like [`read_all`]; other work of the thread is done in between. What is read is not kept as it came:
+/// a page of long texts would be in memory twice.
+pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<T> {
     read_each(rows).await.into_iter().flatten().collect()
 }
 
 /// The same, with `None` for each row that cannot be read.
-pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<Option<T>> {
+pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<Option<T>> {
     let mut read_rows = Vec::with_capacity(rows.len());
     let mut begun = Instant::now();
     for row in rows {
@@ -124,7 +125,7 @@ pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> 
             tokio::task::yield_now().await;
             begun = Instant::now();
         }
-        read_rows.push(read(row).ok());
+        read_rows.push(read(&row).ok());
     }
     read_rows
 }

@@ -29,6 +29,7 @@ pub mod id_blocks;
 pub mod ids;
 pub mod journal;
 pub mod key;
+pub mod large;
 pub mod letters;
 pub mod noun;
 pub mod ownership;

@@ -328,14 +328,14 @@ impl Select {
         let has_more = found.len() as i64 > page.size;
         found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
         if !page.is_by_cursor() {
-            return Ok(Page::of(document::read_in_turns(&found).await, has_more));
+            return Ok(Page::of(document::read_in_turns(found).await, has_more));
         }
         // The column of the key, without its table.
         let column = key.rsplit('.').next().unwrap_or(key);
         let place = |row: &PgRow| row.try_get(column).map(Position::Id);
         let mut positions = found.iter().map(place).collect::<sqlx::Result<Vec<_>>>()?;
         let end = positions.last().cloned();
-        let rows: Vec<Option<T>> = document::read_each(&found).await;
+        let rows: Vec<Option<T>> = document::read_each(found).await;
         let mut is_read = rows.iter().map(Option::is_some);
         positions.retain(|_| is_read.next().unwrap_or_default());
         Ok(Page { rows: rows.into_iter().flatten().collect(), has_more, positions, end })
