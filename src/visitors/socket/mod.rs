@@ -13,17 +13,19 @@ use actix_http::BoxedPayloadStream;
 use actix_web::http::header::{HeaderValue, ORIGIN, SEC_WEBSOCKET_PROTOCOL};
 use actix_web::web::{Data, Payload};
 use actix_web::{FromRequest, HttpRequest};
-use hotline_actors::webchat::{Attach, PUSHES_MAX};
+use hotline_actors::webchat::{self, Attach};
 use hotline_persistence::ChannelId;
 use serde_json::json;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::Door;
 use super::limits::Visitors;
 use super::visitor::{self, Visitor};
 use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
+use crate::web::origin::Address;
 use crate::web::schema::Schemas;
+use crate::web::unread::Unread;
 use crate::web::{ApiError, ApiResult};
 use heads::Heads;
 use talk::{Feed, Talk};
@@ -60,6 +62,9 @@ impl Describes for Upgrade {
 struct Page {
     channel: ChannelId,
     origin: Option<HeaderValue>,
+    address: Option<Address>,
+    /// What is held for readers.
+    unread: Data<Unread>,
 }
 
 /// Where a socket's frames are written.
@@ -82,7 +87,7 @@ pub async fn open(
 ) -> ApiResult<Written<Upgrade>> {
     let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
     let place = visitors.enter(door.address).ok_or_else(too_many)?;
-    let (pushes, told) = mpsc::channel(PUSHES_MAX);
+    let (pushes, told) = webchat::pushes();
     let (cuts, cut) = watch::channel(None);
     let attach = Attach { pushes, cut: cuts };
     let attached = app.engine.sessions.ask(session.company_id, &session.id, attach).await?;
@@ -94,7 +99,10 @@ pub async fn open(
     let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
         .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
     let window = Window::default();
-    let page = Page { channel: door.channel, origin: request.headers().get(ORIGIN).cloned() };
+    let unread = request.app_data::<Data<Unread>>().cloned();
+    let unread = unread.ok_or_else(|| ApiError::internal("what sockets hold is not counted"))?;
+    let origin = request.headers().get(ORIGIN).cloned();
+    let page = Page { channel: door.channel, origin, address: door.address, unread };
     let talk = Talk::new(
         app,
         visitors,

@@ -3,8 +3,9 @@
 //!
 //! A connection takes an answer by pieces (`wire`). The rest of it stays in memory, and is counted by the reader's address,
 //! by company, and in all. Where a share is used up, an answer waits for a moment and is then replaced by `503`. What reads
-//! its content by pieces itself, such as a file, holds one piece, and is not counted; nor is what all readers share.
+//! its content by pieces itself, such as a file or a stream, is counted by its pieces. What all readers share is not counted.
 
+mod pieces;
 mod shares;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,7 +25,10 @@ use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
 use bytes::Bytes;
 use hotline_actors::ttl_cache::TtlCache;
+use hotline_persistence::CompanyId;
+use hotline_persistence::large::until_built;
 
+use self::pieces::Pieces;
 use self::shares::{Ledger, Place, Reader};
 use super::aside::Tenant;
 use super::auth::Admission;
@@ -74,6 +78,21 @@ impl Unread {
         let Some((reader, bytes)) = self.large.get(&like) else { return Ok(None) };
         self.ledger.take(reader, bytes).await.map(Some).ok_or_else(too_much)
     }
+
+    /// A place for what is about to be read for a reader who takes it at their own pace, if there is one now.
+    pub fn hold(&self, address: Option<Address>, company: CompanyId, bytes: usize) -> Option<Held> {
+        self.ledger.try_take(Reader { address, company: Some(company) }, bytes).map(Held)
+    }
+}
+
+/// What is held for a reader beside an answer; dropping it frees its place.
+pub struct Held(Place);
+
+impl Held {
+    /// Keeps the place of so many bytes: it is less than was thought.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.0.shrink(bytes);
+    }
 }
 
 fn too_much() -> ApiError {
@@ -107,20 +126,24 @@ pub async fn count<B: MessageBody + 'static>(
             return Ok(request.into_response(refused));
         }
     };
-    let response = next.call(request).await?;
+    // Of what the answer is made of, little is in memory once it is built.
+    let response = until_built(next.call(request)).await?;
     let company = response.request().extensions().get::<Tenant>().map(|Tenant(company)| *company);
     if is_asked_alone(response.request()) {
         return Ok(response.map_into_boxed_body());
     }
     let (request, response) = response.into_parts();
     let (mut head, body) = response.into_parts();
+    let reader = Reader { address, company };
     let bytes = match body.boxed().try_into_bytes() {
         // What others hold as well takes no memory of its own.
         Ok(bytes) if bytes.len() > SMALL_BYTES && bytes.is_unique() => bytes,
         Ok(bytes) => return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)))),
-        Err(body) => return Ok(ServiceResponse::new(request, head.set_body(body))),
+        Err(body) => {
+            let body = Pieces::new(body, unread.ledger.clone(), reader);
+            return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(body))));
+        }
     };
-    let reader = Reader { address, company };
     if bytes.len() >= REMEMBERED_BYTES {
         unread.large.insert(like, (reader, bytes.len()));
     }

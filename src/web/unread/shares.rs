@@ -37,7 +37,7 @@ impl Default for Shares {
             little: 1 << 20,
             company: 12 << 20,
             address: 6 << 20,
-            waiting: 6 << 20,
+            waiting: 4 << 20,
             wait: Duration::from_secs(2),
         }
     }
@@ -191,6 +191,18 @@ impl Reader {
     }
 }
 
+impl Place {
+    /// Frees all but so many of its bytes.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        let spare = self.bytes.saturating_sub(bytes);
+        if spare > 0 {
+            self.bytes -= spare;
+            self.ledger.held().remove(self.reader, spare);
+            self.ledger.0.freed.notify_waiters();
+        }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         self.ledger.held().remove(self.reader, self.bytes);
@@ -252,6 +264,19 @@ mod tests {
         assert!(ledger.try_take(reader(1, 1), 1_000).is_none(), "not beside another");
         drop(small);
         assert!(ledger.try_take(reader(1, 1), 1_000).is_some());
+    }
+
+    #[test]
+    fn a_place_that_is_larger_than_what_it_is_for_shrinks() {
+        let ledger = Ledger::with(SHARES);
+        let mut place = ledger.try_take(reader(1, 1), 40).expect("a place");
+        place.shrink(60);
+        assert!(ledger.try_take(reader(1, 1), 1).is_none(), "it does not grow");
+        place.shrink(10);
+        assert!(ledger.try_take(reader(1, 1), 31).is_none());
+        assert!(ledger.try_take(reader(1, 1), 30).is_some());
+        drop(place);
+        assert_eq!((ledger.holders(), ledger.held().all), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ use super::end::End;
 use super::{Position, Talk};
 use crate::api::webchat::shown_in;
 use crate::visitors::socket::frames::Frame;
+use crate::web::unread::Held;
 
 /// Pause before a failed read is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -30,6 +31,7 @@ struct Past {
     states: Option<States>,
     /// How many messages to read for the next page.
     next: i64,
+    _held: Held,
 }
 
 impl Talk {
@@ -69,10 +71,14 @@ impl Talk {
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let _turn = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
+        // Sockets that take nothing hold a page each; those above their share read one later.
+        let held = self.page.unread.hold(self.page.address, company, PAGE_BYTES_MAX);
+        let mut held = held.ok_or_else(|| Refusal::Unavailable("too much waits for its readers".to_owned()))?;
         let page = PageRequest::first(size);
         let filter = shown_in(session, self.shown, (None, None));
         let mut listed = messages::list(db, company, &filter, page).await?;
-        let fitting = fitting(&listed.rows);
+        let (fitting, bytes) = fitting(&listed.rows);
+        held.shrink(bytes);
         let is_cut = fitting < listed.rows.len();
         listed.rows.truncate(fitting);
         // Long messages are seldom alone: what is read and does not fit is read again.
@@ -83,19 +89,22 @@ impl Talk {
             let conversation = (session.channel_id, session.contact_id);
             Some(messages::states(db, company, conversation, session.shown_since()).await?)
         };
-        Ok(Past { rows: listed.rows, states, next })
+        Ok(Past { rows: listed.rows, states, next, _held: held })
     }
 }
 
-/// How many of the messages fit in a page.
-fn fitting(rows: &[MessageRow]) -> usize {
-    let mut bytes = 0;
-    let fitting = rows.iter().take_while(|row| {
+/// How many of the messages fit in a page, and the bytes of their texts, a full page at most.
+fn fitting(rows: &[MessageRow]) -> (usize, usize) {
+    let (mut fitting, mut bytes) = (0, 0);
+    for row in rows {
         bytes += row.body.as_ref().map_or(0, String::len);
         bytes += row.interactive.as_ref().map_or(0, |interactive| interactive.to_string().len());
-        bytes <= PAGE_BYTES_MAX
-    });
-    fitting.count().max(1).min(rows.len())
+        if bytes > PAGE_BYTES_MAX {
+            break;
+        }
+        fitting += 1;
+    }
+    (fitting.max(1).min(rows.len()), bytes.min(PAGE_BYTES_MAX))
 }
 
 fn moved(states: &States) -> impl Iterator<Item = Moved> {
