@@ -1,15 +1,16 @@
 //! A page of a list as it is sent: by number, or by cursor and then as long as it may be.
 
+use std::borrow::Borrow;
 use std::io::{self, Write};
 
 use actix_web::body::BoxBody;
-use actix_web::{HttpMessage, HttpRequest, HttpResponse, Responder};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, Responder, ResponseError};
 use hotline_persistence::select::{self, PageRequest, Position};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{RESOURCE_BYTES, Reply, respond_with, without_spare, write};
+use super::{RESOURCE_BYTES, Reply, SPARE_BYTES_MAX, respond, without_spare};
 use crate::web::cursor::ListRead;
 use crate::web::params::PER_PAGE;
 use crate::web::schema::{self, Schemas};
@@ -118,12 +119,6 @@ impl Write for Counting {
 }
 
 #[derive(Serialize)]
-struct Rows<'a, T> {
-    data: &'a [T],
-    meta: Meta,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase", untagged)]
 enum Meta {
     #[serde(rename_all = "camelCase")]
@@ -136,10 +131,7 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
     const STATUS: u16 = 200;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
-        let per_page = self.page.size;
-        let Some(page) = self.page.number() else { return self.continued() };
-        let meta = Meta::Numbered { page, per_page, has_more: self.has_more };
-        write(&Rows { data: &self.rows, meta }, self.rows.len())
+        self.written(self.rows.iter())
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
@@ -150,37 +142,60 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
 }
 
 impl<T: Serialize> Page<T> {
-    /// The body of a page by cursor, as far as it may be long.
-    fn continued(&self) -> ApiResult<Vec<u8>> {
-        let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(self.rows.len().max(1)));
+    /// The body, with these rows. A page by cursor ends where it is as long as it may be.
+    fn written<R: Borrow<T>>(&self, rows: impl ExactSizeIterator<Item = R>) -> ApiResult<Vec<u8>> {
+        let count = rows.len();
+        let bytes_max = if self.page.is_by_cursor() { PAGE_BYTES_MAX } else { usize::MAX };
+        let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(count.max(1)));
         body.extend_from_slice(b"{\"data\":[");
         let (mut shown, mut bytes) = (0, 0);
-        for row in &self.rows {
+        for row in rows {
+            make_room(&mut body, (shown, count), bytes_max);
             let before = body.len();
             if shown > 0 {
                 body.push(b',');
             }
             let begun = body.len();
-            serde_json::to_writer(&mut body, row).map_err(ApiError::internal)?;
+            let shown_row: &T = row.borrow();
+            serde_json::to_writer(&mut body, shown_row).map_err(ApiError::internal)?;
             bytes += body.len() - begun;
             // As `fitting` counts.
-            if shown > 0 && bytes > PAGE_BYTES_MAX {
+            if shown > 0 && bytes > bytes_max {
                 body.truncate(before);
                 break;
             }
             shown += 1;
         }
-        let is_whole = shown == self.rows.len();
-        let last = shown.checked_sub(1).and_then(|last| self.positions.get(last));
-        let end = if is_whole { self.end.as_ref().or(last) } else { last };
-        let has_more = self.has_more || !is_whole;
-        let next_cursor = self.list.as_ref().zip(end).filter(|_| has_more).map(|(list, end)| list.cursor(end));
-        let meta = Meta::Continued { per_page: self.page.size, has_more, next_cursor };
         body.extend_from_slice(b"],\"meta\":");
-        serde_json::to_writer(&mut body, &meta).map_err(ApiError::internal)?;
+        serde_json::to_writer(&mut body, &self.meta(shown, count)).map_err(ApiError::internal)?;
         body.push(b'}');
         Ok(without_spare(body))
     }
+
+    /// What a page says of itself that shows so many of its rows.
+    fn meta(&self, shown: usize, count: usize) -> Meta {
+        let per_page = self.page.size;
+        if let Some(page) = self.page.number() {
+            return Meta::Numbered { page, per_page, has_more: self.has_more };
+        }
+        let last = shown.checked_sub(1).and_then(|last| self.positions.get(last));
+        let end = if shown == count { self.end.as_ref().or(last) } else { last };
+        let has_more = self.has_more || shown < count;
+        let next_cursor = self.list.as_ref().zip(end).filter(|_| has_more).map(|(list, end)| list.cursor(end));
+        Meta::Continued { per_page, has_more, next_cursor }
+    }
+}
+
+/// Makes room for the rows that are still to be written, if they are as long as those that are: a body that grows is copied, and
+/// then it is in memory twice.
+fn make_room(body: &mut Vec<u8>, (shown, count): (usize, usize), bytes_max: usize) {
+    if shown == 0 || body.len() <= SPARE_BYTES_MAX {
+        return;
+    }
+    let left = (body.len() / shown).saturating_mul(count - shown);
+    // A sixteenth more: rows are seldom all alike.
+    let left = left.saturating_add(left / 16).min(bytes_max.saturating_sub(body.len()));
+    body.reserve(left);
 }
 
 impl<T: Serialize + ToSchema + 'static> Responder for Page<T> {
@@ -188,7 +203,12 @@ impl<T: Serialize + ToSchema + 'static> Responder for Page<T> {
 
     fn respond_to(mut self, request: &HttpRequest) -> HttpResponse {
         self.list = request.extensions().get::<ListRead>().cloned();
-        respond_with(&self)
+        // A row is gone once it is written: a large page is in memory once.
+        let rows = std::mem::take(&mut self.rows);
+        match self.written(rows.into_iter()) {
+            Ok(body) => respond(<Self as Reply>::STATUS, body),
+            Err(error) => error.error_response(),
+        }
     }
 }
 
@@ -206,5 +226,38 @@ mod tests {
         assert_eq!(fits(&[row(PAGE_BYTES_MAX / 2), row(PAGE_BYTES_MAX / 2), row(10)]), 2);
         assert_eq!(fits(&[row(10), row(PAGE_BYTES_MAX), row(10)]), 1, "the first that does not fit ends it");
         assert_eq!(fits(&[row(10), row(10)]), 2);
+    }
+    #[test]
+    fn a_page_by_number_is_whole_and_what_it_shows_does_not_depend_on_how_it_is_written() {
+        let rows: Vec<String> = (0..100).map(|number| "x".repeat(number * 1000)).collect();
+        let expected = json!({"data": rows, "meta": {"page": 1, "perPage": 100, "hasMore": false}});
+        let page = Page::of(PageRequest::first(100), select::Page::of(rows, false), |row| row);
+        let body = page.written(page.rows.iter()).expect("JSON");
+        assert!(body.len() > PAGE_BYTES_MAX, "longer than a page by cursor");
+        assert_eq!(serde_json::from_slice::<Value>(&body).expect("JSON"), expected);
+        let mut page = page;
+        let rows = std::mem::take(&mut page.rows);
+        assert!(page.written(rows.into_iter()).expect("JSON") == body);
+        let none = Page::<String>::whole(Vec::new());
+        assert_eq!(
+            none.written(none.rows.iter()).expect("JSON"),
+            br#"{"data":[],"meta":{"page":1,"perPage":100,"hasMore":false}}"#
+        );
+    }
+
+    #[test]
+    fn a_body_of_equal_rows_grows_once() {
+        let (rows, bytes) = (60, 60_000);
+        let row = "x".repeat(bytes);
+        let mut body = Vec::with_capacity(RESOURCE_BYTES * rows);
+        let mut grown = 0;
+        for shown in 0..rows {
+            make_room(&mut body, (shown, rows), usize::MAX);
+            let room = body.capacity();
+            body.extend_from_slice(row.as_bytes());
+            grown += usize::from(shown > 1 && body.capacity() != room);
+        }
+        assert_eq!(grown, 0, "there is room for all of them from the second on");
+        assert!(body.capacity() < body.len() + body.len() / 8);
     }
 }
