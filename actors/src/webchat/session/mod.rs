@@ -1,6 +1,7 @@
 //! The actor of one visitor's session: it serializes the visitor's messages.
 
 pub mod identity;
+pub mod pushes;
 pub mod sockets;
 
 use std::collections::VecDeque;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use actix::{Addr, AsyncContext, Context as ActorContext, Handler, Message};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::VisitorSession;
+use super::pushes::{Pushes, Unpushed, bytes_of};
 use crate::Refusal;
 use crate::clock::now;
 use crate::registry::Envelope;
@@ -16,10 +17,6 @@ use crate::webchat::watch::{Push, Told, TypingUntil, Watch};
 /// Maximum sockets of one session: more tabs than anybody reads, and few enough that one token cannot open many
 /// connections.
 pub const SOCKETS_MAX: usize = 10;
-
-/// Maximum pushes that wait for one socket. A browser that is further behind should catch up from the tables, which
-/// needs no memory here.
-pub const PUSHES_MAX: usize = 64;
 
 /// The sockets of a session, and the watch that feeds them.
 #[derive(Default)]
@@ -34,7 +31,7 @@ pub(in crate::webchat) struct Sockets {
 
 struct Socket {
     id: u64,
-    pushes: mpsc::Sender<Push>,
+    pushes: Pushes,
     cut: watch::Sender<Option<CutReason>>,
 }
 
@@ -51,8 +48,8 @@ pub enum CutReason {
 #[derive(Clone, Message)]
 #[rtype(result = "Result<Option<Attached>, Refusal>")]
 pub struct Attach {
-    /// The queue of its pushes, with room for [`PUSHES_MAX`].
-    pub pushes: mpsc::Sender<Push>,
+    /// The queue of its pushes.
+    pub pushes: Pushes,
     /// Receives the reason when the socket is disconnected; nothing is pushed afterwards.
     pub cut: watch::Sender<Option<CutReason>>,
 }
@@ -114,13 +111,14 @@ impl Sockets {
 
     /// Pushes to all sockets; disconnects those whose queue is full.
     fn tell(&mut self, push: &Push) {
-        self.open.retain(|socket| match socket.pushes.try_send(push.clone()) {
+        let bytes = bytes_of(push);
+        self.open.retain(|socket| match socket.pushes.add(push, bytes) {
             Ok(()) => true,
-            Err(mpsc::error::TrySendError::Full(_)) => {
+            Err(Unpushed::Full) => {
                 socket.cut.send_replace(Some(CutReason::TooSlow));
                 false
             }
-            Err(mpsc::error::TrySendError::Closed(_)) => false,
+            Err(Unpushed::Closed) => false,
         });
     }
 }

@@ -14,11 +14,11 @@ use std::time::Duration;
 use actix_web::web::Data;
 use actix_ws::{Message, MessageStream, ProtocolError};
 use hotline_actors::clock;
-use hotline_actors::webchat::{Attached, CutReason, Push};
+use hotline_actors::webchat::{Attached, CutReason, Push, Pushed};
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{MessageId, TicketId};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::end::{End, is_too_large, was_cut};
@@ -48,7 +48,7 @@ const UNSEEN_MAX: usize = 8;
 
 /// The channels from the session's actor to a socket.
 pub(super) struct Feed {
-    pub(super) pushes: mpsc::Receiver<Push>,
+    pub(super) pushes: Pushed,
     /// The reason why the actor closes the socket.
     pub(super) cut: watch::Receiver<Option<CutReason>>,
 }
@@ -64,7 +64,7 @@ pub(super) struct Talk {
     seen: u64,
     attached: Attached,
     out: Out,
-    pushes: mpsc::Receiver<Push>,
+    pushes: Pushed,
     cut: watch::Receiver<Option<CutReason>>,
     stopping: watch::Receiver<bool>,
     position: Position,
@@ -178,7 +178,7 @@ impl Talk {
                 _ = self.changes.changed() => Event::Changed,
                 message = incoming.recv() => Event::Heard(message),
                 () = sleep_until(due_at) => Event::Due,
-                push = self.pushes.recv(), if is_caught_up => Event::Told(push),
+                push = self.pushes.next(), if is_caught_up => Event::Told(push),
             };
             match event {
                 Event::End(end) => return Err(end),
@@ -306,7 +306,7 @@ impl Talk {
                     return Err(End::SessionOver);
                 }
             }
-            next = self.pushes.try_recv().ok();
+            next = self.pushes.next_now();
         }
         self.note_arrived();
         Ok(())
