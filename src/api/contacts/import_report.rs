@@ -76,6 +76,7 @@ impl ImportError {
     }
 }
 
+#[expect(deprecated, reason = "`example` is the word that generators of clients know")]
 fn code_schema() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
