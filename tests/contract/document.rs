@@ -307,9 +307,14 @@ fn what_is_always_sent_is_required() {
         }
     }
     let left_out = [
+        // Of a row of a list.
+        "ChosenOption.description",
         // Of what a contact wrote.
         "EventMessage.contact",
+        "EventMessage.reply",
         "EventMessage.ticket",
+        // Of what it is.
+        "MessageContent.reply",
         // One of a list by cursor, the other of a list by number.
         "PageMeta.nextCursor",
         "PageMeta.page",

@@ -19,14 +19,13 @@ pub struct MessageContent {
     /// What it is.
     pub kind: ContentKind,
     /// The option that was chosen: with `kind: reply`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reply: Option<ChosenOption>,
 }
 
 /// The option of a message that its contact chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
 #[allow(missing_docs)]
 pub struct ChosenOption {
     /// The option's id as it was sent; where a provider only knows payloads, the payload.
