@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How messages are handed over to providers. A channel's own settings of pace take precedence.
 #[derive(Clone, Debug)]
 pub struct SendingOptions {
-    /// Messages per second of one channel, 0: without limit. Default 80, the limit of a phone number.
+    /// Messages of one channel in any second at most, 0: without limit. Default 80, the limit of a phone number.
     pub per_second: u32,
     /// Time between messages to one recipient, zero: none. Default 6 seconds, the provider's limit for a pair of
     /// numbers.
