@@ -7,41 +7,53 @@ use serde_json::value::RawValue;
 /// Levels of a body that are looked into: handlers refuse a deeper one, because a parser calls itself for each level.
 const DEPTH_MAX: usize = 128;
 
-/// Feeds a canonical form of a body to `see`. What is not JSON, and what is deeper than any body that is taken, is fed as it
-/// is.
+/// Feeds a canonical form of a body to `see`. What is not JSON, what is deeper than any body that is taken, and objects with
+/// a key that is no text (half of a surrogate pair) are fed as they are: they are the same if their bytes are.
 pub(super) fn feed(body: &[u8], see: &mut impl FnMut(&[u8])) {
     match serde_json::from_slice::<&RawValue>(body) {
         Ok(value) => write(value.get().trim(), DEPTH_MAX, see),
-        Err(_) => see(body),
+        // As releases before recorded it: many calls need no body.
+        Err(_) if body.is_empty() => {}
+        Err(_) => as_it_is(body, see),
     }
+}
+
+/// Marked, and with its length: so that it looks like no canonical form, or a part of one.
+fn as_it_is(bytes: &[u8], see: &mut impl FnMut(&[u8])) {
+    see(format!("!{}:", bytes.len()).as_bytes());
+    see(bytes);
 }
 
 /// Feeds a valid JSON value. Objects are parsed level by level, because a parsed number would lose digits.
 fn write(json: &str, levels: usize, see: &mut impl FnMut(&[u8])) {
     match json.as_bytes().first() {
-        Some(b'{' | b'[') if levels == 0 => see(json.as_bytes()),
-        Some(b'{') => {
-            // Of a key that occurs twice the last value counts, as for the handlers.
-            let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap_or_default();
-            see(b"{");
-            for (key, value) in members {
-                text(&key, see);
-                write(value.get().trim(), levels - 1, see);
+        Some(b'{' | b'[') if levels == 0 => as_it_is(json.as_bytes(), see),
+        // Of a key that occurs twice the last value counts, as for the handlers.
+        Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {
+            Ok(members) => {
+                see(b"{");
+                for (key, value) in members {
+                    text(&key, see);
+                    write(value.get().trim(), levels - 1, see);
+                }
+                see(b"}");
             }
-            see(b"}");
-        }
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
-            see(b"[");
-            for item in items {
-                write(item.get().trim(), levels - 1, see);
-                see(b",");
+            Err(_) => as_it_is(json.as_bytes(), see),
+        },
+        Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(json) {
+            Ok(items) => {
+                see(b"[");
+                for item in items {
+                    write(item.get().trim(), levels - 1, see);
+                    see(b",");
+                }
+                see(b"]");
             }
-            see(b"]");
-        }
+            Err(_) => as_it_is(json.as_bytes(), see),
+        },
         Some(b'"') => match serde_json::from_str::<String>(json) {
             Ok(plain) => text(&plain, see),
-            Err(_) => see(json.as_bytes()),
+            Err(_) => as_it_is(json.as_bytes(), see),
         },
         Some(b'-' | b'0'..=b'9') => see(number(json).as_bytes()),
         _ => see(json.as_bytes()),
@@ -127,6 +139,17 @@ mod tests {
             "1e99999999999999999999",
             "not json",
             "{\"a\":1",
+            // No JSON, but what the form of `{"a":1}` looks like.
+            "{\"1:a1e0}",
+            "!2:{}",
+            "",
+            r#"{"\ud800":1}"#,
+            r#"{"\ud801":1}"#,
+            r#"{"a":{"\ud800":1}}"#,
+            r#"[{"\ud800":1}]"#,
+            r#""\ud800""#,
+            r#"["\ud800"]"#,
+            r#"["\ud801"]"#,
         ];
         for (place, one) in all.iter().enumerate() {
             for other in &all[place + 1..] {

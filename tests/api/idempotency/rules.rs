@@ -122,6 +122,32 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
     app.stop().await;
 }
 
+/// Half of a surrogate pair is no text, and so has no form by which such bodies could be the same.
+#[actix_web::test]
+async fn bodies_that_are_no_json_are_the_same_if_their_bytes_are() {
+    let app = started().await;
+    let close = format!("/tickets/{}/close", app.ticket("5511900000001").await);
+    // An empty body is what this call takes.
+    let empty = Call::post(close, json!({}), 200, super::CLOSED);
+    let bodies =
+        [r#"{"\ud800":1}"#, r#"{"\ud801":1}"#, r#"{"a":{"\ud800":1}}"#, r#"["\ud800"]"#, "{\"1:a1e0}", "{", "not JSON"];
+    for (number, body) in bodies.iter().enumerate() {
+        let key = format!("key-{number}");
+        let broken = Call { body: (*body).to_owned(), ..empty.clone() };
+        let first = broken.send(&app.api, &key).await;
+        first.error(400, "ERR_API_BAD_REQUEST");
+        let others = bodies.iter().copied().filter(|other| other != body);
+        for other in others.chain(["{}", r#"{"a":{}}"#, "[]", r#"{"a":1}"#, ""]) {
+            let conflict = Call { body: other.to_owned(), ..empty.clone() }.send(&app.api, &key).await;
+            conflict.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+            assert!(!conflict.is_replay(), "{body} and {other}");
+        }
+        assert_replayed(body, &first, &broken.send(&app.api, &key).await);
+    }
+    assert_eq!(count(&app, super::CLOSED).await, 0);
+    app.stop().await;
+}
+
 #[actix_web::test]
 async fn where_one_part_ends_and_the_next_begins_makes_a_difference() {
     let app = started().await;
