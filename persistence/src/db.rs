@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
-use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use futures_util::{FutureExt, StreamExt};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlStr, Transaction};
@@ -100,10 +100,12 @@ impl<'a> Db<'a> {
     /// [`crate::Error::Unavailable`] when the database is down, or the company's share is used up.
     pub async fn begin(self) -> Result<PlainChange> {
         with_timeout(async {
-            large::give_back();
-            let permit = self.scheduler.permit_change(self.company, self.weight).await?;
+            let permit = match large::has_turn() {
+                true => None,
+                false => Some(self.scheduler.permit_change(self.company, self.weight).await?),
+            };
             let (transaction, permit) = begun(self.pool, self.fence, permit).await?;
-            Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
+            Ok(PlainChange { transaction: Some(transaction), permit })
         })
         .await
     }
@@ -114,10 +116,12 @@ impl<'a> Db<'a> {
     }
 
     async fn lease(self) -> sqlx::Result<Lease> {
-        large::give_back();
-        let permit = self.scheduler.permit(self.company, self.weight).await?;
+        let permit = match large::has_turn() {
+            true => None,
+            false => Some(self.scheduler.permit(self.company, self.weight).await?),
+        };
         let connection = self.pool.acquire().await?;
-        Ok(Lease { connection: Some(connection), permit: Some(permit), is_busy: false, is_within: false })
+        Ok(Lease { connection: Some(connection), permit, is_busy: false, is_within: false })
     }
 }
 
@@ -319,8 +323,9 @@ macro_rules! executor {
                 E: 'q + Execute<'q, Postgres>,
             {
                 // Fetch all rows: a slowly read stream would keep its connection from others.
-                let all =
-                    ask_fenced!(self, query, connection, statement => connection.fetch_many(statement).try_collect::<Vec<_>>());
+                let company = self.of_company();
+                let all = ask_fenced!(self, query, connection, statement =>
+                    large::gather(company, connection.fetch_many(statement), large::row_among));
                 let steps = |all: sqlx::Result<Vec<_>>| match all {
                     Ok(all) => stream::iter(all.into_iter().map(Ok)).boxed(),
                     Err(error) => stream::once(async move { Err(error) }).boxed(),
@@ -334,7 +339,7 @@ macro_rules! executor {
                 E: 'q + Execute<'q, Postgres>,
             {
                 let company = self.of_company();
-                ask_fenced!(self, query, connection, statement => large::gather(company, connection.fetch(statement)))
+                ask_fenced!(self, query, connection, statement => large::gather(company, connection.fetch(statement), large::row_itself))
             }
 
             fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>

@@ -1,16 +1,16 @@
 //! Large results of the database: few are in memory at a time, as rows and as what is made of them.
 //!
 //! A page of long texts is several MiB as rows, as much again once they are read, and again as an answer. The rest of a
-//! result waits in its connection until its turn. A request keeps the turn until its answer is built ([`until_built`]), unless
-//! it asks the database again: those who wait for a turn hold connections, and it might wait for one of them.
+//! result waits in its connection until its turn. A request keeps the turn until its answer is built ([`until_built`]). Those
+//! who wait for a turn have a permit for a connection each, so whoever has the turn needs none: it would wait for them.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
-use sqlx::Row;
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgQueryResult, PgRow};
+use sqlx::{Either, Row};
 
 use crate::CompanyId;
 use crate::error::STATEMENT_TIME_MAX;
@@ -32,31 +32,52 @@ static TURNS: LazyLock<Arc<Scheduler>> = LazyLock::new(|| {
 
 tokio::task_local! {
     /// The turn of the request that runs.
-    static TURN: Cell<Option<Permit>>;
+    static TURN: Turn;
+}
+
+#[derive(Default)]
+struct Turn {
+    /// Whether one of its results has asked for it; others that are read at the same time would wait for their own request.
+    is_asked_for: Cell<bool>,
+    kept: Cell<Option<Permit>>,
 }
 
 /// Runs a request to its answer. The turn of a large result that it reads is kept until then.
 pub async fn until_built<F: Future>(request: F) -> F::Output {
-    TURN.scope(Cell::new(None), request).await
+    TURN.scope(Turn::default(), request).await
 }
 
-/// Gives back the turn of the request that runs, before it waits for a connection.
-pub(crate) fn give_back() {
-    // Without a request, each result has a turn of its own.
-    let _ = TURN.try_with(Cell::take);
+/// Whether the request that runs has a turn.
+pub(crate) fn has_turn() -> bool {
+    let has = |turn: &Turn| {
+        let kept = turn.kept.take();
+        let has = kept.is_some();
+        turn.kept.set(kept);
+        has
+    };
+    TURN.try_with(has).unwrap_or_default()
 }
 
-/// Reads the rows of a result, and waits for a turn once they are large.
-pub(crate) async fn gather(
+/// Whether a result must wait for a turn: without a request, each has one of its own.
+fn must_ask() -> bool {
+    TURN.try_with(|turn| !turn.is_asked_for.replace(true)).unwrap_or(true)
+}
+
+/// Reads a result, and waits for a turn once its rows are large.
+pub(crate) async fn gather<T>(
     company: Option<CompanyId>,
-    mut rows: BoxStream<'_, sqlx::Result<PgRow>>,
-) -> sqlx::Result<Vec<PgRow>> {
-    let (mut all, mut bytes, mut turn) = (Vec::new(), 0, None);
-    while let Some(row) = rows.try_next().await? {
-        bytes += bytes_of(&row);
-        all.push(row);
-        if let Some(company) = company.filter(|_| turn.is_none() && bytes > SMALL_BYTES) {
-            turn = Some(TURNS.permit(company, Weight::Light).await?);
+    mut results: BoxStream<'_, sqlx::Result<T>>,
+    row_of: fn(&T) -> Option<&PgRow>,
+) -> sqlx::Result<Vec<T>> {
+    let (mut all, mut bytes, mut turn, mut is_large) = (Vec::new(), 0, None, false);
+    while let Some(result) = results.try_next().await? {
+        bytes += row_of(&result).map_or(0, bytes_of);
+        all.push(result);
+        if let Some(company) = company.filter(|_| !is_large && bytes > SMALL_BYTES) {
+            is_large = true;
+            if must_ask() {
+                turn = Some(TURNS.permit(company, Weight::Light).await?);
+            }
         }
     }
     if let Some(turn) = turn {
@@ -65,9 +86,19 @@ pub(crate) async fn gather(
     Ok(all)
 }
 
+/// The row that a result is.
+pub(crate) fn row_itself(row: &PgRow) -> Option<&PgRow> {
+    Some(row)
+}
+
+/// The row that a result is, if it is one.
+pub(crate) fn row_among(result: &Either<PgQueryResult, PgRow>) -> Option<&PgRow> {
+    result.as_ref().right()
+}
+
 fn keep(turn: Permit) {
     let mut turn = Some(turn);
-    let _ = TURN.try_with(|kept| kept.set(turn.take()));
+    let _ = TURN.try_with(|of_request| of_request.kept.set(turn.take()));
 }
 
 /// The size of a row, as it came.
@@ -84,21 +115,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_request_keeps_its_turn_until_its_answer_is_built_or_it_asks_again() {
+    async fn a_request_has_one_turn_and_keeps_it_until_its_answer_is_built() {
         // No other test of this process has these.
         let (one, other) = (CompanyId::new(-1), CompanyId::new(-2));
         let turn = |company| TURNS.permit(company, Weight::Light);
         until_built(async {
+            assert!(must_ask() && !must_ask(), "its other results do not wait for the first");
+            assert!(!has_turn());
             keep(turn(one).await.expect("a turn"));
+            assert!(has_turn() && has_turn());
             assert!(turn(one).now_or_never().is_none(), "it is being built");
             assert!(turn(other).now_or_never().is_some_and(|turn| turn.is_ok()), "another company has its own");
-            give_back();
-            assert!(turn(one).now_or_never().is_some_and(|turn| turn.is_ok()), "it asks the database again");
-            keep(turn(one).await.expect("a turn"));
         })
         .await;
         assert!(turn(one).now_or_never().is_some_and(|turn| turn.is_ok()), "it is built");
         keep(turn(one).await.expect("a turn"));
         assert!(turn(one).now_or_never().is_some_and(|turn| turn.is_ok()), "nothing is kept without a request");
+        assert!(!has_turn() && must_ask() && must_ask());
     }
 }

@@ -188,6 +188,9 @@ pub struct Events {
     meta: EventMeta,
 }
 
+/// What is around the events of a page, at most.
+const META_BYTES: usize = 256;
+
 #[derive(Serialize)]
 struct Written<'a> {
     data: &'a [ShownEvent],
@@ -198,7 +201,12 @@ impl Reply for Events {
     const STATUS: u16 = 200;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
-        serde_json::to_vec(&Written { data: &self.data, meta: &self.meta }).map_err(ApiError::internal)
+        // A growing body is copied, and a page of events may be long.
+        let bytes = self.data.iter().map(|event| event.json.get().len() + 1).sum::<usize>();
+        let mut body = Vec::with_capacity(bytes + META_BYTES);
+        let written = Written { data: &self.data, meta: &self.meta };
+        serde_json::to_writer(&mut body, &written).map_err(ApiError::internal)?;
+        Ok(body)
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
