@@ -10,6 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::process::{Process, keys_of, with_database};
+use crate::support::form::Form;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PASSWORD, Reply, eventually};
 
@@ -26,6 +27,12 @@ const CHARACTERS: usize = 60_000;
 const CONNECTIONS: usize = 2;
 const CONNECTIONS_OF_LARGE: usize = 24;
 
+/// The size of the file that is read.
+const FILE_BYTES: usize = 4 * MIB as usize;
+
+/// Sockets of the visitor's session: as many as it may have. Each asks for all messages.
+const SOCKETS: usize = 10;
+
 /// Requests of a connection, one behind the other: the system takes the first answers of a small one.
 const REQUESTS: usize = 4;
 
@@ -40,6 +47,7 @@ struct Scene {
     cookie: String,
     ticket: Value,
     session: Value,
+    file: String,
     _folder: tempfile::TempDir,
 }
 
@@ -76,6 +84,15 @@ impl Scene {
             let said = api.post(&path, json!({"body": body})).await;
             ticket = said.data(201)["ticketId"].clone();
         }
+        let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
+        picture.resize(FILE_BYTES, 0x5a);
+        let form = Form::default().text("type", "media").text("ticketId", &ticket);
+        let sent = api.send_form(form.file("a.png", "image/png", &picture)).await;
+        let job = sent.data(202)["jobId"].as_str().expect("a job").to_owned();
+        let job = api.get(&format!("/messages/jobs/{job}")).await.data(200).clone();
+        let sent = api.get(&format!("/messages/{}", job["messageId"])).await;
+        let address = sent.data(200)["media"]["url"].as_str().expect("an address");
+        let file = address.find("/media/").map(|path| address[path..].to_owned()).expect("a path");
         api.put(&format!("/users/{}", company.ana), json!({"password": PASSWORD})).await.data(200);
         let sign_in =
             api.anonymous(reqwest::Method::POST, "/panel/api/v1/session").header("sec-fetch-site", "same-origin");
@@ -84,7 +101,7 @@ impl Scene {
         let mut cookies = cookies.filter_map(|line| line.split(';').next());
         let cookie = cookies.find(|cookie| cookie.starts_with("hotline_session")).expect("a cookie").to_owned();
         let visitor = opened["token"].as_str().expect("a token").to_owned();
-        Self { process, api, neighbour, webchat, visitor, cookie, ticket, session, _folder: folder }
+        Self { process, api, neighbour, webchat, visitor, cookie, ticket, session, file, _folder: folder }
     }
 
     /// Every path that is read, with what a request for it must say.
@@ -114,6 +131,7 @@ impl Scene {
         );
         doors.push(("/api/v1/events?after=0&limit=1000".to_owned(), token.clone()));
         doors.push(("/api/v1/events/stream?after=0".to_owned(), token.clone()));
+        doors.push((self.file.clone(), String::new()));
         // Reports are also CSV.
         let csv = format!("{token}accept: text/csv\r\n");
         let reports: Vec<_> = doors.iter().filter(|(path, _)| path.contains("/api/v1/reports/")).cloned().collect();
@@ -130,6 +148,24 @@ impl Scene {
             part => part.to_owned(),
         };
         path.split('/').map(part).collect::<Vec<_>>().join("/")
+    }
+
+    /// A visitor's socket that asks for all messages, and reads none.
+    async fn socket(&self) -> TcpStream {
+        let said = format!(
+            "origin: {PAGE}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+             sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: hotline.v1, {}\r\n",
+            self.visitor
+        );
+        let mut stream = connect(self.process.address).await;
+        let path = format!("/webchat/{}/socket", self.webchat);
+        let mut bytes = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{said}\r\n").into_bytes();
+        let after = br#"{"type":"after","id":null}"#;
+        // A text in one frame, under a mask that changes nothing.
+        bytes.extend([0x81, 0x80 | u8::try_from(after.len()).expect("a short one"), 0, 0, 0, 0]);
+        bytes.extend(after);
+        stream.write_all(&bytes).await.expect("it is sent");
+        stream
     }
 
     /// A neighbour is served, at the same address and at another.
@@ -154,11 +190,15 @@ fn text(number: usize) -> String {
     (0..CHARACTERS).map(|_| letter()).collect()
 }
 
-/// Asks, and reads nothing.
-async fn ask(address: SocketAddr, path: &str, said: &str) -> TcpStream {
+async fn connect(address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4096).expect("a small window");
-    let mut stream = socket.connect(address).await.expect("a connection");
+    socket.connect(address).await.expect("a connection")
+}
+
+/// Asks, and reads nothing.
+async fn ask(address: SocketAddr, path: &str, said: &str) -> TcpStream {
+    let mut stream = connect(address).await;
     let request = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{said}\r\n");
     // It may be closed before it has sent all of them.
     let _ = stream.write_all(request.repeat(REQUESTS).as_bytes()).await;
@@ -175,13 +215,16 @@ async fn answers_that_nobody_reads_take_little_memory_at_any_door_and_a_neighbou
     scene.process.forget_peak();
     let mut unread = Vec::new();
     for (path, said) in &doors {
-        let is_large = path.ends_with("/messages") || path.contains("/events");
+        let is_large = path.ends_with("/messages") || path.contains("/events") || *path == scene.file;
         for _ in 0..if is_large { CONNECTIONS_OF_LARGE } else { CONNECTIONS } {
             unread.push(ask(scene.process.address, path, said).await);
         }
         if is_large {
             scene.check_neighbour().await;
         }
+    }
+    for _ in 0..SOCKETS {
+        unread.push(scene.socket().await);
     }
     scene.check_neighbour().await;
     let lift = scene.process.peak_bytes().saturating_sub(before);
