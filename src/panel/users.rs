@@ -4,9 +4,9 @@
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_persistence::tables::people::links::{self, LinkKind};
-use hotline_persistence::tables::people::{self, Language, PersonId, factors, sessions};
+use hotline_persistence::tables::people::{self, Language, PersonId, Profile, factors, sessions};
 use hotline_persistence::tables::users::User;
-use hotline_persistence::{Timestamp, UserId, table};
+use hotline_persistence::{CompanyId, Timestamp, UserId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -28,7 +28,8 @@ pub struct Link {
     /// What it ends with; none when it was sent.
     #[schema(example = "7.4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
-    /// To whom it was sent by mail; none where no mail is set up, or the relay has not taken it.
+    /// To whom it was sent by mail; none where no mail is set up, the relay has not taken it, or the service stopped before
+    /// it knew.
     #[schema(example = "ana@example.com")]
     pub sent_to: Option<String>,
     /// Until when it is good.
@@ -39,27 +40,44 @@ impl ShownOnce for Link {
     const SECRETS: &'static [&'static str] = &["url", "token"];
 }
 
+/// Makes a link with the record of its answer, and then its letter: a retry after a crash has the record, and neither makes
+/// another link, which would end the one in the letter, nor writes again.
 async fn made(
     administrator: &Administrator,
     (app, panel): (&App, &Panel),
     request: &HttpRequest,
-    id: UserId,
-    kind: LinkKind,
+    (id, kind): (UserId, LinkKind),
+    once: &Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
     let company = administrator.company;
     check_other(administrator, id)?;
-    let (token, expires_at) = links::make(app.db(company), PersonId::User(company, id), kind).await?;
+    let person = PersonId::User(company, id);
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
     };
-    let url = format!("{base}{PAGE}{token}");
-    let expires_at = expires_at.into();
-    let link = match sent(app, panel, request, PersonId::User(company, id), (kind, &url)).await? {
-        Some(sent_to) => Link { url: None, token: None, sent_to: Some(sent_to), expires_at },
-        None => Link { url: Some(url), token: Some(token), sent_to: None, expires_at },
+    // Read before anything is made: whoever asks would not see a link that is there when this fails.
+    let profile = match panel.mailer {
+        Some(_) => people::find(app.db(company), person).await?,
+        None => None,
     };
-    Ok(Confidential(Json::of(link)))
+    let made = once.transaction(app.db(company), async |db| {
+        let (token, expires_at) = links::make(db, person, kind).await?;
+        let url = Some(format!("{base}{PAGE}{token}"));
+        Ok(Confidential(Json::of(Link { url, token: Some(token), sent_to: None, expires_at: expires_at.into() })))
+    });
+    let made: Confidential<Json<Link>> = made.await?;
+    let link = &made.0.0;
+    let sent = match (profile, &link.url) {
+        (Some(profile), Some(url)) => sent(app, panel, request, company, profile, (kind, url)).await,
+        _ => None,
+    };
+    hotline_persistence::fail_point!("link_sent", |_| std::process::abort());
+    let Some(sent_to) = sent else { return Ok(made) };
+    let sent = Link { url: None, token: None, sent_to: Some(sent_to), expires_at: link.expires_at };
+    let sent: Confidential<Json<Link>> = Confidential(Json::of(sent));
+    once.amend(app.db(company), &sent).await;
+    Ok(sent)
 }
 
 /// Whether it is somebody else. What lets a person in they change in their own account, which asks for their password.
@@ -73,24 +91,24 @@ async fn sent(
     app: &App,
     panel: &Panel,
     request: &HttpRequest,
-    person: PersonId,
+    company: CompanyId,
+    profile: Profile,
     (kind, url): (LinkKind, &str),
-) -> ApiResult<Option<String>> {
-    let Some(mailer) = panel.mailer.as_ref() else { return Ok(None) };
-    let Some(profile) = people::find(app.db(person.company()), person).await? else { return Ok(None) };
-    if !panel.limits.may_write(person.company()) {
-        tracing::warn!(company.id = %person.company(), "a letter was not sent: the company has sent all of this hour");
-        return Ok(None);
+) -> Option<String> {
+    let mailer = panel.mailer.as_ref()?;
+    if !panel.limits.may_write(company) {
+        tracing::warn!(company.id = %company, "a letter was not sent: the company has sent all of this hour");
+        return None;
     }
-    let Some(place) = mailer.place() else { return Ok(None) };
-    let company = app.engine.directory().company(person.company()).map(|known| known.company.name.clone());
+    let place = mailer.place()?;
+    let name = app.engine.directory().company(company).map(|known| known.company.name.clone());
     let to = Recipient {
         name: profile.name,
         email: profile.email.clone(),
         language: profile.language.or_else(|| spoken(request.headers())).unwrap_or(Language::English),
     };
-    let way = Way { kind, company, url: url.to_owned() };
-    Ok(mailer.send(place, letter(&to, &way)).await.is_ok().then_some(profile.email))
+    let way = Way { kind, company: name, url: url.to_owned() };
+    mailer.send(place, letter(&to, &way)).await.is_ok().then_some(profile.email)
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.
@@ -100,8 +118,9 @@ pub async fn invite(
     panel: Data<Panel>,
     request: HttpRequest,
     id: PathId<UserId>,
+    once: Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    made(&administrator, (&app, &panel), &request, id.0, LinkKind::Invitation).await
+    made(&administrator, (&app, &panel), &request, (id.0, LinkKind::Invitation), &once).await
 }
 
 /// `POST /users/{userId}/password-reset`: valid for an hour; invalidates the previous link.
@@ -111,8 +130,9 @@ pub async fn reset(
     panel: Data<Panel>,
     request: HttpRequest,
     id: PathId<UserId>,
+    once: Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    made(&administrator, (&app, &panel), &request, id.0, LinkKind::Reset).await
+    made(&administrator, (&app, &panel), &request, (id.0, LinkKind::Reset), &once).await
 }
 
 /// `POST /users/{userId}/second-factor/remove`: ends all sessions of the user.

@@ -202,6 +202,18 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
     Ok(written.rows_affected() == 1)
 }
 
+/// Replaces the body of an answer that was recorded at this time.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn amend(db: impl Database<'_>, row: &AnswerRow) -> Result<()> {
+    // The time finds the partition.
+    let statement = "update idempotency_keys set body = $4 where company_id = $1 and key = $2 and created_at = $3";
+    let amend = sqlx::query(statement).bind(row.company_id).bind(row.key).bind(row.created_at).bind(&row.body);
+    with_timeout(amend.execute(db)).await?;
+    Ok(())
+}
+
 /// The first answer recorded under a key after `since`.
 ///
 /// # Errors

@@ -71,6 +71,8 @@ pub struct Operation {
     pub body_is_optional: bool,
     /// Whether it accepts an idempotency key.
     pub is_idempotent: bool,
+    /// Whether its handler writes the record of a request under a key with what it does, for people as well.
+    pub is_recorded: bool,
     /// The status of a success, with the schema of its body.
     pub success: (u16, Option<Value>),
     /// The content type of a success.
@@ -126,6 +128,7 @@ impl Operation {
             body_bytes_max: None,
             body_is_optional: false,
             is_idempotent: false,
+            is_recorded: false,
             success: (200, None),
             content_type: "application/json",
             has_etag: false,

@@ -47,6 +47,7 @@ impl Described for Idempotency {
             operation.path
         );
         operation.is_idempotent = true;
+        operation.is_recorded = true;
         operation.errors.extend([400, 408, 409, 413]);
     }
 }

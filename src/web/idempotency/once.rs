@@ -141,6 +141,25 @@ impl Idempotency {
         Ok(reply)
     }
 
+    /// What became of a change that is made and recorded, where its answer depends on something outside of the database: a
+    /// retry is answered this in place of the first record. Without it, as after a crash, the first one stays.
+    pub async fn amend<T: Reply>(&self, db: Db<'_>, reply: &T) {
+        let Some(running) = &self.0 else { return };
+        let first = running.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(first) = first else { return };
+        let amended = match running.answer_of(reply) {
+            Ok(answer) => AnswerRow { created_at: first.created_at, ..answer },
+            Err(error) => {
+                tracing::warn!(%error, "what became of a change was not recorded");
+                return;
+            }
+        };
+        match idempotency_keys::amend(db, &amended).await {
+            Ok(()) => *running.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(amended),
+            Err(error) => tracing::warn!(%error, "what became of a change was not recorded"),
+        }
+    }
+
     /// A plain step that precedes a live change: a retry finds its result, even if the change itself failed. Its record
     /// is separate from the request's own.
     ///

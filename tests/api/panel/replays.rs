@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use hotline::routes;
+use hotline::web::schema::Schemas;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -28,6 +30,21 @@ fn is_on_disk(folder: &Path, text: &str) -> bool {
         let bytes = std::fs::read(&path).unwrap_or_default();
         bytes.windows(text.len()).any(|part| part == text.as_bytes())
     })
+}
+
+/// The first parts of the paths that are outside of any company, where no key is looked at.
+const OUTSIDE: [&str; 5] = ["session", "links", "account", "companies", "installation"];
+
+#[test]
+fn every_change_that_a_person_makes_in_a_company_is_recorded_with_its_effect() {
+    let operations = routes::panel_operations(&mut Schemas::new());
+    let inside = |path: &str| !OUTSIDE.contains(&path.split('/').nth(1).unwrap_or_default());
+    let inside: Vec<_> = operations.iter().filter(|operation| inside(&operation.path)).collect();
+    assert!(inside.iter().any(|operation| operation.path == "/users/{userId}/invitation"));
+    for operation in inside {
+        let changes = ["POST", "PUT"].contains(&operation.method);
+        assert_eq!(operation.is_recorded, changes, "{} {}", operation.method, operation.path);
+    }
 }
 
 #[actix_web::test]

@@ -47,6 +47,7 @@ struct Effects {
     tag_updates: i64,
     channels: i64,
     channel_updates: i64,
+    links: i64,
     tickets: i64,
     opened: i64,
     closed: i64,
@@ -56,12 +57,13 @@ struct Effects {
 
 const COUNT: &str = "select (select count(*) from contacts) as contacts, (select count(*) from tags) as tags,
     (select count(*) from tag_updates) as tag_updates, (select count(*) from channels) as channels,
-    (select count(*) from channel_updates) as channel_updates, (select count(*) from tickets) as tickets,
+    (select count(*) from channel_updates) as channel_updates, (select count(*) from made_links) as links,
+    (select count(*) from tickets) as tickets,
     (select count(*) from ticket_events where type = 'opened') as opened,
     (select count(*) from ticket_events where type = 'closed') as closed,
     (select count(*) from messages) as messages, (select count(*) from webchat_sessions) as sessions";
 
-/// Notes every update of a tag, and of a channel's identity secrets.
+/// Notes every update of a tag, and of a channel's identity secrets, and every link to choose a password.
 const NOTE_UPDATES: &str = "create table tag_updates (id bigint);
     create function note_tag_update() returns trigger language plpgsql as
         'begin insert into tag_updates values (new.id); return new; end';
@@ -71,7 +73,11 @@ const NOTE_UPDATES: &str = "create table tag_updates (id bigint);
         'begin insert into channel_updates values (new.id); return new; end';
     create trigger channel_updated after update on channels for each row
         when (old.settings -> 'identitySecrets' is distinct from new.settings -> 'identitySecrets')
-        execute function note_channel_update();";
+        execute function note_channel_update();
+    create table made_links (id bigint);
+    create function note_link() returns trigger language plpgsql as
+        'begin insert into made_links values (new.person_id); return new; end';
+    create trigger link_made after insert or update on person_links for each row execute function note_link();";
 
 impl Add for Effects {
     type Output = Self;
@@ -82,6 +88,7 @@ impl Add for Effects {
             tag_updates: self.tag_updates + more.tag_updates,
             channels: self.channels + more.channels,
             channel_updates: self.channel_updates + more.channel_updates,
+            links: self.links + more.links,
             tickets: self.tickets + more.tickets,
             opened: self.opened + more.opened,
             closed: self.closed + more.closed,
@@ -92,20 +99,21 @@ impl Add for Effects {
 }
 
 /// The service, started again and again on one folder and one database.
-struct Scene {
+pub(super) struct Scene {
     folder: tempfile::TempDir,
     database: TestDatabase,
-    url: String,
-    company: Company,
+    /// How it serves.
+    options: Vec<String>,
+    pub(super) company: Company,
     /// None while it is down.
     process: Option<Process>,
-    api: Api,
+    pub(super) api: Api,
     /// Cases so far: everything in a case is named by its number.
     number: usize,
 }
 
 /// A request, and what it does once.
-struct Call {
+pub(super) struct Call {
     method: Method,
     path: String,
     body: String,
@@ -115,6 +123,11 @@ struct Call {
 }
 
 impl Call {
+    /// A request of a person at the panel.
+    pub(super) fn at_panel(path: impl Into<String>, cookie: &str) -> Self {
+        Self { cookie: Some(cookie.to_owned()), ..Self::post(path, json!({}), Effects::default()) }
+    }
+
     fn post(path: impl Into<String>, body: Value, once: Effects) -> Self {
         Self { method: Method::POST, path: path.into(), body: body.to_string(), once, cookie: None }
     }
@@ -128,22 +141,30 @@ impl Call {
         Reply::try_of(api.keyed(self.method.clone(), &self.path, key, self.body.as_str())).await
     }
 
-    async fn send(&self, api: &Api, key: &str) -> Reply {
+    pub(super) async fn send(&self, api: &Api, key: &str) -> Reply {
         self.try_send(api, key).await.expect("the service answers")
     }
 }
 
 impl Scene {
     async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Serves with more options.
+    pub(super) async fn start_with(more: &[&str]) -> Self {
         let database = TestDatabase::create().await;
         hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
         let company = Company::create(&database.db, "Acme").await;
         sqlx::raw_sql(NOTE_UPDATES).execute(&database.db).await.expect("trigger");
         let folder = data_folder();
         let url = url(&database.options);
-        let process = serve(folder.path(), &url);
+        // Small segments: every start makes two, by writing zeros.
+        let options = ["--database-url", &url, "--journal-segment-kib", "256"];
+        let options: Vec<String> = options.iter().chain(more).map(|option| (*option).to_owned()).collect();
+        let process = serve(folder.path(), &options);
         let api = Api::new(process.address, &company.key);
-        Self { folder, database, url, company, process: Some(process), api, number: 0 }
+        Self { folder, database, options, company, process: Some(process), api, number: 0 }
     }
 
     async fn count(&self) -> Effects {
@@ -179,7 +200,7 @@ impl Scene {
     }
 
     /// The cookie of an administrator of the company.
-    async fn administrator(&self) -> String {
+    pub(super) async fn administrator(&self) -> String {
         let (company, user) = (self.company.id, self.company.ana);
         let administers = "update users u set profile_id = p.id from profiles p
             where u.company_id = $1 and u.id = $2 and p.company_id = $1 and p.administers";
@@ -196,21 +217,27 @@ impl Scene {
         set.split(';').next().expect("its value").to_owned()
     }
 
+    /// Dies at the point while the call is served, and starts again.
+    pub(super) async fn die(&mut self, point: &str, call: &Call, key: &str) {
+        let case = format!("{} {} at {point}", call.method, call.path);
+        self.kill();
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        let mut failing = Process::serve_failing(self.folder.path(), &options, point);
+        let reply = call.try_send(&Api::new(failing.address, &self.company.key), key).await;
+        let answered = reply.map(|reply| reply.status);
+        assert_eq!(answered, None, "{case}: it lives on (the binary has fail points with --all-features only)");
+        assert_eq!(failing.wait().signal(), Some(Signal::SIGABRT as i32), "{case}: {}", failing.log());
+        let process = serve(self.folder.path(), &self.options);
+        self.api = Api::new(process.address, &self.company.key);
+        self.process = Some(process);
+    }
+
     /// Dies at the point while the call is served, starts again, and asks again.
     async fn check(&mut self, (point, stands): Point, call: Call) {
         let case = format!("{} {} at {point}", call.method, call.path);
         let key = format!("key-{}", self.number);
         let before = self.count().await;
-        self.kill();
-        let mut failing = Process::serve_failing(self.folder.path(), &options(&self.url), point);
-        let reply = call.try_send(&Api::new(failing.address, &self.company.key), &key).await;
-        let answered = reply.map(|reply| reply.status);
-        assert_eq!(answered, None, "{case}: it lives on (the binary has fail points with --all-features only)");
-        assert_eq!(failing.wait().signal(), Some(Signal::SIGABRT as i32), "{case}: {}", failing.log());
-
-        let process = serve(self.folder.path(), &self.url);
-        self.api = Api::new(process.address, &self.company.key);
-        self.process = Some(process);
+        self.die(point, &call, &key).await;
         let first = call.send(&self.api, &key).await;
         assert!(first.status.is_success(), "{case}: {} {}", first.status, first.body);
         assert_eq!(first.is_replay(), stands, "{case}: {}", first.body);
@@ -220,7 +247,7 @@ impl Scene {
         // A secret is shown once: to the first who is answered, unless that was the one before the crash.
         let shown = |reply: &Reply| {
             let mut body = reply.body.clone();
-            for secret in ["/data/token", "/data/identitySecret"] {
+            for secret in ["/data/token", "/data/identitySecret", "/data/url"] {
                 if let Some(secret) = body.pointer_mut(secret) {
                     *secret = Value::Null;
                 }
@@ -237,7 +264,7 @@ impl Scene {
         }
     }
 
-    async fn end(mut self) {
+    pub(super) async fn end(mut self) {
         self.kill();
         let rejected: i64 = sqlx::query_scalar("select count(*) from rejected_changes")
             .fetch_one(&self.database.db)
@@ -248,18 +275,14 @@ impl Scene {
     }
 }
 
-/// Small segments: every start makes two, by writing zeros.
-fn options(url: &str) -> [&str; 4] {
-    ["--database-url", url, "--journal-segment-kib", "256"]
-}
-
-fn serve(folder: &Path, url: &str) -> Process {
-    let served = Process::try_serve(folder, &options(url));
+fn serve(folder: &Path, options: &[String]) -> Process {
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let served = Process::try_serve(folder, &options);
     served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
 }
 
 /// A request of the panel's own page.
-fn at_panel(api: &Api, method: Method, path: &str) -> RequestBuilder {
+pub(super) fn at_panel(api: &Api, method: Method, path: &str) -> RequestBuilder {
     api.anonymous(method, &format!("/panel/api/v1{path}")).header("sec-fetch-site", "same-origin")
 }
 
@@ -306,6 +329,21 @@ async fn a_channel_and_its_secret_are_made_once_wherever_the_service_dies() {
         let path = format!("/channels/{}/identity-secret", scene.company.webchat);
         let once = Effects { channel_updates: 1, ..Effects::default() };
         scene.check(point, Call { cookie: cookie.clone(), ..Call::post(path, json!({}), once) }).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_link_to_choose_a_password_is_made_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    let cookie = scene.administrator().await;
+    for &point in PLAIN {
+        for kind in ["invitation", "password-reset"] {
+            scene.number += 1;
+            let once = Effects { links: 1, ..Effects::default() };
+            let path = format!("/users/{}/{kind}", scene.company.ben);
+            scene.check(point, Call { once, ..Call::at_panel(path, &cookie) }).await;
+        }
     }
     scene.end().await;
 }

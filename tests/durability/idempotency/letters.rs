@@ -1,0 +1,50 @@
+//! A letter is written once wherever the service dies, and the link in it stays good.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::crash::{Call, Scene, at_panel};
+use crate::support::Reply;
+use crate::support::relay::Relay;
+
+/// What a link begins with.
+const PAGE: &str = "https://desk.example/panel/welcome#";
+
+#[actix_web::test]
+async fn a_letter_with_a_link_is_written_once_wherever_the_service_dies_and_the_link_stays_good() {
+    let relay = Relay::start().await;
+    let smtp = format!("smtp://{}", relay.address);
+    let mail = ["--smtp-url", &smtp, "--mail-from", "Acme <desk@acme.example>", "--public-url", "https://desk.example"];
+    let mut scene = Scene::start_with(&mail).await;
+    let cookie = scene.administrator().await;
+    let mut written = 0;
+    // Before the letter, before its outcome is recorded, and after that.
+    for (point, letters, sent_to) in [
+        ("once_committed", 0, Value::Null),
+        ("link_sent", 1, Value::Null),
+        ("once_recorded", 1, json!("ben@example.com")),
+    ] {
+        for kind in ["invitation", "password-reset"] {
+            let case = format!("{kind} at {point}");
+            let call = Call::at_panel(format!("/users/{}/{kind}", scene.company.ben), &cookie);
+            scene.die(point, &call, &case.replace(' ', "-")).await;
+            written += letters;
+            assert_eq!(relay.letters().len(), written, "{case}");
+            for _ in 0..2 {
+                let retry = call.send(&scene.api, &case.replace(' ', "-")).await;
+                assert!(retry.is_replay(), "{case}: {}", retry.body);
+                let link = retry.data(200);
+                let expected = json!({"url": null, "token": null, "sentTo": sent_to, "expiresAt": link["expiresAt"]});
+                assert_eq!(link, &expected, "{case}");
+            }
+            assert_eq!(relay.letters().len(), written, "{case}");
+            if letters > 0 {
+                let letter = relay.letters().pop().expect("a letter");
+                let token = letter.lines().find_map(|line| line.strip_prefix(PAGE)).expect("a link");
+                let read = at_panel(&scene.api, Method::POST, "/links/read").json(&json!({"token": token}));
+                assert_eq!(Reply::of(read).await.data(200)["email"], "ben@example.com", "{case}");
+            }
+        }
+    }
+    scene.end().await;
+}
