@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
@@ -21,6 +22,7 @@ use crate::app::App;
 use crate::web::aside::Tenant;
 use crate::web::auth::{Admission, permit, stay};
 use crate::web::idempotency::once;
+use crate::web::modules::PANEL_API;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, RateLimits, Unlimited};
 use crate::web::{ApiError, ApiResult, Caller};
@@ -109,8 +111,57 @@ pub(super) fn is_open(signed: &Signed) -> bool {
     signed.state == SessionState::Open && (signed.has_factor || !signed.needs_factor)
 }
 
+/// The path of a request below the panel's API.
+fn below_api(request: &ServiceRequest) -> &str {
+    request.match_info().as_str().strip_prefix(PANEL_API).unwrap_or_default()
+}
+
 fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
     request.into_response(refused.error_response())
+}
+
+/// Takes a request from the allowance of a person, and from that of all people of their company; `allowance` becomes the one
+/// that is used up first.
+///
+/// # Errors
+/// `429` when none is left of either.
+fn take(parts: &Parts, person: PersonId, allowance: &mut Option<Allowance>) -> ApiResult<()> {
+    let company = match person {
+        PersonId::User(company, _) => parts.admission.directory.company(company),
+        PersonId::Admin(_) => None,
+    };
+    let taken = parts.panel.limits.take(person).and_then(|own| match company {
+        Some(known) => {
+            let left = parts.rates.take_of_people(person.company(), known.company.rate_per_minute)?;
+            Ok(own.or_less(left))
+        }
+        None => Ok(own),
+    });
+    match taken {
+        Ok(left) => {
+            *allowance = Some(left);
+            Ok(())
+        }
+        Err(refused) => {
+            *allowance = Some(refused.allowance);
+            Err(ApiError::rate_limited(refused.retry_after_s))
+        }
+    }
+}
+
+/// The session that a request to an open door shows, if it lives; each request of one is counted, as everywhere else.
+async fn met(
+    request: &ServiceRequest,
+    parts: &Parts,
+    allowance: &mut Option<Allowance>,
+) -> ApiResult<Option<Arc<Signed>>> {
+    let found = session_of(request.request(), parts).await?;
+    // Nothing keeps a session from being ended, which it can be once.
+    let ends = request.method() == Method::DELETE && below_api(request) == "/session";
+    if let Some(signed) = found.as_ref().filter(|_| !ends) {
+        take(parts, signed.person(), allowance)?;
+    }
+    Ok(found)
 }
 
 /// Admits every request from the panel's own page, with its session if there is one.
@@ -122,21 +173,23 @@ pub(super) async fn anybody<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     request.extensions_mut().insert(Unlimited);
+    let mut allowance = None;
     let found = match Parts::of(&request) {
         Ok(parts) if !site::is_own(request.request(), &parts.app.trusted_proxies) => Err(ApiError::foreign_page()),
         // A browser shows a session that has ended until there is another one: here it is none.
-        Ok(parts) => session_of(request.request(), &parts).await,
+        Ok(parts) => met(&request, &parts, &mut allowance).await,
         Err(defect) => Err(defect),
     };
-    match found {
+    let response = match found {
         Ok(found) => {
             if let Some(signed) = found {
                 request.extensions_mut().insert(Session(signed));
             }
-            Ok(unkept(next.call(request).await?.map_into_boxed_body()))
+            next.call(request).await?.map_into_boxed_body()
         }
-        Err(refused) => Ok(unkept(refuse(request, &refused))),
-    }
+        Err(refused) => refuse(request, &refused),
+    };
+    Ok(with(response, allowance))
 }
 
 /// A person who has passed the checks.
@@ -153,29 +206,15 @@ async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> A
         return Err(ApiError::foreign_page());
     }
     let signed = identify(request.request(), &parts).await?;
-    match parts.panel.limits.take(signed.person()) {
-        Ok(left) => *allowance = Some(left),
-        Err(refused) => {
-            *allowance = Some(refused.allowance);
-            return Err(ApiError::rate_limited(refused.retry_after_s));
-        }
-    }
+    take(&parts, signed.person(), allowance)?;
     if let PersonId::User(company, _) = signed.person() {
         let known = parts.admission.directory.company(company).ok_or_else(ApiError::signed_out)?;
-        match parts.rates.take_of_people(company, known.company.rate_per_minute) {
-            Ok(left) => *allowance = allowance.map(|own| own.or_less(left)),
-            Err(refused) => {
-                *allowance = Some(refused.allowance);
-                return Err(ApiError::rate_limited(refused.retry_after_s));
-            }
-        }
         if !known.company.active {
             return Err(ApiError::company_inactive());
         }
     }
     if !is_open(&signed) {
-        let path = request.match_info().as_str().strip_prefix(crate::web::modules::PANEL_API).unwrap_or_default();
-        if signed.state != SessionState::Open || !BEFORE_FACTOR.contains(&path) {
+        if signed.state != SessionState::Open || !BEFORE_FACTOR.contains(&below_api(request)) {
             return Err(ApiError::second_factor());
         }
     }

@@ -203,6 +203,40 @@ async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_ma
 }
 
 #[actix_web::test]
+async fn whoever_has_signed_in_is_counted_at_the_doors_that_are_open_to_anybody() {
+    let app = OwnApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
+    // Nothing comes back while the test looks.
+    clock::stop();
+    let code = json!({"code": "123456"});
+    let ask = async |turn: usize| match turn % 3 {
+        0 => (200_u16, ana.get("/session").await),
+        1 => (401, ana.post("/session/second-factor", code.clone()).await),
+        _ => (200, ana.get("/session/options").await),
+    };
+    for turn in 0..600 {
+        let (status, reply) = ask(turn).await;
+        assert_eq!(reply.status, status, "{turn}: {}", reply.body);
+        let left = reply.headers["ratelimit-remaining"].to_str().expect("text").to_owned();
+        assert_eq!(left, (599 - turn).to_string());
+    }
+    for turn in 0..3 {
+        let (_, refused) = ask(turn).await;
+        refused.error(429, "ERR_API_RATE_LIMITED");
+        assert!(refused.headers.contains_key("retry-after"), "{turn}");
+    }
+    // It is one allowance with that of every other door, and nobody else's; a session can still be ended.
+    ana.get("/account").await.error(429, "ERR_API_RATE_LIMITED");
+    ana.delete("/session/nothing").await.error(429, "ERR_API_RATE_LIMITED");
+    ben.get("/session").await.data(200);
+    assert_eq!(Person::nobody(&app).get("/session/options").await.status, 200);
+    assert_eq!(ana.delete("/session").await.status, 204);
+    ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn the_people_of_a_company_ask_for_so_much_together_and_are_told_what_is_left() {
     let app = OwnApp::start_with(TestOptions { rate_per_minute: 30, ..Default::default() }).await;
     let third = json!({"name": "Cleo", "email": "cleo@example.com"});
