@@ -122,12 +122,13 @@ impl Assignment {
         let mut leavers = Vec::new();
         for what in what {
             self.base.directory.leaves(company, what).await;
-            leavers.push(Leaver { base: self.base.clone(), company, what });
+            leavers.push(Leaver { base: self.base.clone(), company, what, is_marked: true, is_known: false });
         }
         self.base.arbiters.pass().await;
         let outcome = work(self.base.reads().tables(company).await?).await;
-        drop(leavers);
+        leavers.iter_mut().for_each(Leaver::stays);
         self.base.refresh(company).await;
+        leavers.iter_mut().for_each(|leaver| leaver.is_known = true);
         outcome
     }
 }
@@ -137,11 +138,25 @@ struct Leaver {
     base: Arc<Base>,
     company: CompanyId,
     what: Removal,
+    is_marked: bool,
+    /// Whether the directory was loaded since: once is enough.
+    is_known: bool,
+}
+
+impl Leaver {
+    fn stays(&mut self) {
+        if std::mem::take(&mut self.is_marked) {
+            self.base.directory.stays(self.company, self.what);
+        }
+    }
 }
 
 impl Drop for Leaver {
     fn drop(&mut self) {
-        self.base.directory.stays(self.company, self.what);
+        self.stays();
+        if self.is_known {
+            return;
+        }
         let (base, company) = (self.base.clone(), self.company);
         self.base.spawn(async move { base.refresh(company).await });
     }
