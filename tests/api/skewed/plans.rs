@@ -9,11 +9,12 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 /// What the directory of a company is loaded with (`tables/organization.rs`), as far as it has more than a few rows.
-const DIRECTORY: [&str; 4] = [
-    "select * from queues where company_id = $1",
-    "select queue_id, user_id from queue_users where company_id = $1",
-    "select id, name, active from users where company_id = $1",
-    "from wrapup_types t where t.company_id = $1",
+const DIRECTORY: [&str; 5] = [
+    "select * from queues where company_id = any($1)",
+    "select company_id, queue_id, user_id from queue_users where company_id = any($1)",
+    "select company_id, id, name, active from users where company_id = any($1)",
+    "from wrapup_types t where t.company_id = any($1)",
+    "select company_id, key, value from global_variables where company_id = any($1)",
 ];
 
 /// What the statements told, one plan each.
@@ -75,4 +76,15 @@ pub fn rows_read_by(plans: &[Value]) -> u64 {
         }
     }
     read + loaded.values().sum::<u64>()
+}
+
+#[test]
+fn the_directory_is_loaded_with_these_statements() {
+    let loads = concat!(
+        include_str!("../../../persistence/src/tables/organization.rs"),
+        include_str!("../../../persistence/src/tables/global_variables.rs")
+    );
+    for statement in DIRECTORY {
+        assert!(loads.contains(statement), "{statement} loads nothing any more");
+    }
 }
