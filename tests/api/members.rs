@@ -10,7 +10,7 @@ use hotline_persistence::tables::messages::{self, DeliveryStatus};
 use hotline_persistence::tables::pending_receipts::{self, EarlyStatus};
 use hotline_persistence::tables::removals::{self, Removal, RemovedNoun};
 use hotline_persistence::tables::{
-    audit_log, campaigns, events, idempotency_keys, media, retentions, schedules, tokens, webchat_sessions,
+    audit_log, campaigns, cascades, events, idempotency_keys, media, retentions, schedules, tokens, webchat_sessions,
 };
 use hotline_persistence::{CompanyId, Durability, Error, MessageId, Role, Slot, Store, StoreOptions, TokenId, journal};
 use reqwest::Method;
@@ -88,6 +88,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         assert_eq!(companies(early.into_iter().map(|(company, _)| company).collect()), expected, "{of:?}");
         // Of these there is nothing.
         assert!(removals::unfinished(db, &of, 10).await.expect("removals").is_empty());
+        assert!(cascades::companies(db, &of, CompanyId::new(0), 10).await.expect("companies").is_empty());
         assert!(messages::outboxes(db, &of).await.expect("outboxes").is_empty());
         assert!(messages::media_wanted(db, &of, MessageId::new(0), 10).await.expect("files").is_empty());
         assert!(campaigns::unfinished(db, &of).await.expect("campaigns").is_empty());

@@ -44,6 +44,8 @@ impl Engine {
             assignment,
             sessions,
             retention,
+            // Enters the company before each step, and holds nothing of it.
+            cascades: _,
             attendance,
             base,
             sweeper: _,

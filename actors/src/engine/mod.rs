@@ -2,6 +2,7 @@
 
 mod assignment;
 mod campaigns;
+mod cascades;
 mod contacts;
 mod forget;
 mod inbound;
@@ -16,11 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hotline_persistence::table::Expected;
+use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::{CompanyId, ContactId, Listening, Presence, Store};
 use tokio::runtime::Handle;
 
 pub use assignment::Assignment;
 pub use campaigns::{Begins, CampaignStats, Campaigns, HeldCampaign};
+pub use cascades::Cascades;
 pub use contacts::{ContactChanges, Contacts};
 pub use inbound::{Inbound, InboundMessage, Number, Sender};
 pub use retention::{Retention, RetentionFigures};
@@ -80,6 +83,8 @@ pub struct Engine {
     pub sessions: Arc<Sessions>,
     /// Removal of expired conversations.
     pub retention: Arc<Retention>,
+    /// What deleted records leave on others.
+    pub cascades: Arc<Cascades>,
     /// Who is there to answer visitors.
     pub attendance: Arc<Attendance>,
     base: Arc<Base>,
@@ -123,6 +128,7 @@ impl Engine {
         let session_scope = Arc::new(SessionScope::new(base.clone(), inbound.clone(), tickets.clone(), watchers));
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
         let retention = Arc::new(Retention::new(base.clone(), known.clone(), ticket_scope.clone(), sessions.clone()));
+        let cascades = Arc::new(Cascades::new(base.clone(), schedules.clone()));
         let sweeper = Arc::new(Sweeper::new(base.clone(), known, ticket_scope, session_scope, sessions.clone()));
         let (swept, attendance) = (Arc::default(), Arc::default());
         Self {
@@ -135,6 +141,7 @@ impl Engine {
             assignment,
             sessions,
             retention,
+            cascades,
             attendance,
             base,
             sweeper,
@@ -142,10 +149,11 @@ impl Engine {
         }
     }
 
-    /// Starts the periodic work: idle actors retire, and abandoned sessions end. Once.
+    /// Starts the periodic work: idle actors retire, abandoned sessions end, and what deleted records left goes. Once.
     pub fn start_sweeping(&self) {
         if !self.swept.swap(true, Ordering::AcqRel) {
             actix::spawn(self.sweeper.clone().run());
+            actix::spawn(self.cascades.clone().run());
         }
     }
 
@@ -231,9 +239,7 @@ impl Engine {
     pub async fn remove_contact(&self, company: CompanyId, id: ContactId, expected: Expected) -> Result<(), Refusal> {
         let sessions = self.sessions.clone();
         self.contacts.remove(company, id, expected, move |gone| sessions.forget(company, gone)).await?;
-        if let Err(refusal) = self.schedules.fail_of_contact(company, id).await {
-            tracing::debug!(%refusal, company.id = %company, "messages to a deleted contact fail when they are due");
-        }
+        self.cascades.begin(company, Cascade::Contact(id)).await;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hotline_persistence::tables::events::current;
-use hotline_persistence::tables::schedules;
+use hotline_persistence::tables::schedules::{self, ContactWas};
 use hotline_persistence::{CompanyId, ContactId, ScheduleId};
 
 use super::contacts::Contacts;
@@ -149,12 +149,18 @@ impl Schedules {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away, or the log is full.
-    pub(super) async fn fail_of_contact(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
+    pub(super) async fn fail_of_contact(
+        &self,
+        company: CompanyId,
+        contact: ContactId,
+        contact_was: Option<ContactWas>,
+    ) -> Result<(), Refusal> {
         loop {
             let db = self.base.reads().tables(company).await?;
             let pending = schedules::pending_of(db, company, contact, FAILED_AT_ONCE).await?;
             for id in &pending {
-                match self.ask(company, FailSchedule(*id, current())).await {
+                let fail = FailSchedule { id: *id, by: current(), contact_was: contact_was.clone() };
+                match self.ask(company, fail).await {
                     // It was canceled or sent meanwhile.
                     Ok(()) | Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),

@@ -46,6 +46,7 @@ impl Engine {
             sweeper: _,
             swept: _,
             retention: _,
+            cascades: _,
             sending,
             schedules: later,
             campaigns: to_many,

@@ -6,7 +6,7 @@ use actix::Message;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::By;
-use hotline_persistence::tables::schedules::ScheduleRow;
+use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow};
 use hotline_persistence::{ChannelId, ContactId, QueueId, ScheduleId};
 
 use crate::Refusal;
@@ -84,7 +84,13 @@ pub(crate) struct CancelSchedule(pub(crate) ScheduleId, pub(crate) By);
 /// The recipient was deleted: a pending message fails.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), Refusal>")]
-pub(crate) struct FailSchedule(pub(crate) ScheduleId, pub(crate) By);
+pub(crate) struct FailSchedule {
+    pub(crate) id: ScheduleId,
+    /// Who deleted the recipient.
+    pub(crate) by: By,
+    /// Who the recipient was.
+    pub(crate) contact_was: Option<ContactWas>,
+}
 
 /// Reads a message.
 #[derive(Clone, Copy, Message)]

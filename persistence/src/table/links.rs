@@ -13,13 +13,21 @@ pub struct Links<A, B> {
     table: &'static str,
     one: &'static str,
     other: &'static str,
+    /// The condition of the links that are replaced or removed.
+    replaced: &'static str,
     nouns: PhantomData<fn(A) -> B>,
 }
 
 impl<A, B> Links<A, B> {
     /// The table, and the columns with the ids of either side. Its key is the company and both of them.
     pub const fn new(table: &'static str, one: &'static str, other: &'static str) -> Self {
-        Self { table, one, other, nouns: PhantomData }
+        Self { table, one, other, replaced: "true", nouns: PhantomData }
+    }
+
+    /// Replaces and removes only links of which this is true. The company is `$1`.
+    #[must_use]
+    pub const fn replacing(self, replaced: &'static str) -> Self {
+        Self { replaced, ..self }
     }
 
     /// Replaces the links of a record with these; returns whether any has changed.
@@ -33,10 +41,11 @@ impl<A, B> Links<A, B> {
         record: Id<A>,
         linked: &[Id<B>],
     ) -> Result<bool> {
-        let Self { table, one, other, .. } = self;
+        let Self { table, one, other, replaced, .. } = self;
         // Everybody inserts in the same order, which avoids deadlocks.
         let set = format!(
-            "with gone as (delete from {table} where company_id = $1 and {one} = $2 and {other} <> all($3) returning 1),
+            "with gone as (delete from {table} where company_id = $1 and {one} = $2 and {other} <> all($3)
+                     and {replaced} returning 1),
              added as (
                  insert into {table} (company_id, {one}, {other})
                  select $1, $2, id from (select distinct unnest($3) as id order by id) wanted
@@ -71,8 +80,9 @@ impl<A, B> Links<A, B> {
         record: Id<A>,
         other: Id<B>,
     ) -> Result<bool> {
+        let Self { table, one, other: column, replaced, .. } = self;
         let remove =
-            format!("delete from {} where company_id = $1 and {} = $2 and {} = $3", self.table, self.one, self.other);
+            format!("delete from {table} where company_id = $1 and {one} = $2 and {column} = $3 and {replaced}");
         let remove = sqlx::query(AssertSqlSafe(remove)).bind(company).bind(record).bind(other);
         Ok(with_timeout(remove.execute(db)).await?.rows_affected() > 0)
     }

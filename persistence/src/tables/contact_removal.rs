@@ -1,25 +1,21 @@
 //! Deletes a contact with everything that belongs to it.
 
+use serde_json::Value;
+
 use super::cascades::{self, Cascade};
-use super::contacts::{Tie, tie, watch};
+use super::contacts::{Tie, find, tie, watch};
 use super::{campaigns, schedules};
 use crate::error::with_timeout;
 use crate::table::Expected;
-use crate::{CompanyId, ContactId, Database, Db, Error, Result};
+use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, TicketId};
 
-/// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned.
+/// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned. What
+/// is left of it on cards goes in steps ([`cascades`]).
 /// The caller must ensure that no live row of this contact is in flight.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
 pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Expected) -> Result<Option<Tie>> {
-    // Where the state matters, nothing is written before it is known: then all steps are of the last transaction.
-    let mut has_more = *expected == Expected::Any;
-    while has_more {
-        let mut change = db.heavy().begin().await?;
-        has_more = cascades::step(change.connection()?, company, Cascade::Contact(id)).await?;
-        change.commit().await?;
-    }
     // It may delete the conversations of years.
     let mut change = db.heavy().begin().await?;
     let transaction = change.connection()?;
@@ -32,8 +28,11 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     if let Some(tie) = tie(&mut *transaction, company, id).await? {
         return Ok(Some(tie));
     }
-    // Those that were left by the steps before.
-    while cascades::step(&mut *transaction, company, Cascade::Contact(id)).await? {}
+    // A change that puts the contact on a card or a list locks the contact first: so does this.
+    take_at_once(&mut *transaction, company, id).await?;
+    let shown = find(&mut *transaction, company, id).await?;
+    let shown = serde_json::to_value(shown).unwrap_or(Value::Null);
+    cascades::note(&mut *transaction, company, Cascade::Contact(id), &shown).await?;
     for words in [
         "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
            and m.company_id = t.company_id and m.ticket_id = t.id",
@@ -52,4 +51,14 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     change.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
     Ok(None)
+}
+
+/// Takes the contact from lists, and its conversations from the cards that were made of them.
+async fn take_at_once(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
+    let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
+    let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *db)).await?;
+    if !tickets.is_empty() {
+        cascades::forget_tickets(&mut *db, company, &tickets).await?;
+    }
+    cascades::take_at_once(db, company, Cascade::Contact(id)).await
 }

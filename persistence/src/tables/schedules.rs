@@ -64,6 +64,19 @@ pub struct ScheduleRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(skip)]
     pub by: Option<By>,
+    /// The deleted contact that it failed with, for its event; not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(skip)]
+    pub contact_was: Option<ContactWas>,
+}
+
+/// A contact that was deleted, as scheduled messages to it showed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ContactWas {
+    pub name: Box<str>,
+    #[serde(default)]
+    pub number: Option<Box<str>>,
 }
 
 impl ScheduleRow {

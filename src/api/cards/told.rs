@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_persistence::tables::cards::{self, CardId, CardRef, LoadedCard};
+use hotline_persistence::tables::cascades;
 use hotline_persistence::tables::events::{self, EventKind, Record, ShownThen, Told};
 use hotline_persistence::{CompanyId, table};
 use serde_json::Value;
@@ -17,8 +18,9 @@ pub struct Watched {
     before: LoadedCard,
 }
 
-/// Loads a card that is locked and about to be changed.
+/// Loads a card that is locked and about to be changed. What was deleted and is still to be taken from it goes before.
 pub async fn watch(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Watched> {
+    cascades::settle(&mut *db, company, id).await?;
     Ok(Watched { company, before: found(db, company, id).await? })
 }
 

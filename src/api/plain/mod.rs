@@ -12,8 +12,7 @@ use futures_util::future::Either;
 use hotline_actors::FieldError;
 use hotline_persistence::table::{self, Columns, Table};
 use hotline_persistence::tables::cascades::{self, Cascade};
-use hotline_persistence::tables::events::acting;
-use hotline_persistence::{CompanyId, Database, Db};
+use hotline_persistence::{CompanyId, Db};
 use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
@@ -118,7 +117,12 @@ pub async fn check_fixed<T: Plain>(
 pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>) -> ApiResult<NoContent> {
     let remove = async {
         match T::cascade(id.0) {
-            Some(cascade) => remove_from_others::<T>(&caller, &app, id.0, cascade).await?,
+            Some(cascade) => {
+                let (db, company) = (app.db(caller.company), caller.company);
+                let remove = async |db: &mut PgConnection| Ok(table::remove::<T>(db, company, id.0).await?);
+                remove_shown(db, company, cascade, remove).await?;
+                app.engine.cascades.begin(company, cascade).await;
+            }
             None => table::remove::<T>(app.db(caller.company), caller.company, id.0).await?,
         }
         Ok(NoContent)
@@ -126,49 +130,26 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
     settled::<T, _>(&app, &caller, remove).await
 }
 
-/// Deletes a record that others show. A deletion that has begun runs to its end, even if its caller is gone.
-async fn remove_from_others<T: Plain>(caller: &Caller, app: &Data<App>, id: T::Id, cascade: Cascade) -> ApiResult<()> {
-    let (company, app, presence) = (caller.company, app.clone(), app.engine.store().ownership().follow(caller.company));
-    let removing = actix_web::rt::spawn(acting(caller.by(), async move {
-        let _presence = presence;
-        take_from_others(app.db(company), company, cascade, async |db| {
-            table::remove::<T>(db, company, id).await.map_err(ApiError::from)
-        })
-        .await
-    }));
-    removing.await.unwrap_or_else(|panic| Err(ApiError::internal(&panic)))
-}
-
-/// Takes a record that is being deleted from all others, in steps, and removes it with the last ones.
+/// Deletes a record that others show, and takes it from those of which a company has few. It goes from all others behind the
+/// answer, or before it where they are few as well: `Cascades::begin`.
 ///
 /// # Errors
-/// `404` when there is no such record, or the error of `remove`; what was taken from it by then stays so.
-pub async fn take_from_others(
+/// `404` when there is no such record, or the error of `remove`; nothing has changed then.
+pub async fn remove_shown(
     db: Db<'_>,
     company: CompanyId,
     cascade: Cascade,
-    remove: impl AsyncFn(&mut PgConnection) -> ApiResult<()>,
+    remove: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<()>,
 ) -> ApiResult<()> {
-    loop {
-        loop {
-            let mut change = db.heavy().begin().await?;
-            let has_more = cascades::step(change.connection()?, company, cascade).await?;
-            change.commit().await?;
-            if !has_more {
-                break;
-            }
-        }
-        // Who begins to show a record locks their own before it: so nothing is taken from others while this one is held.
-        let mut change = db.begin().await?;
-        if !cascades::hold(change.connection()?, company, cascade).await? {
-            return Err(ApiError::not_found());
-        }
-        if cascades::is_shown(change.connection()?, company, cascade).await? {
-            continue;
-        }
-        remove(change.connection()?).await?;
-        return Ok(change.commit().await?);
-    }
+    let mut change = db.begin().await?;
+    let transaction = change.connection()?;
+    // A change by which others begin to show the record locks them before it: so does this.
+    cascades::take_at_once(&mut *transaction, company, cascade).await?;
+    let shown = cascades::hold(&mut *transaction, company, cascade).await?.ok_or_else(ApiError::not_found)?;
+    cascades::take_at_once(&mut *transaction, company, cascade).await?;
+    remove(&mut *transaction).await?;
+    cascades::note(transaction, company, cascade, &shown).await?;
+    Ok(change.commit().await?)
 }
 
 /// Runs a change, and returns once the directory used for decisions has it.

@@ -16,15 +16,15 @@ pub use metrics::list_metrics;
 pub use write::{create, update};
 
 use self::rank::Wanted;
-use crate::api::plain::take_from_others;
+use crate::api::plain::remove_shown;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
 /// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
 ///
-/// The row goes last. Whatever stops this before, a crash as well, leaves a user who can be deleted again, and never
-/// a ticket that is assigned to nobody's id. A person of the company cannot remove the last who administers it, and an
-/// integration nobody who does.
+/// The row goes after what tickets show of it, and before what cards do. Whatever stops this before, a crash as well,
+/// leaves a user who can be deleted again, and never a ticket that is assigned to nobody's id. A person of the company cannot
+/// remove the last who administers it, and an integration nobody who does.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let (company, engine) = (caller.company, &app.engine);
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
@@ -41,10 +41,11 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
         // Before the tickets go. What counts is the answer when the row does.
         administered::check(app.db(company), company, Some(id.0)).await?;
     }
+    let cascade = Cascade::User(id.0);
     let remove = async |db: Db<'_>| {
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
-        take_from_others(db, company, Cascade::User(id.0), async |db| {
+        remove_shown(db, company, cascade, async |db| {
             if is_bound || is_token {
                 profiles::lock(&mut *db, company).await?;
             }
@@ -57,5 +58,6 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
         .await
     };
     engine.assignment.delete_guarded(company, Removal::User(id.0), remove).await?;
+    engine.cascades.begin(company, cascade).await;
     Ok(NoContent)
 }

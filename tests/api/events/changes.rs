@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hotline_persistence::{CompanyId, PgPool};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::after;
-use crate::support::{Api, Reply, TestApp};
+use crate::support::{Api, Reply, TestApp, eventually};
 
 /// The nouns with events: the list of each, and the fields that follow from the events of messages.
 const NOUNS: [(&str, &str, &[&str]); 6] = [
@@ -16,8 +17,7 @@ const NOUNS: [(&str, &str, &[&str]); 6] = [
     ("message", "/messages", &["readAt"]),
     // Its contacts are shown as they are, and told by their own events.
     ("card", "/crm/cards", &["contacts"]),
-    // That its contact is gone follows from `contact.deleted`.
-    ("schedule", "/schedules", &["contact"]),
+    ("schedule", "/schedules", &[]),
     ("campaign", "/campaigns", &["counts", "completedAt"]),
 ];
 
@@ -29,6 +29,8 @@ type Records = BTreeMap<(String, i64), Value>;
 /// A company, what it shows, and the last event that was read.
 struct World {
     api: Api,
+    db: PgPool,
+    company: CompanyId,
     last: i64,
     shown: Records,
     dated: Records,
@@ -54,17 +56,17 @@ fn changed(before: &Value, now: &Value, follow: &[&str]) -> Map<String, Value> {
 }
 
 impl World {
-    async fn of(api: &Api) -> Self {
+    async fn of(api: &Api, db: &PgPool, company: CompanyId) -> Self {
         let last = after(api, 0).await.last().map_or(0, |event| event["id"].as_i64().expect("an id"));
         let shown = records(api, NOUNS.iter().map(|(noun, path, _)| (*noun, *path))).await;
         let dated = records(api, DATED.iter().map(|path| (*path, *path))).await;
-        Self { api: api.clone(), last, shown, dated }
+        Self { api: api.clone(), db: db.clone(), company, last, shown, dated }
     }
 
     /// Compares what has changed since the last look with what was told; returns the types.
     async fn look(&mut self, operation: &str) -> Vec<String> {
         let events = after(&self.api, self.last).await;
-        let now = Self::of(&self.api).await;
+        let now = Self::of(&self.api, &self.db, self.company).await;
         let mut told: BTreeMap<(String, i64), Vec<&Value>> = BTreeMap::new();
         for event in &events {
             let kind = event["type"].as_str().expect("a type");
@@ -144,6 +146,15 @@ impl World {
         }
         let reply = Reply::of(request).await;
         assert!(reply.status.is_success(), "{method} {path}: {} {}", reply.status, reply.body);
+        eventually("what a deletion leaves is gone", || async {
+            let left: i64 = sqlx::query_scalar("select count(*) from cascades where company_id = $1")
+                .bind(self.company)
+                .fetch_one(&self.db)
+                .await
+                .expect("a count");
+            left == 0
+        })
+        .await;
         let types = self.look(&format!("{method} {path} {body}")).await;
         assert_eq!(types, expected, "{method} {path} {body}");
         reply.body["data"].clone()
@@ -160,6 +171,7 @@ impl World {
         shown
     }
 
+    /// A deletion, with what it leaves on others.
     async fn delete(&mut self, path: &str, expected: &[&str]) {
         self.does(Method::DELETE, path, Value::Null, expected).await;
     }
@@ -169,7 +181,7 @@ impl World {
 async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_is_not() {
     let app = TestApp::shared().await;
     let company = &app.company;
-    let world = &mut World::of(&app.api).await;
+    let world = &mut World::of(&app.api, &app.db, app.company.id).await;
     let tag = world.post("/tags", json!({"name": "VIP"}), &[]).await["id"].clone();
     let other_tag = world.post("/tags", json!({"name": "Partner"}), &[]).await["id"].clone();
     let field = json!({"name": "Company", "application": "contact", "type": "text"});
@@ -280,7 +292,7 @@ async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_
     world.delete(&format!("/products/{product}"), &["card.updated"]).await;
     world.delete(&format!("/product-categories/{category}"), &[]).await;
     world.delete(&format!("/users/{}", company.ana), &["card.updated"]).await;
-    world.delete(&contact_path, &["card.updated", "card.updated", "contact.deleted", "schedule.failed"]).await;
+    world.delete(&contact_path, &["card.updated", "contact.deleted", "card.updated", "schedule.failed"]).await;
     let failed = app.api.get(&format!("/schedules/{pending}")).await.data(200).clone();
     assert_eq!((&failed["contact"], &failed["status"]), (&Value::Null, &json!("failed")));
     assert_eq!(failed["error"]["code"], "ERR_API_CONTACT_NOT_FOUND");
@@ -293,7 +305,7 @@ async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_
 async fn a_deletion_that_changes_many_leaves_none_out() {
     const MANY: usize = 130;
     let app = TestApp::shared().await;
-    let world = &mut World::of(&app.api).await;
+    let world = &mut World::of(&app.api, &app.db, app.company.id).await;
     let tag = world.post("/tags", json!({"name": "VIP"}), &[]).await["id"].clone();
     let field = json!({"name": "Size", "application": "contact", "type": "text"});
     let field = world.post("/custom-fields", field, &[]).await["id"].clone();

@@ -13,7 +13,7 @@ use hotline_persistence::tables::messages::{
     DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError, MessageRow, MessageStatus,
     MessageType,
 };
-use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
+use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
@@ -213,6 +213,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         created_at: at,
         updated_at: at,
         by: by(),
+        contact_was: Some(ContactWas { name: "Maria".into(), number: None }),
     };
     let recipient = RecipientRow {
         company_id,

@@ -24,6 +24,7 @@ fn row(id: i64, second: i64, contact: i64) -> ScheduleRow {
         integration_id: None,
         created_at: at(0),
         by: None,
+        contact_was: None,
         updated_at: at(0),
     }
 }

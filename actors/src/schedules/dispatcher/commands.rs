@@ -6,7 +6,7 @@ use actix::Handler;
 use chrono::TimeDelta;
 use hotline_persistence::Durable;
 use hotline_persistence::tables::events::By;
-use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
+use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 
 use super::super::messages::{CancelSchedule, CreateSchedule, FailSchedule, LookAtSchedule, Scheduled, UpdateSchedule};
 use super::{ScheduleDispatcher, leaving};
@@ -38,6 +38,7 @@ impl ScheduleDispatcher {
             created_at: now,
             updated_at: now,
             by: Some(new.by),
+            contact_was: None,
         });
         let scheduled = Scheduled { row: row.clone(), contact: Some(new.contact) };
         let durable = self.append(row, || attached.map(|attached| attached(&scheduled)).unwrap_or_default())?;
@@ -80,10 +81,10 @@ impl ScheduleDispatcher {
         Ok(((), self.append(Arc::new(canceled), Vec::new)?))
     }
 
-    fn fail(&mut self, row: &ScheduleRow, by: By) -> Result<((), Durable), Refusal> {
+    fn fail(&mut self, row: &ScheduleRow, by: By, contact_was: Option<ContactWas>) -> Result<((), Durable), Refusal> {
         check_pending(row)?;
         let failed = row.failed(&leaving::failure(&Refusal::ContactNotFound, row, None), now());
-        Ok(((), self.append(Arc::new(ScheduleRow { by: Some(by), ..failed }), Vec::new)?))
+        Ok(((), self.append(Arc::new(ScheduleRow { by: Some(by), contact_was, ..failed }), Vec::new)?))
     }
 
     fn answer<R: Send + 'static>(&self, answer: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
@@ -155,10 +156,10 @@ impl Handler<Envelope<FailSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, fail: Envelope<FailSchedule>, cx: &mut Self::Context) {
-        let Some((FailSchedule(id, by), answer)) = fail.taken() else { return };
+        let Some((FailSchedule { id, by, contact_was }, answer)) = fail.taken() else { return };
         self.life.used();
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
-            let outcome = row.and_then(|row| this.fail(&row, by));
+            let outcome = row.and_then(|row| this.fail(&row, by, contact_was));
             this.answer(answer, outcome);
         };
         self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));

@@ -54,8 +54,8 @@ impl Telling<'_> {
             known.insert(key, row);
             let by = Some(row.by.clone().unwrap_or_default());
             let contact = people.get(&(row.company_id, row.contact_id)).cloned();
-            let record =
-                Record::Schedule(Box::new(ScheduleThen { row: ScheduleRow { by: None, ..(*row).clone() }, contact }));
+            let row_then = ScheduleRow { by: None, contact_was: None, ..(*row).clone() };
+            let record = Record::Schedule(Box::new(ScheduleThen { row: row_then, contact }));
             told.push((row.company_id, *place, Told { kind, at: row.updated_at, record, previous, by }));
         }
         Ok(())
@@ -72,12 +72,16 @@ fn changed_schedule(
         let person = people.get(&(is.company_id, id))?;
         Some(json!({"id": id, "name": person.name, "number": person.number}))
     };
-    let shown = |row: &ScheduleRow| {
+    // It fails behind the deletion of its contact.
+    let deleted = is.contact_was.as_ref();
+    let deleted = deleted.map(|was| json!({"id": is.contact_id, "name": was.name, "number": was.number}));
+    let shown = |row: &ScheduleRow, contact: Option<Value>| {
         json!({
-            "contact": contact(row.contact_id), "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
+            "contact": contact, "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
             "sendAt": crate::Timestamp(row.send_at), "status": row.status, "messageId": row.message_id,
             "error": row.error,
         })
     };
-    events::previous(&shown(was), &shown(is))
+    let before = contact(was.contact_id).or(deleted);
+    events::previous(&shown(was, before), &shown(is, contact(is.contact_id)))
 }

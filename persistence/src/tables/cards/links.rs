@@ -8,8 +8,9 @@ use crate::table::Links;
 use crate::tables::custom_fields::{CARD_VALUES, CustomFieldId};
 use crate::{CompanyId, Result, TicketId, noun};
 
-/// The contacts of a card.
-pub const CONTACTS: Links<noun::Card, noun::Contact> = Links::new("card_contacts", "card_id", "contact_id");
+/// The contacts of a card. Those that were deleted go with their own steps.
+pub const CONTACTS: Links<noun::Card, noun::Contact> = Links::new("card_contacts", "card_id", "contact_id")
+    .replacing("contact_id <> all (array(select id from cascades where company_id = $1 and noun = 'contact'))");
 
 /// Sets values of custom fields and deletes those that are `None`; all others stay.
 ///

@@ -139,8 +139,9 @@ pub async fn find_line(
     id: CardProductId,
 ) -> Result<Option<CardProduct>> {
     let find = sqlx::query_as(
-        "select id, product_id, name, sku, quantity, unit_price, total_price from card_products
-         where company_id = $1 and card_id = $2 and id = $3",
+        "select id, (select q.id from products q where q.company_id = $1 and q.id = product_id) as product_id, name, sku,
+             quantity, unit_price, total_price
+         from card_products where company_id = $1 and card_id = $2 and id = $3",
     );
     with_timeout(find.bind(company).bind(card).bind(id).fetch_optional(db)).await
 }

@@ -13,7 +13,8 @@ select k.id, k.name, k.description, k.won, k.won_at, k.lost, k.lost_at, k.status
     array(select x.contact_id from card_contacts x
         where x.company_id = k.company_id and x.card_id = k.id order by x.contact_id) as contact_ids,
     -- Amounts as text: as a number JSON's readers would round them.
-    coalesce((select jsonb_agg(jsonb_build_object('id', p.id, 'productId', p.product_id, 'name', p.name, 'sku', p.sku,
+    coalesce((select jsonb_agg(jsonb_build_object('id', p.id, 'name', p.name, 'sku', p.sku,
+            'productId', (select q.id from products q where q.company_id = p.company_id and q.id = p.product_id),
             'quantity', p.quantity::text, 'unitPrice', p.unit_price::text, 'totalPrice', p.total_price::text) order by p.id)
         from card_products p where p.company_id = k.company_id and p.card_id = k.id), '[]') as products,
     coalesce((select jsonb_agg(jsonb_build_object('key', f.key, 'value', v.value, 'customFieldId', f.id,

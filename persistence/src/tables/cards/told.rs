@@ -91,20 +91,49 @@ async fn find_all(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> 
     loaded(db, company, document::read_all::<Card>(&rows)).await
 }
 
+/// Writes the events of held cards that have lost a record which reads have not shown any more, and dates them. `put_back`
+/// shows it on a card as before.
+pub(crate) async fn tell_lost(
+    db: &mut PgConnection,
+    company: CompanyId,
+    ids: &[CardId],
+    put_back: impl Fn(&mut LoadedCard),
+) -> Result<()> {
+    date(&mut *db, company, ids).await?;
+    let mut told = Vec::with_capacity(ids.len());
+    for after in find_all(&mut *db, company, ids).await? {
+        let mut before = after.clone();
+        put_back(&mut before);
+        told.extend(updated(&before, &after)?);
+    }
+    events::tell(db, company, &told).await
+}
+
+async fn date(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<()> {
+    let date = format!("update cards set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
+    with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(ids).execute(db)).await?;
+    Ok(())
+}
+
+/// The event of a card, if it looks different.
+fn updated(before: &LoadedCard, after: &LoadedCard) -> Result<Option<Told>> {
+    let shown = |card: &LoadedCard| serde_json::to_value(Shown::of(card)).unwrap_or_default();
+    let Some(previous) = events::previous(&shown(before), &shown(after)) else { return Ok(None) };
+    let record = Record::Card(ShownThen::of(after.card.id, &Shown::of(after))?);
+    Ok(Some(Told::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous))))
+}
+
 impl Watched {
     /// Dates the cards that have changed, and writes their events.
     pub(crate) async fn tell(self, db: &mut PgConnection) -> Result<()> {
         let Self { company, before } = self;
         let ids: Vec<CardId> = before.iter().map(|card| card.card.id).collect();
-        let date = format!("update cards set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
-        with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(&ids).execute(&mut *db)).await?;
+        date(&mut *db, company, &ids).await?;
         let mut told = Vec::with_capacity(before.len());
         for after in find_all(&mut *db, company, &ids).await? {
-            let shown = |card: &LoadedCard| serde_json::to_value(Shown::of(card)).unwrap_or_default();
-            let Some(before) = before.iter().find(|before| before.card.id == after.card.id) else { continue };
-            let Some(previous) = events::previous(&shown(before), &shown(&after)) else { continue };
-            let record = Record::Card(ShownThen::of(after.card.id, &Shown::of(&after))?);
-            told.push(Told::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous)));
+            if let Some(before) = before.iter().find(|before| before.card.id == after.card.id) {
+                told.extend(updated(before, &after)?);
+            }
         }
         events::tell(db, company, &told).await
     }

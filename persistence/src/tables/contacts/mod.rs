@@ -28,6 +28,7 @@ pub use opt_out::{OptOut, has_opted_out};
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, sessions, tie};
+pub(crate) use told::tell_lost;
 pub use told::{Watched, tell_created, watch};
 pub use visitors::{
     Own, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,

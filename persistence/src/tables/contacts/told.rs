@@ -37,6 +37,30 @@ pub async fn tell_created(db: &mut PgConnection, company: CompanyId, ids: &[Cont
     Watched { company, before: HashMap::new() }.tell(db, ids).await
 }
 
+/// Writes the events of held contacts that have lost a record which reads have not shown any more, and dates them. `put_back`
+/// shows it on a contact as before.
+///
+/// # Errors
+/// When the database cannot answer.
+pub(crate) async fn tell_lost(
+    db: &mut PgConnection,
+    company: CompanyId,
+    ids: &[ContactId],
+    put_back: impl Fn(&mut ContactRow),
+) -> Result<()> {
+    let date = format!("update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
+    with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(ids).execute(&mut *db)).await?;
+    let mut rows = find_all(&mut *db, company, ids).await?;
+    rows.sort_by_key(|row| row.id);
+    let mut told = Vec::with_capacity(rows.len());
+    for after in rows {
+        let mut before = after.clone();
+        put_back(&mut before);
+        changed(&before, &after, &mut told)?;
+    }
+    events::tell(db, company, &told).await
+}
+
 impl Watched {
     /// Writes the events of what happened to these contacts, and dates each change: what changed nothing is no event and
     /// moves no `updatedAt`.

@@ -14,8 +14,9 @@ pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf
     is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
     utm_campaign, utm_id, fbclid, gclid, ctwa_clid, marketing_opt_out";
 
-/// The tags of a contact.
-const TAGS: Links<noun::Contact, Tag> = Links::new("contact_tags", "contact_id", "tag_id");
+/// The tags of a contact. Those that were deleted go with their own steps.
+const TAGS: Links<noun::Contact, Tag> = Links::new("contact_tags", "contact_id", "tag_id")
+    .replacing("tag_id <> all (array(select id from cascades where company_id = $1 and noun = 'tag'))");
 
 /// The field of each unique constraint.
 pub(super) const UNIQUE: &[(&str, &str)] = &[("contacts_number", "number")];
@@ -34,12 +35,13 @@ pub async fn set_tags(
     with_timeout(async {
         sqlx::query(
             // Rows are found by key and deleted by location, independent of the statistics. That is safe because links
-            // are never updated, only inserted and deleted.
+            // are never updated, only inserted and deleted. Those to a deleted tag go with its own steps.
             "delete from contact_tags where ctid = any (array(
                  select x.place from unnest($2::bigint[]) as held (contact) cross join lateral (
                      select ctid as place, contact_id, tag_id from contact_tags
                      where company_id = $1 and contact_id = held.contact offset 0) x
-                 where (x.contact_id, x.tag_id) not in (
+                 where x.tag_id <> all (array(select id from cascades where company_id = $1 and noun = 'tag'))
+                     and (x.contact_id, x.tag_id) not in (
                      select contact, tag from unnest($3::bigint[], $4::bigint[]) as kept (contact, tag))))",
         )
         .bind(company)

@@ -102,16 +102,20 @@ pub async fn by_key(
     boards: Option<&[BoardId]>,
     period: Period,
 ) -> Result<Vec<SalesOf>> {
-    let (key, value, lines, named) = match grouping {
+    let (key, value, lines, named, noun) = match grouping {
         SalesGrouping::Product => {
             let lines = " join card_products p on p.company_id = $1 and p.card_id = c.id";
-            ("p.product_id", "p.total_price", lines, "products")
+            ("p.product_id", "p.total_price", lines, "products", "product")
         }
-        SalesGrouping::Origin => ("c.origin_id", VALUE, "", "card_origins"),
-        SalesGrouping::User | SalesGrouping::Day => ("c.assigned_user_id", VALUE, "", "users"),
+        SalesGrouping::Origin => ("c.origin_id", VALUE, "", "card_origins", "card_origin"),
+        SalesGrouping::User | SalesGrouping::Day => ("c.assigned_user_id", VALUE, "", "users", "user"),
     };
+    // One that was deleted is on cards until its steps are done.
+    let known = format!(
+        "case when {key} <> all (array(select id from cascades where company_id = $1 and noun = '{noun}')) then {key} end"
+    );
     let statement = format!(
-        "select s.*, n.name from (select {key} as key, {} from {DECIDED}{lines} group by 1) s
+        "select s.*, n.name from (select {known} as key, {} from {DECIDED}{lines} group by 1) s
          left join {named} n on n.company_id = $1 and n.id = s.key order by s.key nulls last",
         sums(value)
     );

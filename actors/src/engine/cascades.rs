@@ -1,0 +1,180 @@
+//! What deleted records leave on others goes in steps, behind the answer to the deletion ([decision
+//! 50](../../../docs/decisions/0050-what-many-show-is-deleted-first.md)).
+//!
+//! A table lists what is left, so a kill or an outage only delays this. Companies work beside each other, each on its share
+//! of the connections and for half of the time.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hotline_persistence::tables::cascades::{self, Cascade, Gone};
+use hotline_persistence::tables::events::acting;
+use hotline_persistence::{CompanyId, Database};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use super::schedules::Schedules;
+use crate::Refusal;
+use crate::base::Base;
+
+/// Maximum companies that take steps at a time, and maximum that are read at once; others have their turn after these.
+const COMPANIES_MAX: usize = 8;
+
+/// Maximum deleted records of a company in one turn, and maximum steps of each: then the next company has its turn.
+const RECORDS_MAX: i64 = 20;
+const STEPS_MAX: usize = 10;
+
+/// The steps that deleted records leave.
+pub struct Cascades {
+    base: Arc<Base>,
+    schedules: Arc<Schedules>,
+    /// Something may be left.
+    left: Notify,
+}
+
+/// What a company's turn has come to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// Nothing may be left.
+    Done,
+    /// More is left.
+    HasMore,
+    /// Nothing can be done now.
+    Rests,
+}
+
+impl Cascades {
+    pub(super) fn new(base: Arc<Base>, schedules: Arc<Schedules>) -> Self {
+        Self { base, schedules, left: Notify::new() }
+    }
+
+    /// Takes the first step after a record was deleted; for a record that few others show it is the last. What is left, also
+    /// of a step that fails, goes behind the answer.
+    pub async fn begin(&self, company: CompanyId, cascade: Cascade) {
+        let begun = async {
+            let Some(gone) = cascades::find(self.base.db(company), company, cascade).await? else { return Ok(false) };
+            self.step(&gone).await
+        };
+        match begun.await {
+            Ok(false) => {}
+            Ok(true) => self.left.notify_one(),
+            Err(refusal) => {
+                tracing::debug!(%refusal, company.id = %company, "what a deleted record leaves goes later");
+                self.left.notify_one();
+            }
+        }
+    }
+
+    /// Takes the steps of all companies, as long as the engine lives.
+    pub(super) async fn run(self: Arc<Self>) {
+        let mut ticks = tokio::time::interval(self.base.options.sweep_every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut turns, mut busy, mut after) = (JoinSet::new(), HashSet::new(), CompanyId::new(0));
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.left.notified() => {}
+                Some(ended) = turns.join_next_with_id(), if !turns.is_empty() => {
+                    let (task, turn) = match ended {
+                        Ok((task, turn)) => (task, turn),
+                        // It panicked, which was logged.
+                        Err(error) => (error.id(), Turn::Rests),
+                    };
+                    busy.retain(|(_, of)| *of != task);
+                    // An outage is not met again at once.
+                    if turn == Turn::Rests {
+                        continue;
+                    }
+                }
+            }
+            let (store, room) = (&self.base.store, COMPANIES_MAX - busy.len());
+            let limit = i64::try_from(COMPANIES_MAX).unwrap_or(i64::MAX);
+            let of = store.ownership().of_slots();
+            let found = match cascades::companies(&store.housekeeping, &of, after, limit).await {
+                Ok(found) => found,
+                Err(error) => {
+                    tracing::debug!(%error, "what deleted records leave goes later");
+                    continue;
+                }
+            };
+            let is_free = |company: &CompanyId| !busy.iter().any(|(at_work, _)| at_work == company);
+            let next: Vec<CompanyId> = found.into_iter().filter(is_free).take(room).collect();
+            for company in next {
+                let this = self.clone();
+                let task = turns.spawn_on(async move { this.turn(company).await }, &self.base.background);
+                busy.insert((company, task.id()));
+                after = company;
+            }
+        }
+    }
+
+    /// Some steps of each of a company's deleted records, or of the first of them.
+    async fn turn(&self, company: CompanyId) -> Turn {
+        let left = match self.base.store.ownership().try_enter(company) {
+            // Another process serves it, and takes its steps.
+            None => return Turn::Rests,
+            Some(_presence) => cascades::unfinished(self.base.db(company), company, RECORDS_MAX).await,
+        };
+        let left = match left {
+            Ok(left) => left,
+            Err(error) => {
+                tracing::debug!(%error, company.id = %company, "what deleted records leave goes later");
+                return Turn::Rests;
+            }
+        };
+        let (mut has_more, mut has_failed) = (i64::try_from(left.len()).is_ok_and(|read| read >= RECORDS_MAX), false);
+        for gone in &left {
+            match self.some_steps(gone).await {
+                Ok(is_left) => has_more |= is_left,
+                // It holds up no other.
+                Err(refusal) => {
+                    tracing::debug!(%refusal, company.id = %company, "what a deleted record leaves goes later");
+                    has_failed = true;
+                }
+            }
+        }
+        match (has_more, has_failed) {
+            (_, true) => Turn::Rests,
+            (true, false) => Turn::HasMore,
+            (false, false) => Turn::Done,
+        }
+    }
+
+    /// Returns whether more is left.
+    async fn some_steps(&self, gone: &Gone) -> Result<bool, Refusal> {
+        for _ in 0..STEPS_MAX {
+            let began = Instant::now();
+            let Some(presence) = self.base.store.ownership().try_enter(gone.company) else { return Ok(false) };
+            if !self.step(gone).await? {
+                return Ok(false);
+            }
+            drop(presence);
+            // Others of the company have the database for half of the time.
+            tokio::time::sleep(began.elapsed()).await;
+        }
+        Ok(true)
+    }
+
+    /// One step, by the author of the deletion. Returns whether more is left.
+    async fn step(&self, gone: &Gone) -> Result<bool, Refusal> {
+        acting(gone.by.clone(), async {
+            let mut change = self.base.db(gone.company).heavy().begin().await?;
+            let has_more = cascades::step(change.connection()?, gone).await?;
+            let is_contact = matches!(gone.cascade, Cascade::Contact(_));
+            if !has_more && !is_contact {
+                cascades::end(change.connection()?, gone).await?;
+            }
+            hotline_persistence::fail_point!("cascade_step", |_| std::process::abort());
+            change.commit().await?;
+            hotline_persistence::fail_point!("cascade_stepped", |_| std::process::abort());
+            if let (false, Cascade::Contact(contact)) = (has_more, gone.cascade) {
+                self.schedules.fail_of_contact(gone.company, contact, gone.contact_was()).await?;
+                cascades::end(self.base.db(gone.company), gone).await?;
+            }
+            Ok(has_more)
+        })
+        .await
+    }
+}

@@ -1,0 +1,248 @@
+//! What the deletion of a record changes on others: their change, with their event and their `updatedAt` ([decision
+//! 50](../../../../docs/decisions/0050-what-many-show-is-deleted-first.md)).
+//!
+//! A record may be on a million others. It is deleted first, with a note of what is still to be done, and taken from the
+//! others in steps, each of its own transaction with its events. In between they refer to a record that is gone, and
+//! nobody sees that: every read joins the record. A change that replaces such references leaves them to the steps, or
+//! takes them first ([`settle`]).
+
+mod steps;
+
+use super::businesses::BusinessId;
+use super::card_origins::CardOriginId;
+use super::card_statuses::CardStatusId;
+use super::custom_fields::CustomFieldId;
+use super::product_categories::ProductCategoryId;
+use super::tags::TagId;
+use crate::{ContactId, ProductId, QueueId, UserId};
+
+pub(crate) use steps::forget_tickets;
+pub use steps::{Gone, STEP_RECORDS, companies, end, find, hold, note, settle, step, take_at_once, unfinished};
+
+macro_rules! cascades {
+    ($($name:ident($id:ty) is $noun:literal in $table:literal),+ $(,)?) => {
+        /// A record that is deleted, and that others show.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Cascade {
+            $($name($id)),+
+        }
+
+        impl Cascade {
+            /// One of each kind.
+            pub const EVERY: &'static [Self] = &[$(Self::$name(<$id>::new(0))),+];
+
+            fn id(self) -> i64 {
+                match self { $(Self::$name(id) => id.0),+ }
+            }
+
+            /// The word for its kind in the table of what is still to be done.
+            fn noun(self) -> &'static str {
+                match self { $(Self::$name(_) => $noun),+ }
+            }
+
+            /// The table of the record.
+            pub fn table(self) -> &'static str {
+                match self { $(Self::$name(_) => $table),+ }
+            }
+
+            fn of(noun: &str, id: i64) -> Option<Self> {
+                match noun { $($noun => Some(Self::$name(<$id>::new(id))),)+ _ => None }
+            }
+        }
+    };
+}
+
+cascades! {
+    Tag(TagId) is "tag" in "tags",
+    CustomField(CustomFieldId) is "custom_field" in "custom_fields",
+    CardStatus(CardStatusId) is "card_status" in "card_statuses",
+    Business(BusinessId) is "business" in "businesses",
+    CardOrigin(CardOriginId) is "card_origin" in "card_origins",
+    Product(ProductId) is "product" in "products",
+    ProductCategory(ProductCategoryId) is "product_category" in "product_categories",
+    User(UserId) is "user" in "users",
+    Queue(QueueId) is "queue" in "queues",
+    Contact(ContactId) is "contact" in "contacts",
+}
+
+/// A reference to a record that may be deleted, and who shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// The table with the reference.
+    pub table: &'static str,
+    /// Its column with the record's id.
+    pub column: &'static str,
+    /// The table's column with the id of who shows it.
+    shown_by: &'static str,
+    of: Of,
+    /// Whether the row goes, or what the column holds.
+    is_link: bool,
+    /// What an event has to know of the reference besides: an expression of the row.
+    with: &'static str,
+    /// When it goes.
+    pub when: When,
+}
+
+/// What the records are that show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Contacts,
+    Cards,
+    /// Records without events, of which only `updated_at` moves.
+    Others(&'static str),
+}
+
+/// When references go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// With the record, in its transaction: a company has few, and a foreign key sees to those that are missed.
+    AtOnce,
+    /// In steps behind it: there may be a million. A trigger refuses new ones.
+    InSteps,
+}
+
+impl Shown {
+    /// A row that links the record to others.
+    const fn link(table: &'static str, column: &'static str, shown_by: &'static str, of: Of, when: When) -> Self {
+        Self { table, column, shown_by, of, is_link: true, with: "null::text", when }
+    }
+
+    /// A column of the others.
+    const fn column(table: &'static str, column: &'static str, of: Of, when: When) -> Self {
+        Self { table, column, shown_by: "id", of, is_link: false, with: "null::text", when }
+    }
+
+    const fn with(self, with: &'static str) -> Self {
+        Self { with, ..self }
+    }
+
+    /// Selects the ids of those that show it: company `$1`, its id `$2`, at most `$3`.
+    fn find(&self) -> String {
+        let Self { table, column, shown_by, .. } = self;
+        // Where it is their own column, its index is by their ids.
+        let order = if *shown_by == "id" { " order by id" } else { "" };
+        format!("select {shown_by} from {table} where company_id = $1 and {column} = $2{order} limit $3")
+    }
+
+    /// Takes it from some of them, and returns which with [`Shown::with`]: company `$1`, its id `$2`, their ids `$3`.
+    fn take(&self) -> String {
+        let Self { table, column, shown_by, with, .. } = self;
+        let which =
+            format!("where company_id = $1 and {column} = $2 and {shown_by} = any ($3) returning {shown_by}, {with}");
+        if self.is_link {
+            format!("delete from {table} {which}")
+        } else {
+            format!("update {table} set {column} = null {which}")
+        }
+    }
+}
+
+impl Cascade {
+    /// Every reference to it from a record that shows it.
+    pub fn shown(self) -> &'static [Shown] {
+        use Of::{Cards, Contacts, Others};
+        use When::{AtOnce, InSteps};
+        match self {
+            Self::Tag(_) => const { &[Shown::link("contact_tags", "tag_id", "contact_id", Contacts, InSteps)] },
+            Self::CustomField(_) => {
+                const {
+                    &[
+                        Shown::link("contact_custom_field_values", "custom_field_id", "contact_id", Contacts, InSteps)
+                            .with("value"),
+                        Shown::link("card_custom_field_values", "custom_field_id", "card_id", Cards, InSteps)
+                            .with("value"),
+                    ]
+                }
+            }
+            Self::CardStatus(_) => const { &[Shown::column("cards", "status_id", Cards, InSteps)] },
+            Self::Business(_) => const { &[Shown::column("cards", "business_id", Cards, InSteps)] },
+            Self::CardOrigin(_) => const { &[Shown::column("cards", "origin_id", Cards, InSteps)] },
+            Self::Product(_) => {
+                const {
+                    let lines = Shown::link("card_products", "product_id", "card_id", Cards, InSteps).with("id::text");
+                    &[Shown { is_link: false, ..lines }]
+                }
+            }
+            Self::ProductCategory(_) => {
+                const { &[Shown::column("products", "category_id", Others("products"), InSteps)] }
+            }
+            Self::User(_) => {
+                const {
+                    &[
+                        Shown::column("cards", "assigned_user_id", Cards, InSteps),
+                        Shown::column("boards", "created_by_user_id", Others("boards"), AtOnce),
+                    ]
+                }
+            }
+            Self::Queue(_) => {
+                const {
+                    &[
+                        Shown::link("queue_users", "queue_id", "user_id", Others("users"), AtOnce),
+                        Shown::link("wrapup_type_queues", "queue_id", "wrapup_type_id", Others("wrapup_types"), AtOnce),
+                        Shown::link("board_queues", "queue_id", "board_id", Others("boards"), AtOnce),
+                    ]
+                }
+            }
+            Self::Contact(_) => {
+                const {
+                    &[
+                        Shown::link("card_contacts", "contact_id", "card_id", Cards, InSteps),
+                        Shown::link(
+                            "contact_list_contacts",
+                            "contact_id",
+                            "contact_list_id",
+                            Others("contact_lists"),
+                            AtOnce,
+                        ),
+                    ]
+                }
+            }
+        }
+    }
+
+    fn shown_when(self, when: When) -> impl Iterator<Item = &'static Shown> {
+        self.shown().iter().filter(move |shown| shown.when == when)
+    }
+
+    /// How others show it, as an expression of its row. A contact is read as it is shown everywhere.
+    fn as_shown(self) -> &'static str {
+        match self {
+            Self::Tag(_) | Self::CardStatus(_) => "jsonb_build_object('id', id, 'name', name, 'color', color)",
+            Self::CustomField(_) => "jsonb_build_object('key', key, 'customFieldId', id, 'name', name, 'type', type)",
+            Self::Business(_) | Self::CardOrigin(_) | Self::User(_) => "jsonb_build_object('id', id, 'name', name)",
+            Self::Product(_) | Self::ProductCategory(_) | Self::Queue(_) | Self::Contact(_) => {
+                "jsonb_build_object('id', id)"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_is_deleted_is_known_again_by_its_noun() {
+        for cascade in Cascade::EVERY {
+            assert_eq!(Cascade::of(cascade.noun(), cascade.id()), Some(*cascade));
+            assert!(!cascade.shown().is_empty(), "{cascade:?}");
+        }
+        assert_eq!(Cascade::of("ticket", 1), None);
+    }
+
+    #[test]
+    fn a_link_is_deleted_and_a_column_is_cleared() {
+        let take = |cascade: Cascade| cascade.shown()[0].take();
+        assert_eq!(
+            take(Cascade::Tag(TagId::new(1))),
+            "delete from contact_tags where company_id = $1 and tag_id = $2 and contact_id = any ($3) \
+             returning contact_id, null::text"
+        );
+        assert_eq!(
+            take(Cascade::Product(ProductId::new(1))),
+            "update card_products set product_id = null where company_id = $1 and product_id = $2 and card_id = any ($3) \
+             returning card_id, id::text"
+        );
+    }
+}
