@@ -14,6 +14,7 @@ mod fenced;
 mod floors;
 mod fuzz_bodies;
 mod reasons;
+mod references;
 mod schema;
 mod tables;
 mod written;

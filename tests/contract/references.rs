@@ -1,0 +1,86 @@
+//! Whatever refers to a record that can be deleted loses it with an event or a date, or is named here with the reason why not.
+
+use std::collections::BTreeSet;
+
+use hotline_persistence::pool;
+use hotline_persistence::tables::cascades::{Cascade, Shown, When};
+
+use crate::support::TestDatabase;
+
+/// Foreign keys to records whose deletion changes others, of rows that do not show them.
+const NOT_SHOWN: [(&str, &str, &str); 7] = [
+    ("channels", "queue_id", "a queue that a channel points to is not deleted"),
+    ("contact_addresses", "contact_id", "a part of the contact"),
+    ("contact_custom_field_values", "contact_id", "a part of the contact"),
+    ("contact_tags", "contact_id", "a part of the contact"),
+    ("queue_users", "user_id", "a part of the user: a queue does not show who works there"),
+    ("tickets", "contact_id", "go with their contact"),
+    ("webchat_sessions", "contact_id", "go with their contact"),
+];
+
+/// A table, its column, and the table that it refers to.
+type Reference = (String, String, String);
+
+fn shown(when: When) -> BTreeSet<Reference> {
+    let of = |cascade: &Cascade| {
+        let table = cascade.table();
+        let all = cascade.shown().iter().filter(move |shown| shown.when == when);
+        all.map(move |Shown { table: holder, column, .. }| {
+            ((*holder).to_owned(), (*column).to_owned(), table.to_owned())
+        })
+    };
+    Cascade::EVERY.iter().flat_map(of).collect()
+}
+
+#[actix_web::test]
+async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason() {
+    let database = TestDatabase::create().await;
+    pool::migrate(&database.db).await.expect("migrate");
+    let tables: Vec<&str> = Cascade::EVERY.iter().map(|cascade| cascade.table()).collect();
+    let keys: Vec<Reference> = sqlx::query_as(
+        "select c.conrelid::regclass::text, a.attname::text, c.confrelid::regclass::text
+         from pg_constraint c cross join unnest(c.conkey) as k (number)
+         join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number
+         where c.contype = 'f' and c.confrelid::regclass::text = any ($1) and a.attname <> 'company_id'",
+    )
+    .bind(&tables)
+    .fetch_all(&database.db)
+    .await
+    .expect("the foreign keys");
+    let keys: BTreeSet<Reference> = keys.into_iter().collect();
+    let at_once = shown(When::AtOnce);
+    let is_excepted = |(table, column, _): &Reference| {
+        NOT_SHOWN.iter().any(|(holder, reference, _)| holder == table && reference == column)
+    };
+    for key in &keys {
+        assert!(
+            at_once.contains(key) || is_excepted(key),
+            "{key:?} is not in `Cascade::shown`: name it there, or here with the reason"
+        );
+    }
+    assert!(at_once.is_subset(&keys), "what goes with its record is kept by a foreign key: {at_once:?}, {keys:?}");
+    for (table, column, _) in NOT_SHOWN {
+        let is_there = keys.iter().any(|(holder, reference, _)| holder == table && reference == column);
+        assert!(is_there, "{table}.{column} is no foreign key any more");
+    }
+    // What goes in steps is held by triggers, both of new rows and of changed ones, which look into the right table.
+    let held: Vec<(String, String, String)> = sqlx::query_as(
+        "select t.tgrelid::regclass::text, t.tgname::text, p.prosrc from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+         where t.tgname like 'refers\\_%'",
+    )
+    .fetch_all(&database.db)
+    .await
+    .expect("the triggers");
+    let in_steps = shown(When::InSteps);
+    for (table, column, target) in &in_steps {
+        for name in [format!("refers_by_{column}"), format!("refers_anew_by_{column}")] {
+            let is_held = held.iter().any(|(holder, trigger, body)| {
+                holder == table
+                    && *trigger == name
+                    && body.contains(&format!("from {target} where company_id = new.company_id and id = new.{column}"))
+            });
+            assert!(is_held, "{table} has no trigger {name} that holds {target}");
+        }
+    }
+    assert_eq!(held.len(), 2 * in_steps.len(), "{held:?}");
+}
