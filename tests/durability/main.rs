@@ -5,6 +5,7 @@
 mod support;
 
 mod campaigns;
+mod cascades;
 mod clean_stop;
 mod cluster;
 mod command_line;

@@ -8,6 +8,7 @@ mod load;
 mod moved;
 mod plain;
 mod readers;
+mod removed;
 mod replayed;
 mod sent;
 mod sizes;

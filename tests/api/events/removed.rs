@@ -1,0 +1,238 @@
+//! What a deletion leaves on many others: nobody sees it from the answer on, and each has its event once.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{after, newest, types};
+use crate::support::{TestApp, eventually};
+
+/// Some steps of a deletion.
+const MANY: usize = 330;
+
+/// Rows of one import.
+const ROWS: usize = 110;
+
+/// Cards that show one record: more than a step takes.
+const CARDS: usize = 120;
+
+/// Waits until nothing is left to be done for the company.
+async fn done(app: &TestApp) {
+    eventually("the steps are done", || async {
+        let left: i64 = sqlx::query_scalar("select count(*) from cascades where company_id = $1")
+            .bind(app.company.id)
+            .fetch_one(&app.db)
+            .await
+            .expect("a count");
+        left == 0
+    })
+    .await;
+}
+
+/// The events of a type, by the record that each is of.
+fn by_record(events: &[Value], kind: &str) -> BTreeMap<i64, Vec<Value>> {
+    let mut found: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
+    for event in events.iter().filter(|event| event["type"] == kind) {
+        found.entry(event["data"]["id"].as_i64().expect("an id")).or_default().push(event.clone());
+    }
+    found
+}
+
+fn id(record: &Value) -> i64 {
+    record["id"].as_i64().expect("an id")
+}
+
+#[actix_web::test]
+async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
+    let other = id(api.post("/tags", json!({"name": "Other"})).await.data(201));
+    for from in (0..MANY).step_by(ROWS) {
+        let row = |nth: usize| json!({"name": format!("Contact {nth}"), "tagIds": [tag, other]});
+        let rows: Vec<Value> = (from..from + ROWS).map(row).collect();
+        let imported = api.post("/contacts/import", json!({"contacts": rows})).await;
+        assert_eq!(imported.data(200)["errors"], json!([]));
+    }
+    let before = api.all("/contacts").await;
+    assert_eq!(before.len(), MANY);
+    let last = newest(api).await;
+
+    assert_eq!(api.delete(&format!("/tags/{tag}")).await.status, 204);
+    let path = format!("/tags/{tag}");
+    api.get(&path).await.error(404, "ERR_API_NOT_FOUND");
+    api.put(&path, json!({"name": "Back"})).await.error(404, "ERR_API_NOT_FOUND");
+    api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+    api.get(&format!("/contacts?tagId={tag}")).await.error(404, "ERR_API_NOT_FOUND");
+    assert!(api.all("/tags").await.iter().all(|listed| id(listed) != tag));
+    // Whatever step a contact waits for.
+    let late = before.last().expect("a contact");
+    let late_path = format!("/contacts/{}", late["id"]);
+    let names = |contact: &Value| -> Vec<String> {
+        let tags = contact["tags"].as_array().expect("tags").iter();
+        tags.map(|tag| tag["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names(api.get(&late_path).await.data(200)), ["Other"]);
+    api.put(&late_path, json!({"tagIds": [tag]})).await.error(404, "ERR_API_NOT_FOUND");
+    api.put(&format!("{late_path}/tags/{tag}"), json!({})).await.error(404, "ERR_API_NOT_FOUND");
+    api.delete(&format!("{late_path}/tags/{tag}")).await.error(404, "ERR_API_NOT_FOUND");
+    // Its name is free, and who replaces a contact's tags hides nothing.
+    let new = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
+    assert_ne!(new, tag);
+    assert_eq!(names(api.put(&late_path, json!({"tagIds": [new]})).await.data(200)), ["VIP"]);
+
+    done(&app).await;
+    let events = after(api, last).await;
+    let untagged = by_record(&events, "contact.untagged");
+    let token = events[0]["by"].clone();
+    assert_eq!(token["type"], "integration");
+    assert!(token["id"].is_i64(), "{token}");
+    let now = api.all("/contacts").await;
+    assert_eq!(now.len(), MANY);
+    for (contact, shown) in before.iter().zip(&now) {
+        assert_eq!(id(contact), id(shown));
+        let told = untagged.get(&id(contact)).map(Vec::as_slice).unwrap_or_default();
+        // The last one has lost the other tag besides, by its own change.
+        let lost: Vec<&Value> = told
+            .iter()
+            .filter(|event| {
+                let had = event["previous"]["tags"].as_array().expect("tags");
+                had.iter().any(|had| had["id"] == json!(tag))
+            })
+            .collect();
+        assert_eq!(lost.len(), 1, "{contact}: {told:?}");
+        assert_eq!(lost[0]["by"], token);
+        assert!(shown["updatedAt"].as_str() > contact["updatedAt"].as_str(), "{shown}");
+        if contact != late {
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert_eq!((&lost[0]["data"], names(shown)), (shown, vec!["Other".to_owned()]));
+            assert_eq!(lost[0]["previous"], json!({"tags": contact["tags"]}));
+        }
+    }
+    assert_eq!(names(api.get(&late_path).await.data(200)), ["VIP"]);
+    app.stop().await;
+}
+
+/// A board, and cards of it with these fields.
+async fn cards(app: &TestApp, fields: &Value) -> Vec<Value> {
+    let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let mut cards = Vec::new();
+    for nth in 0..CARDS {
+        let mut card = json!({"boardId": board, "name": format!("Card {nth}")});
+        let (card_fields, fields) = (card.as_object_mut().expect("an object"), fields.as_object().expect("an object"));
+        card_fields.extend(fields.clone());
+        cards.push(app.api.post("/crm/cards", card).await.data(201).clone());
+    }
+    cards
+}
+
+#[actix_web::test]
+async fn a_user_with_many_cards_is_gone_at_once_and_each_card_is_told_of_once() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let (ana, ben) = (app.company.ana.0, app.company.ben.0);
+    let user = api.get(&format!("/users/{ben}")).await.data(200).clone();
+    let cards = cards(&app, &json!({"assignedToUserId": ben})).await;
+    let last = newest(api).await;
+
+    assert_eq!(api.delete(&format!("/users/{ben}")).await.status, 204);
+    api.get(&format!("/users/{ben}")).await.error(404, "ERR_API_NOT_FOUND");
+    api.get(&format!("/crm/cards?assignedToUserId={ben}")).await.error(404, "ERR_API_NOT_FOUND");
+    let late = cards.last().expect("a card");
+    let late_path = format!("/crm/cards/{}", late["id"]);
+    assert_eq!(api.get(&late_path).await.data(200)["assignedTo"], Value::Null);
+    api.put(&late_path, json!({"assignedToUserId": ben})).await.error(404, "ERR_API_NOT_FOUND");
+    let again = json!({"name": user["name"], "email": user["email"]});
+    assert_ne!(id(api.post("/users", again).await.data(201)), ben);
+    // What is written into the place of what is gone hides nothing.
+    api.put(&late_path, json!({"assignedToUserId": ana})).await.data(200);
+
+    done(&app).await;
+    let events = after(api, last).await;
+    let updated = by_record(&events, "card.updated");
+    let was = json!({"assignedTo": {"id": ben, "name": user["name"]}});
+    let now = api.all("/crm/cards").await;
+    assert_eq!(now.len(), CARDS);
+    for (card, shown) in cards.iter().zip(&now) {
+        assert_eq!(id(card), id(shown));
+        let told = updated.get(&id(card)).map(Vec::as_slice).unwrap_or_default();
+        assert_eq!((&told[0]["previous"], &told[0]["data"]["assignedTo"]), (&was, &Value::Null), "{told:?}");
+        assert_eq!(told[0]["by"]["type"], "integration");
+        assert!(shown["updatedAt"].as_str() > card["updatedAt"].as_str(), "{shown}");
+        if card == late {
+            assert_eq!(told.len(), 2, "{told:?}");
+            assert_eq!(told[1]["previous"], json!({"assignedTo": null}));
+        } else {
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert_eq!(&told[0]["data"], shown);
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_contact_on_many_cards_leaves_each_once_and_their_scheduled_messages_say_who_it_was() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let contact = api.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await.data(201).clone();
+    let cards = cards(&app, &json!({"contactIds": [contact["id"]]})).await;
+    let pending = json!({"contactId": contact["id"], "channelId": app.company.phone, "body": "Hello",
+        "sendAt": "2099-01-01T00:00:00Z"});
+    let pending = api.post("/schedules", pending).await.data(201).clone();
+    let last = newest(api).await;
+
+    assert_eq!(api.delete(&format!("/contacts/{}", contact["id"])).await.status, 204);
+    let late = cards.last().expect("a card");
+    let late_path = format!("/crm/cards/{}", late["id"]);
+    assert_eq!(api.get(&late_path).await.data(200)["contacts"], json!([]));
+    api.get(&format!("/crm/cards?contactId={}", contact["id"])).await.error(404, "ERR_API_NOT_FOUND");
+    api.put(&late_path, json!({"contactIds": [contact["id"]]})).await.error(404, "ERR_API_NOT_FOUND");
+    // Its number is free.
+    api.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await.data(201);
+    // Who replaces a card's contacts hides nothing.
+    api.put(&late_path, json!({"contactIds": []})).await.data(200);
+
+    done(&app).await;
+    let events = after(api, last).await;
+    assert_eq!(types(&events).iter().filter(|kind| **kind == "contact.deleted").count(), 1);
+    let updated = by_record(&events, "card.updated");
+    for card in &cards {
+        let told = updated.get(&id(card)).map(Vec::as_slice).unwrap_or_default();
+        assert_eq!(told.len(), 1, "{told:?}");
+        let had = &told[0]["previous"]["contacts"];
+        assert_eq!((&had[0]["id"], &had[0]["name"]), (&contact["id"], &json!("Maria")));
+        assert_eq!(told[0]["data"]["contacts"], json!([]));
+    }
+    let failed = by_record(&events, "schedule.failed");
+    let told = &failed[&id(&pending)];
+    assert_eq!(told.len(), 1, "{told:?}");
+    let was = json!({"id": contact["id"], "name": "Maria", "number": "5511987654321"});
+    assert_eq!((&told[0]["previous"]["contact"], &told[0]["data"]["contact"]), (&was, &Value::Null));
+    assert_eq!(told[0]["by"]["type"], "integration");
+    app.stop().await;
+}
+
+/// What PostgreSQL writes out in 309 digits, which are read as infinity.
+const POISON: &str = "jsonb_build_object('a', 1.7976931348623157e308)";
+
+#[actix_web::test]
+async fn an_unreadable_note_of_a_deletion_holds_up_nothing() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
+    let contact = api.post("/contacts", json!({"name": "Maria", "tagIds": [tag]})).await.data(201).clone();
+    let last = newest(api).await;
+    for statement in [
+        "delete from tags where company_id = $1 and id = $2".to_owned(),
+        format!("insert into cascades (company_id, noun, id, shown, by) values ($1, 'tag', $2, {POISON}, {POISON})"),
+    ] {
+        let statement = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(app.company.id).bind(tag);
+        statement.execute(&app.db).await.expect("a statement");
+    }
+    done(&app).await;
+    let shown = api.get(&format!("/contacts/{}", contact["id"])).await.data(200).clone();
+    assert_eq!(shown["tags"], json!([]));
+    assert!(shown["updatedAt"].as_str() > contact["updatedAt"].as_str(), "{shown}");
+    assert!(after(api, last).await.is_empty(), "nobody knows any more what it was");
+    app.stop().await;
+}
