@@ -170,6 +170,24 @@ impl World {
         reply
     }
 
+    /// Holds what the steps read that a deletion has left, until the last of them.
+    async fn judge_steps(&mut self, asker: &Asker, reads_max: u64) {
+        let db = self.app.db.clone();
+        eventually("the steps are done", || async {
+            let left = sqlx::query_scalar::<_, i64>("select count(*) from cascades where company_id = $1");
+            left.bind(asker.company.id).fetch_one(&db).await.expect("a count") == 0
+        })
+        .await;
+        let plans = self.plans.take();
+        self.judged += 1;
+        self.seen += usize::from(!plans.is_empty());
+        let read = rows_read_by(&plans);
+        if read > reads_max {
+            let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
+            self.too_much.push(format!("the steps of {} read {read} rows: {worst:#}", asker.company.id));
+        }
+    }
+
     async fn end(self) {
         // What memory answers asks nothing.
         assert!(self.seen * 2 > self.judged, "of {} calls only {} were seen to ask anything", self.judged, self.seen);
