@@ -28,8 +28,13 @@ const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 /// more means abuse, or a relay that hangs.
 const QUEUE_MAX: u32 = 200;
 
-/// Concurrent connections to the relay: one that hangs does not delay the others.
+/// How many of these people cause who have not signed in and ask for a link: the others are left to administrators.
+const ASKED_MAX: usize = QUEUE_MAX as usize / 2;
+
+/// Concurrent connections to the relay: one that hangs does not delay the others; and how many of these are for letters that
+/// people cause who have not signed in.
 const CONNECTIONS_MAX: usize = 4;
+const ASKED_CONNECTIONS_MAX: usize = CONNECTIONS_MAX / 2;
 
 /// The relay, and the sender's address.
 #[derive(Clone, Debug)]
@@ -76,7 +81,12 @@ pub struct Letter {
 }
 
 /// A place in the queue; released when dropped.
-pub struct Place(#[allow(dead_code)] OwnedSemaphorePermit);
+pub struct Place {
+    #[allow(dead_code)]
+    place: OwnedSemaphorePermit,
+    /// Of a letter that somebody causes who has not signed in: its place among these.
+    asked: Option<OwnedSemaphorePermit>,
+}
 
 /// Sends letters. Cheap to clone.
 #[derive(Clone)]
@@ -85,7 +95,9 @@ pub struct Mailer {
     from: Mailbox,
     send_time_max: Duration,
     places: Arc<Semaphore>,
+    asked_places: Arc<Semaphore>,
     connections: Arc<Semaphore>,
+    asked_connections: Arc<Semaphore>,
     figures: Data<Metrics>,
 }
 
@@ -117,14 +129,16 @@ impl Mailer {
             from: from.clone(),
             send_time_max: *send_time_max,
             places: Arc::new(Semaphore::new(QUEUE_MAX as usize)),
+            asked_places: Arc::new(Semaphore::new(ASKED_MAX)),
             connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            asked_connections: Arc::new(Semaphore::new(ASKED_CONNECTIONS_MAX)),
             figures,
         })
     }
 
     /// A place for a letter; `None` while the queue is full.
     pub fn place(&self) -> Option<Place> {
-        let place = self.places.clone().try_acquire_owned().ok().map(Place);
+        let place = self.places.clone().try_acquire_owned().ok().map(|place| Place { place, asked: None });
         if place.is_none() {
             self.figures.mails.failed();
             tracing::warn!("a letter was not sent: {QUEUE_MAX} are waiting");
@@ -132,12 +146,22 @@ impl Mailer {
         place
     }
 
+    /// A place for a letter that somebody causes who has not signed in; `None` while their part of the queue is full.
+    pub fn place_asked(&self) -> Option<Place> {
+        let Ok(asked) = self.asked_places.clone().try_acquire_owned() else {
+            self.figures.mails.failed();
+            tracing::warn!("a letter was not sent: {ASKED_MAX} that were asked for are waiting");
+            return None;
+        };
+        Some(Place { asked: Some(asked), ..self.place()? })
+    }
+
     /// Sends a letter once it is its turn, within the timeout. The outcome is counted, and a failure is logged.
     ///
     /// # Errors
     /// When the relay has not accepted it.
-    pub async fn send(&self, _place: Place, letter: Letter) -> Result<(), MailError> {
-        let sent = self.hand_over(letter).await;
+    pub async fn send(&self, place: Place, letter: Letter) -> Result<(), MailError> {
+        let sent = self.hand_over(letter, place.asked.is_some()).await;
         match &sent {
             Ok(()) => self.figures.mails.sent(),
             Err(error) => {
@@ -149,7 +173,13 @@ impl Mailer {
         sent
     }
 
-    async fn hand_over(&self, letter: Letter) -> Result<(), MailError> {
+    async fn hand_over(&self, letter: Letter, is_asked: bool) -> Result<(), MailError> {
+        // First among those that were asked for, so that none of them waits where the others do.
+        let _asked_turn = if is_asked {
+            Some(self.asked_connections.acquire().await.map_err(|_| MailError::Stopping)?)
+        } else {
+            None
+        };
         let _turn = self.connections.acquire().await.map_err(|_| MailError::Stopping)?;
         let message = self.written(letter)?;
         match timeout(self.send_time_max, self.transport.send(message)).await {
@@ -191,10 +221,50 @@ impl Mailer {
         }
         self.places.close();
         self.connections.close();
+        self.asked_connections.close();
     }
 }
 
 /// 128 random bits, as text.
 fn uuid() -> String {
     hex::encode(rand::random::<[u8; 16]>())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn letter() -> Letter {
+        Letter { to: "ana@example.com".to_owned(), subject: "A letter".to_owned(), text: "Hello".to_owned() }
+    }
+
+    #[actix_web::test]
+    async fn letters_that_strangers_cause_take_a_part_of_the_queue_and_of_the_connections() {
+        // It accepts nothing, so each letter keeps its connection.
+        let relay = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("smtp://{}", relay.local_addr().expect("an address"));
+        let from = "desk@acme.example".parse().expect("a sender");
+        let options = MailOptions::new(url.parse().expect("a relay"), from);
+        let mailer = Mailer::new(&options, Data::new(Metrics::new(Vec::new()))).expect("a mailer");
+
+        let asked: Vec<Place> = std::iter::from_fn(|| mailer.place_asked()).collect();
+        assert_eq!(asked.len(), ASKED_MAX);
+        let own: Vec<Place> = std::iter::from_fn(|| mailer.place()).collect();
+        assert_eq!(own.len(), QUEUE_MAX as usize - ASKED_MAX);
+
+        let mut sent: Vec<_> = asked.into_iter().map(|place| Box::pin(mailer.send(place, letter()))).collect();
+        assert!(sent.iter_mut().all(|sending| sending.as_mut().now_or_never().is_none()));
+        assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - ASKED_CONNECTIONS_MAX);
+        let place = own.into_iter().next().expect("a place");
+        let mut own = pin!(mailer.send(place, letter()));
+        assert!(own.as_mut().now_or_never().is_none());
+        assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - ASKED_CONNECTIONS_MAX - 1);
+        drop(sent);
+        assert!(mailer.place_asked().is_some());
+    }
 }

@@ -71,6 +71,10 @@ enum Tried {
 /// Letters that are sent for one company in an hour, whoever asks for them: a company invites a team at a time, and the
 /// installation's relay is nobody's means to write to strangers. Further links are passed on by hand.
 const LETTERS_PER_HOUR: u32 = 50;
+
+/// How many of these may be asked for at the sign-in page. Strangers who know the addresses of a company's people use up these
+/// alone, and leave the others to who has signed in.
+const ASKED_LETTERS_PER_HOUR: u32 = 20;
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Maximum number of companies whose letters are counted, some 100 bytes each: those that sent any in the last hour.
@@ -83,20 +87,38 @@ struct Counted {
 }
 
 impl Counted {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { began: clock::instant(), times: AtomicU32::new(0) })
+    fn new() -> Self {
+        Self { began: clock::instant(), times: AtomicU32::new(0) }
     }
 
     /// Counts one more, before it is done: of many at once none is left out. Returns whether it is at most so many.
     fn take(&self, most: u32) -> bool {
         self.times.fetch_add(1, Ordering::Relaxed) < most
     }
+
+    /// Whether one more would be at most so many.
+    fn has(&self, most: u32) -> bool {
+        self.times.load(Ordering::Relaxed) < most
+    }
+}
+
+/// The letters of a company in an hour.
+struct Letters {
+    all: Counted,
+    /// Those that were asked for at the sign-in page.
+    asked: Counted,
+}
+
+impl Letters {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { all: Counted::new(), asked: Counted::new() })
+    }
 }
 
 /// All limits for people.
 pub(super) struct PeopleLimits {
     codes: TtlCache<PersonId, Arc<Counted>>,
-    letters: TtlCache<CompanyId, Arc<Counted>>,
+    letters: TtlCache<CompanyId, Arc<Letters>>,
     tries: TtlCache<Tried, Arc<Limit>>,
     persons: TtlCache<PersonId, Arc<Limit>>,
     ended: TtlCache<KeyHash, ()>,
@@ -156,7 +178,7 @@ impl PeopleLimits {
     /// # Errors
     /// `429` when there were too many.
     pub(super) fn try_code_of_day(&self, person: PersonId) -> ApiResult<()> {
-        let codes = self.codes.get_or_insert_with(&person, Counted::new);
+        let codes = self.codes.get_or_insert_with(&person, || Arc::new(Counted::new()));
         if codes.take(CODES_PER_DAY) {
             return Ok(());
         }
@@ -169,14 +191,23 @@ impl PeopleLimits {
         self.codes.remove(&person);
     }
 
-    /// Whether a company has letters left in this hour: nothing is made for a letter that would not be sent.
-    pub(super) fn has_letters(&self, company: CompanyId) -> bool {
-        self.letters.get(&company).is_none_or(|letters| letters.times.load(Ordering::Relaxed) < LETTERS_PER_HOUR)
+    /// Whether a company has letters left in this hour for who asks at the sign-in page: nothing is made for a letter that
+    /// would not be sent.
+    pub(super) fn has_asked_letters(&self, company: CompanyId) -> bool {
+        let left = |letters: &Letters| letters.asked.has(ASKED_LETTERS_PER_HOUR) && letters.all.has(LETTERS_PER_HOUR);
+        self.letters.get(&company).is_none_or(|letters| left(&letters))
     }
 
-    /// Takes one of a company's letters of this hour, if one is left. The installation's own people have as many.
+    /// Takes one of a company's letters of this hour for who asks at the sign-in page, if one is left for them. The
+    /// installation's own people have as many.
+    pub(super) fn may_write_asked(&self, company: CompanyId) -> bool {
+        let letters = self.letters.get_or_insert_with(&company, Letters::new);
+        letters.asked.take(ASKED_LETTERS_PER_HOUR) && letters.all.take(LETTERS_PER_HOUR)
+    }
+
+    /// Takes one of a company's letters of this hour for its administrator, if one is left.
     pub(super) fn may_write(&self, company: CompanyId) -> bool {
-        self.letters.get_or_insert_with(&company, Counted::new).take(LETTERS_PER_HOUR)
+        self.letters.get_or_insert_with(&company, Letters::new).all.take(LETTERS_PER_HOUR)
     }
 
     /// Counts an attempt that is limited only by address: with a link.

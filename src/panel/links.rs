@@ -162,7 +162,7 @@ pub async fn request(
     let (Some(mailer), Some(base)) = (panel.mailer.clone(), app.media.public_url()) else {
         return Err(ApiError::not_found());
     };
-    let place = mailer.place().ok_or_else(ApiError::unavailable)?;
+    let place = mailer.place_asked().ok_or_else(ApiError::unavailable)?;
     let (base, spoken) = (base.to_owned(), spoken(request.headers()));
     let from = AtTheDoor::from_where(&app, &request);
     let background = app.engine.background().clone();
@@ -176,7 +176,7 @@ pub async fn request(
             Ok(letters) => {
                 for letter in letters {
                     // Each waits in a place of its own; `send` and `place` log and count failures.
-                    let Some(own) = place.take().or_else(|| mailer.place()) else { break };
+                    let Some(own) = place.take().or_else(|| mailer.place_asked()) else { break };
                     drop(mailer.send(own, letter).await);
                 }
             }
@@ -200,13 +200,13 @@ async fn remind(
         let person = account.person();
         let db = app.db(person.company());
         // A link that is there stays good if no letter could bring another one.
-        if !panel.limits.has_letters(person.company()) {
-            tracing::warn!(company.id = %person.company(), "a letter was not sent: the company has sent all of this hour");
+        if !panel.limits.has_asked_letters(person.company()) {
+            tracing::warn!(company.id = %person.company(), "a letter was not sent: all that may be asked for in this hour are");
             continue;
         }
         let Some((token, kind)) = links::make_again(db, person).await? else { continue };
         let Some(profile) = people::find(db, person).await? else { continue };
-        if !panel.limits.may_write(person.company()) {
+        if !panel.limits.may_write_asked(person.company()) {
             continue;
         }
         let name = called(&profile.name, &profile.email).to_owned();

@@ -203,7 +203,7 @@ async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_ma
 }
 
 #[actix_web::test]
-async fn whoever_has_signed_in_is_counted_at_the_doors_that_are_open_to_anybody() {
+async fn a_person_who_has_signed_in_is_counted_at_the_doors_that_are_open_to_anybody() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;

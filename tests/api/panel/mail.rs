@@ -192,6 +192,54 @@ async fn without_a_relay_nobody_is_offered_mail() {
 }
 
 #[actix_web::test]
+async fn strangers_use_up_a_part_of_a_companys_letters_and_leave_the_others_to_its_administrators() {
+    let relay = Relay::start().await;
+    let app = start(&relay, SEND_TIME_MAX).await;
+    clock::stop();
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let own = admin.in_company(app.company.id);
+    let (other, other_api) = app.another_company().await;
+    other_api.put(&format!("/users/{}", other.ben), json!({"email": "ben@other.example"})).await.data(200);
+    let mut staff = Vec::new();
+    for number in 0..60 {
+        let user = json!({"name": "Carla", "email": format!("carla{number}@example.com")});
+        staff.push(id(app.api.post("/users", user).await.data(201)));
+    }
+    // From three addresses, each of which may ask so often in a minute.
+    for number in 0..60 {
+        let address = ["127.0.0.1", "127.0.0.2", "127.0.0.3"][number % 3];
+        let stranger = Person { api: app.api.calling_from(address), ..Person::nobody(&app) };
+        let email = json!({"email": format!("carla{number}@example.com")});
+        assert_eq!(stranger.post("/links/forgotten", email).await.status, 204);
+    }
+    let nobody = Person { api: app.api.calling_from("127.0.0.4"), ..Person::nobody(&app) };
+    assert_eq!(nobody.post("/links/forgotten", json!({"email": "ben@other.example"})).await.status, 204);
+    let to = |whose: &str| {
+        let letters = relay.letters();
+        letters.iter().filter(|letter| letter.lines().any(|line| line.starts_with(&format!("To: {whose}")))).count()
+    };
+    eventually("another company has its own", || async { to("ben@other.example") == 1 }).await;
+    eventually("as many as may be asked for", || async { to("carla") == 20 }).await;
+    // Each process counts by itself; the administrator has what is left of fifty.
+    for (place, user) in staff.iter().take(31).enumerate() {
+        let link = own.post(&format!("/users/{user}/invitation"), json!({})).await;
+        assert_eq!(link.data(200)["sentTo"].is_string(), place < 30, "{place}: {}", link.body);
+    }
+    assert_eq!(to("carla"), 50);
+    // When the hour is over both have theirs again.
+    clock::advance(Duration::from_secs(3601));
+    let link = own.post(&format!("/users/{}/invitation", staff[0]), json!({})).await;
+    assert_eq!(link.data(200)["sentTo"], "carla0@example.com");
+    let aside = "update person_links set created_at = now() - interval '6 minutes'";
+    sqlx::query(aside).execute(&app.db).await.expect("a change");
+    let before = to("carla1@example.com");
+    assert_eq!(nobody.post("/links/forgotten", json!({"email": "carla1@example.com"})).await.status, 204);
+    eventually("a letter that was asked for", || async { to("carla1@example.com") > before }).await;
+    app.stop().await;
+    assert_eq!(to("carla"), 52);
+}
+
+#[actix_web::test]
 async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_words() {
     let relay = Relay::start().await;
     let app = start(&relay, SEND_TIME_MAX).await;
