@@ -1,7 +1,7 @@
 //! What texts look like: the same letters in other code points, and characters that nobody sees.
 //!
-//! Names are stored in Unicode's normalization form C and without characters that show nothing, so that two of them that
-//! look the same are the same. Case stays as it was written.
+//! Names are stored in Unicode's normalization form C and without characters that show nothing anywhere; unique ones are
+//! compared by their looks, so that two of them that look the same are the same. Case stays as it was written.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -10,6 +10,71 @@ pub fn composed(text: &str) -> String {
     let seen: String = text.nfc().filter(|character| !is_left_out(*character)).collect();
     let trimmed = seen.trim_matches(shows_nothing_at_an_end);
     if trimmed.len() == seen.len() { seen } else { trimmed.to_owned() }
+}
+
+/// What a name looks like: without what shows nothing, and each run of blanks as one. The same as `hotline_looks` of the tables.
+pub fn looks(name: &str) -> String {
+    let mut seen: Vec<char> = Vec::with_capacity(name.len());
+    let mut is_flag = false;
+    for character in name.chars() {
+        let is_kept =
+            if is_tag(character) { is_flag } else { is_blank_or_joiner(character) || !shows_nothing(character) };
+        is_flag = character == FLAG || is_flag && is_tag(character);
+        // Of joiners in a row the first counts.
+        if is_kept && !(is_joiner(character) && seen.last().copied().is_some_and(is_joiner)) {
+            seen.push(character);
+        }
+    }
+    let shapes = |place: usize, joiner: char| seen.get(place).is_some_and(|beside| is_shaped(joiner, *beside));
+    let mut shown = String::with_capacity(name.len());
+    for (place, character) in seen.iter().copied().enumerate() {
+        if is_drawn_blank(character) {
+            if !shown.is_empty() && !shown.ends_with(' ') {
+                shown.push(' ');
+            }
+        } else if !is_joiner(character) || place > 0 && shapes(place - 1, character) && shapes(place + 1, character) {
+            shown.push(character);
+        }
+    }
+    shown.truncate(shown.trim_end_matches(' ').len());
+    shown
+}
+
+/// Whether a text has more than one line.
+pub fn has_line_break(text: &str) -> bool {
+    text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
+}
+
+/// The emoji that tags behind it make the flag of a region.
+const FLAG: char = '\u{1f3f4}';
+
+const NON_JOINER: char = '\u{200c}';
+const JOINER: char = '\u{200d}';
+
+fn is_tag(character: char) -> bool {
+    matches!(character, '\u{e0020}'..='\u{e007f}')
+}
+
+fn is_joiner(character: char) -> bool {
+    matches!(character, NON_JOINER | JOINER)
+}
+
+fn is_drawn_blank(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+}
+
+fn is_blank_or_joiner(character: char) -> bool {
+    is_drawn_blank(character) || is_joiner(character)
+}
+
+/// Whether a character is drawn in another way beside this joiner: letters of scripts that connect them, and emoji.
+fn is_shaped(joiner: char, character: char) -> bool {
+    match character {
+        '\u{900}'..='\u{dff}' | '\u{f00}'..='\u{109f}' | '\u{1780}'..='\u{18af}' => true,
+        '\u{620}'..='\u{8ff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => joiner == NON_JOINER,
+        '\u{2190}'..='\u{27ff}' | '\u{2900}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}' => joiner == JOINER,
+        _ => false,
+    }
 }
 
 /// Whether a text shows nothing at all.
@@ -97,6 +162,35 @@ mod tests {
             assert_eq!(composed(whole), whole);
             assert!(!is_blank(whole));
         }
+    }
+
+    #[test]
+    fn looks_are_what_one_sees() {
+        for (name, shown) in [
+            ("V\u{200d}I\u{200c}P", "VIP"),
+            ("V\u{202e}I\u{202c}\u{2066}\u{200f}\u{200e}\u{61c}P\u{fe0f}\u{e0067}", "VIP"),
+            ("\u{200f} big\u{a0} \u{3000}\u{3164}deal\u{2003} ", "big deal"),
+            ("❤\u{fe0f}\u{200d}🔥", "❤\u{200d}🔥"),
+            ("👨\u{200d}\u{200d}👩", "👨\u{200d}👩"),
+            ("👨\u{200c}👩", "👨👩"),
+            ("علی\u{200c}رضا", "علی\u{200c}رضا"),
+            ("علی\u{200c} رضا\u{200c}", "علی رضا"),
+            ("Ação AÇÃO", "Ação AÇÃO"),
+            (" \u{200b}\u{2800}", ""),
+        ] {
+            assert_eq!(looks(name), shown, "{name:?}");
+        }
+        let england = "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
+        assert_eq!(looks(england), england);
+        assert_eq!(looks(&format!("{england}a\u{e0067}b")), format!("{england}ab"));
+    }
+
+    #[test]
+    fn a_line_ends_where_unicode_ends_one() {
+        for line_break in ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"] {
+            assert!(has_line_break(&format!("a{line_break}b")), "{line_break:?}");
+        }
+        assert!(!has_line_break("a b\u{a0}c"));
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<S
         return Err("must not be blank".to_owned());
     }
     let is_accepted = match kind {
-        CustomFieldType::Text if value.contains(['\n', '\r']) => return Err("must be one line".to_owned()),
+        CustomFieldType::Text if letters::has_line_break(value) => return Err("must be one line".to_owned()),
         CustomFieldType::Text | CustomFieldType::Textarea => true,
         CustomFieldType::Number => is_number(value),
         CustomFieldType::Boolean => matches!(value, "true" | "false"),
@@ -193,10 +193,11 @@ fn chosen(options: &[String], text: &str) -> Result<String, String> {
     serde_json::to_string(&chosen).map_err(|_| expected())
 }
 
-/// The option that looks like this.
+/// The option that looks like this; of several that an earlier release took, the one that is written like this.
 fn named(options: &[String], value: &str) -> Option<String> {
     let value = letters::composed(value);
-    options.iter().find(|option| letters::composed(option) == value).cloned()
+    let (written, looks) = (options.iter().find(|option| **option == value), letters::looks(&value));
+    written.or_else(|| options.iter().find(|option| letters::looks(&letters::composed(option)) == looks)).cloned()
 }
 
 #[cfg(test)]

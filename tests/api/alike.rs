@@ -1,12 +1,13 @@
 //! Names that look alike or like nothing, and addresses that only look like some: at every noun whose names are unique, and
 //! wherever others bring a name.
 
+use hotline_persistence::letters;
 use serde_json::{Value, json};
 
 use crate::hooks::{Hooked, taken};
 use crate::steps::id;
-use crate::support::TestApp;
 use crate::support::provider::hooks::text;
+use crate::support::{OwnApp, Person, TestApp};
 
 /// What shows nothing.
 const NOTHING: [&str; 6] = ["\u{200b}", "\u{200b}\u{200d}", "\u{3164}", "\u{2800}", "\u{feff}", "\u{ad}"];
@@ -14,6 +15,28 @@ const NOTHING: [&str; 6] = ["\u{200b}", "\u{200b}\u{200d}", "\u{3164}", "\u{2800
 /// The same name as it may be written: with combining letters, and with letters that nobody sees.
 const TWINS: [&str; 4] =
     ["Ac\u{327}a\u{303}o", "A\u{e7}\u{e3}o\u{200b}", "\u{feff}A\u{e7}\u{e3}o", "A\u{e7}\u{ad}\u{e3}o"];
+
+/// Other names that look the same: with marks of direction, joiners that join nothing, and selectors of what has no variants.
+const LOOKALIKES: [&str; 12] = [
+    "A\u{200f}ção",
+    "A\u{200e}ção",
+    "Aç\u{61c}ão",
+    "A\u{202e}çã\u{202c}o",
+    "A\u{202d}çã\u{202c}o",
+    "A\u{2066}çã\u{2069}o",
+    "A\u{200d}ção",
+    "Aç\u{200c}ão",
+    "Açã\u{fe0f}o",
+    "Açã\u{e0067}o",
+    "Aç\u{206a}ão",
+    "A\u{115f}ção",
+];
+
+/// Blanks that look like the one of `Big deal`.
+const BLANKS: [&str; 6] = ["\u{a0}", "  ", "\t", "\u{2003}", "\u{3164}", " \u{200f} "];
+
+/// What ends a line, besides the two characters that everybody knows.
+const LINE_BREAKS: [&str; 5] = ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"];
 
 /// The nouns whose names are unique in the company: the path, the field, and what else is required.
 fn unique_names(category: i64) -> Vec<(&'static str, &'static str, Value)> {
@@ -50,11 +73,115 @@ async fn a_name_that_looks_the_same_is_taken_and_one_that_shows_nothing_is_blank
             let kept = api.put(&format!("{path}/{}", made["id"]), json!({field: twin})).await.data(200).clone();
             assert_eq!(kept[field], made[field], "{path} {twin:?}");
         }
+        for twin in LOOKALIKES {
+            let refused = api.post(path, named(twin)).await;
+            let details = refused.error(409, "ERR_API_CONFLICT");
+            assert_eq!((&details["field"], &details["id"]), (&json!(field), &made["id"]), "{path} {twin:?}");
+            // The record itself may be written like this.
+            let kept = api.put(&format!("{path}/{}", made["id"]), json!({field: twin})).await.data(200).clone();
+            assert_eq!(kept[field], twin, "{path}");
+            assert_eq!(api.post(path, named("Ação")).await.status, 409, "{path} {twin:?}");
+        }
         // Case is as it was.
         assert_eq!(api.post(path, named("AÇÃO")).await.status, 201, "{path}");
+        let other = id(api.post(path, named("other")).await.data(201));
+        let moved = api.put(&format!("{path}/{other}"), json!({field: "A\u{202a}çã\u{202c}o"})).await;
+        assert_eq!(moved.error(409, "ERR_API_CONFLICT")["id"], made["id"], "{path}");
+        // A shortcut has no blanks.
+        if field != "shortcut" {
+            api.post(path, named("Big deal")).await.data(201);
+            for blank in BLANKS {
+                assert_eq!(api.post(path, named(&format!("Big{blank}deal"))).await.status, 409, "{path} {blank:?}");
+            }
+            assert_eq!(api.post(path, named("Bigdeal")).await.status, 201, "{path}");
+            for line_break in LINE_BREAKS {
+                let refused = api.post(path, named(&format!("Two{line_break}lines"))).await;
+                assert_eq!(refused.invalid_fields(), [field], "{path} {line_break:?}");
+            }
+        }
         for nothing in NOTHING.iter().filter(|_| field != "sku") {
             assert_eq!(api.post(path, named(nothing)).await.status, 422, "{path} {nothing:?}");
         }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_changes_its_neighbours_makes_another_name() {
+    let app = TestApp::shared().await;
+    for names in [
+        // One person beside another, and a couple.
+        ["👨👩", "👨\u{200d}👩"],
+        // The flags of England and Scotland.
+        [
+            "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+            "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
+        ],
+        ["علیرضا", "علی\u{200c}رضا"],
+    ] {
+        for name in names {
+            let made = app.api.post("/tags", json!({"name": name})).await.data(201).clone();
+            assert_eq!(made["name"], name);
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_profile_and_the_options_of_a_field_have_names_of_their_own_looks() {
+    let app = OwnApp::start().await;
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let root = root.in_company(app.company.id);
+    let profile = |name: &str| json!({"name": name, "permissions": {"contacts": ["GET"]}});
+    let made = id(root.post("/profiles", profile("Night shift")).await.data(201));
+    for twin in ["Night\u{a0}shift", "Night  shift", "Ni\u{200f}ght shift"] {
+        root.post("/profiles", profile(twin)).await.error(409, "ERR_API_CONFLICT");
+    }
+    root.put(&format!("/profiles/{made}"), json!({"name": "Night  shift"})).await.data(200);
+
+    let field =
+        |options: [&str; 2]| json!({"name": "Size", "application": "contact", "type": "select", "options": options});
+    for twin in ["extra  large", "extra\u{a0}large", "ex\u{200e}tra large"] {
+        let refused = app.api.post("/custom-fields", field(["extra large", twin])).await;
+        assert_eq!(refused.invalid_fields(), ["options"], "{twin:?}");
+    }
+    let key = app.api.post("/custom-fields", field(["small", "extra large"])).await.data(201)["key"].clone();
+    let key = key.as_str().expect("a key");
+    for written in ["extra large", "extra  large", "extra\u{a0}large", "ex\u{200e}tra large"] {
+        let body = json!({"name": "Maria", "customFields": [{"key": key, "value": written}]});
+        let made = app.api.post("/contacts", body).await.data(201).clone();
+        assert_eq!(made["customFields"][0]["value"], "extra large", "{written:?}");
+    }
+    app.stop().await;
+}
+
+/// The tables compare what `hotline_looks` makes of names, the service what [`letters::looks`] does.
+#[actix_web::test]
+async fn the_tables_see_what_the_service_sees() {
+    let app = TestApp::shared().await;
+    let characters = ['\u{1}'..='\u{21ff}', '\u{2700}'..='\u{2c00}', '\u{3000}'..='\u{31ff}', '\u{fb00}'..='\u{ffff}']
+        .into_iter()
+        .chain(['\u{1bc90}'..='\u{1bcaf}', '\u{1d170}'..='\u{1d17f}', '\u{1eff0}'..='\u{1f010}'])
+        .chain(['\u{1fa00}'..='\u{1fb10}', '\u{e0000}'..='\u{e01ff}', '\u{e0ff0}'..='\u{e1010}'])
+        .flatten();
+    let beside =
+        [("a", "b"), ("👨\u{200d}", "👩"), ("ع\u{200c}", "ع"), ("क", "\u{200d}ष"), ("🏴\u{e0067}", "\u{e0062}")];
+    let names: Vec<String> =
+        characters.flat_map(|character| beside.map(|(before, after)| format!("{before}{character}{after}"))).collect();
+    assert!(names.len() > 60_000, "{}", names.len());
+    // Few at once, because a statement has its time.
+    for names in names.chunks(5_000) {
+        let looks: Vec<String> = names.iter().map(|name| letters::looks(name)).collect();
+        let differ: Vec<(String, String, String)> = sqlx::query_as(
+            "select name, looks, hotline_looks(name) from unnest($1::text[], $2::text[]) as x (name, looks)
+             where hotline_looks(name) is distinct from looks",
+        )
+        .bind(names)
+        .bind(&looks)
+        .fetch_all(&app.db)
+        .await
+        .expect("an answer");
+        assert!(differ.is_empty(), "{:?}", differ.iter().take(10).collect::<Vec<_>>());
     }
     app.stop().await;
 }

@@ -12,6 +12,9 @@ use crate::support::TestDatabase;
 /// What gives each company its slot.
 const SLOTS: &str = include_str!("../../persistence/migrations/0029_company_slots.sql");
 
+/// What gives each unique name its looks.
+const LOOKS: &str = include_str!("../../persistence/migrations/0076_looks.sql");
+
 /// How a table is written, as `docs/schema.md` explains.
 const KINDS: [&str; 4] = ["live", "plain", "both", "service"];
 
@@ -145,5 +148,48 @@ async fn companies_of_an_earlier_release_are_given_their_slots() {
     let after: Vec<i16> = sqlx::query_scalar(slots).fetch_one(db).await.expect("slots");
     assert_eq!(after, before);
     assert_eq!(after.len(), ids.len());
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn names_that_looked_the_same_before_stay_and_no_others_come() {
+    let database = migrated().await;
+    let db = &database.db;
+    let tables: Vec<String> = sqlx::query_scalar(
+        "select table_name::text from information_schema.columns where table_schema = 'public' and column_name = 'looks'",
+    )
+    .fetch_all(db)
+    .await
+    .expect("tables");
+    assert_eq!(tables.len(), 11, "{tables:?}");
+    let mut back = "drop function hotline_note_looks cascade;".to_owned();
+    tables.iter().for_each(|table| back.push_str(&format!("alter table {table} drop column looks;")));
+    back.push_str("drop function hotline_looks;");
+    sqlx::raw_sql(AssertSqlSafe(back)).execute(db).await.expect("the schema of before");
+    let (one, two) = (companies::insert(db, "One").await.expect("company").id, companies::insert(db, "Two").await);
+    let two = two.expect("company").id;
+    let add = async |company, name: &str| {
+        let add = "insert into tags (company_id, name) values ($1, $2) returning id";
+        sqlx::query_scalar::<_, i64>(add).bind(company).bind(name).fetch_one(db).await
+    };
+    let oldest = add(one, "Big deal").await.expect("a tag");
+    let second = add(one, "Big\u{a0}deal").await.expect("a tag");
+    let third = add(one, "Big  deal").await.expect("a tag");
+    let elsewhere = add(two, "Big\u{200f} deal").await.expect("a tag");
+    sqlx::raw_sql(AssertSqlSafe(LOOKS)).execute(db).await.expect("the migration");
+
+    let seen: Vec<(i64, Option<String>)> =
+        sqlx::query_as("select id, looks from tags order by id").fetch_all(db).await.expect("tags");
+    let big = Some("Big deal".to_owned());
+    assert_eq!(seen, [(oldest, big.clone()), (second, None), (third, None), (elsewhere, big)]);
+    assert!(add(one, "Bi\u{200d}g deal").await.is_err(), "another that looks the same");
+    let change = async |id: i64, name: &str| {
+        let change = "update tags set name = $2, color = '#000000' where id = $1";
+        sqlx::query(change).bind(id).bind(name).execute(db).await
+    };
+    change(second, "Big\u{a0}deal").await.expect("it keeps its name");
+    assert!(change(second, "Big\u{2003}deal").await.is_err(), "it is another now, which looks the same");
+    change(second, "Small deal").await.expect("another name");
+    assert!(change(third, "Small\u{a0}deal").await.is_err(), "that is taken now");
     database.drop().await;
 }

@@ -10,18 +10,31 @@ use crate::{CompanyId, Error};
 pub struct Unique {
     constraint: &'static str,
     field: &'static str,
-    ignores_case: bool,
+    compared: Compared,
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    AsWritten,
+    IgnoringCase,
+    ByLooks,
 }
 
 impl Unique {
     /// The name of the constraint, and the field with the value.
     pub const fn new(constraint: &'static str, field: &'static str) -> Self {
-        Self { constraint, field, ignores_case: false }
+        Self { constraint, field, compared: Compared::AsWritten }
     }
 
     /// The same, ignoring case.
     pub const fn ignoring_case(constraint: &'static str, field: &'static str) -> Self {
-        Self { constraint, field, ignores_case: true }
+        Self { constraint, field, compared: Compared::IgnoringCase }
+    }
+
+    /// The same for names that look the same.
+    pub const fn by_looks(constraint: &'static str, field: &'static str) -> Self {
+        Self { constraint, field, compared: Compared::ByLooks }
     }
 
     /// The field with the value.
@@ -32,10 +45,10 @@ impl Unique {
     /// How to find the record that has the value.
     fn holder(&self, table: &str, company: CompanyId, value: &str) -> Holder {
         let column = column_of(self.field);
-        let (column, given) = if self.ignores_case {
-            (format!("lower(\"{column}\")"), "lower($2)")
-        } else {
-            (format!("\"{column}\""), "$2")
+        let (column, given) = match self.compared {
+            Compared::AsWritten => (format!("\"{column}\""), "$2"),
+            Compared::IgnoringCase => (format!("lower(\"{column}\")"), "lower($2)"),
+            Compared::ByLooks => ("looks".to_owned(), "hotline_looks($2)"),
         };
         let statement = format!("select id from {table} where company_id = $1 and {column} = {given}");
         Holder { statement, company, value: value.to_owned() }

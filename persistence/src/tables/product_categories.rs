@@ -29,7 +29,10 @@ pub struct ProductCategory {
 impl Table for ProductCategory {
     const NAME: &'static str = "product_categories";
     const NOUN: &'static str = "product category";
-    const UNIQUE: &'static [Unique] = &[Unique::new("product_categories_company_id_name_key", "name")];
+    const UNIQUE: &'static [Unique] = &[
+        Unique::new("product_categories_company_id_name_key", "name"),
+        Unique::by_looks("product_categories_looks", "name"),
+    ];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = ProductCategoryId;
 }

@@ -33,7 +33,8 @@ pub struct ProfileRow {
 impl Table for ProfileRow {
     const NAME: &'static str = "profiles";
     const NOUN: &'static str = "profile";
-    const UNIQUE: &'static [Unique] = &[Unique::new("profiles_company_id_name_key", "name")];
+    const UNIQUE: &'static [Unique] =
+        &[Unique::new("profiles_company_id_name_key", "name"), Unique::by_looks("profiles_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = ProfileId;
 }
@@ -66,6 +67,7 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'
         let known = [
             ("profiles_company_id_fkey", Error::NotFound("company")),
             ("profiles_company_id_name_key", Error::Taken("name".into())),
+            ("profiles_looks", Error::Taken("name".into())),
         ];
         Error::of_constraint(error, known)
     })

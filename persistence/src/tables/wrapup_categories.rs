@@ -26,7 +26,10 @@ pub struct WrapupCategory {
 impl Table for WrapupCategory {
     const NAME: &'static str = "wrapup_categories";
     const NOUN: &'static str = "wrap-up category";
-    const UNIQUE: &'static [Unique] = &[Unique::new("wrapup_categories_company_id_name_key", "name")];
+    const UNIQUE: &'static [Unique] = &[
+        Unique::new("wrapup_categories_company_id_name_key", "name"),
+        Unique::by_looks("wrapup_categories_looks", "name"),
+    ];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = WrapupCategoryId;
 }

@@ -7,12 +7,13 @@ mod object;
 mod tests;
 mod text;
 
+use std::collections::HashSet;
 use std::num::IntErrorKind::{NegOverflow, PosOverflow};
 
 use chrono::{DateTime, SubsecRound, Utc};
 use hotline_actors::clock;
-use hotline_persistence::Id;
 use hotline_persistence::tables::custom_fields::POSITION_MAX;
+use hotline_persistence::{Id, letters};
 use serde_json::{Value, json};
 
 pub use address::SignInEmail;
@@ -118,9 +119,10 @@ impl FromField for Options {
             return Err(format!("must have at most {OPTIONS_MAX} items"));
         }
         let mut options: Vec<String> = Vec::with_capacity(items.len());
+        let mut looks = HashSet::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
-            if options.contains(&option) {
+            if !looks.insert(letters::looks(&option)) {
                 return Err(format!("holds {option} twice"));
             }
             options.push(option);

@@ -54,7 +54,16 @@ fn a_variable_has_a_key_no_message_has_anyway() {
 fn options_are_names_and_each_is_there_once() {
     let options = |value| Options::from_json(&value).map(|options| options.0);
     assert_eq!(options(json!([" Blue", "blue"])), Ok(vec!["Blue".to_owned(), "blue".to_owned()]));
-    for bad in [json!("Blue"), json!({}), json!([1]), json!([" "]), json!(["a\nb"]), json!(["Blue", "Blue "])] {
+    for bad in [
+        json!("Blue"),
+        json!({}),
+        json!([1]),
+        json!([" "]),
+        json!(["a\nb"]),
+        json!(["a\u{2028}b"]),
+        json!(["Blue", "Blue "]),
+        json!(["a b", "a\u{a0}b"]),
+    ] {
         assert!(options(bad.clone()).is_err(), "{bad}");
     }
     let numbered = |count: usize| json!((0..count).map(|number| number.to_string()).collect::<Vec<_>>());

@@ -45,10 +45,10 @@ fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {
 }
 
 fn one_line(text: String) -> Result<String, String> {
-    if text.contains(['\n', '\r']) { Err("must be one line".to_owned()) } else { Ok(text) }
+    if letters::has_line_break(&text) { Err("must be one line".to_owned()) } else { Ok(text) }
 }
 
-/// A text without the characters that nobody sees, in one form: so names that look the same are the same.
+/// A text without the characters that show nothing anywhere, in one form.
 fn composed(value: &Value, characters_max: usize) -> Result<String, String> {
     let text = letters::composed(trimmed(value)?);
     if text.chars().count() > characters_max {
@@ -97,12 +97,12 @@ macro_rules! text {
 
 text! {
     /// A name: not blank, one line, at most 255 characters.
-    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n]*\S[^\r\n]*$", "example": "Maria Lima"}, |value| one_line(not_blank(composed(value, NAME_CHARACTERS_MAX)?)?)
+    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$", "example": "Maria Lima"}, |value| one_line(not_blank(composed(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
     /// An id that others have given, which is compared letter by letter: not blank, one line, at most 255 characters.
-    ExternalId, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n]*\S[^\r\n]*$", "example": "user-81"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
+    ExternalId, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$", "example": "user-81"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
