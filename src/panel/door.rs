@@ -21,6 +21,7 @@ use crate::api::cards;
 use crate::app::App;
 use crate::web::aside::Tenant;
 use crate::web::auth::{Admission, permit, stay};
+use crate::web::cursor::ListOwner;
 use crate::web::idempotency::once;
 use crate::web::modules::PANEL_API;
 use crate::web::origin::Address;
@@ -114,6 +115,20 @@ pub(super) fn is_open(signed: &Signed) -> bool {
 /// The path of a request below the panel's API.
 fn below_api(request: &ServiceRequest) -> &str {
     request.match_info().as_str().strip_prefix(PANEL_API).unwrap_or_default()
+}
+
+/// The paths whose lists are a person's own, below the API's path.
+const OWN_LISTS: [&str; 1] = ["/account/"];
+
+/// The paths whose lists show less to a person who does not see every card.
+const SEEN_LISTS: [&str; 2] = ["/crm/", "/webhooks/"];
+
+/// Whose list a person reads; none if it is the same for everybody who may read it. A cursor of one is of no other.
+fn list_owner(request: &ServiceRequest, person: PersonId, sees_everything: bool) -> Option<ListOwner> {
+    let path = below_api(request);
+    let is_below = |tops: &[&str]| tops.iter().any(|top| path.starts_with(top));
+    let is_own = is_below(&OWN_LISTS) || !sees_everything && is_below(&SEEN_LISTS);
+    is_own.then(|| ListOwner(format!("{} {}", if person.is_admin() { "admin" } else { "user" }, person.id())))
 }
 
 fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
@@ -237,6 +252,9 @@ pub(super) async fn signed_in<B: MessageBody + 'static>(
         Ok(Entered { parts, signed }) => {
             let company = signed.company_id;
             request.extensions_mut().insert(Tenant(company));
+            if let Some(owner) = list_owner(&request, signed.person(), true) {
+                request.extensions_mut().insert(owner);
+            }
             request.extensions_mut().insert(Session(signed.clone()));
             audit::kept(&parts.app, &parts.panel, Who::signed(company, &signed), request, async |request| {
                 Ok(next.call(request).await?.map_into_boxed_body())
@@ -265,6 +283,9 @@ pub async fn in_company<B: MessageBody + 'static>(
         Ok((Entered { parts, signed }, caller)) => {
             let company = caller.company;
             request.extensions_mut().insert(Tenant(company));
+            if let Some(owner) = list_owner(&request, signed.person(), caller.sees_every_card()) {
+                request.extensions_mut().insert(owner);
+            }
             request.extensions_mut().insert(Session(signed.clone()));
             request.extensions_mut().insert(caller);
             let who = Who::signed(company, &signed);

@@ -31,7 +31,7 @@ pub struct Cursors {
     keyed: Hmac<Sha256>,
 }
 
-/// One part of a list, if its path does not say whose list it is: a visitor's session, for example.
+/// One part of a list, if its path does not say whose list it is: a visitor's session, or a person at the panel.
 #[derive(Clone, Debug)]
 pub struct ListOwner(pub String);
 

@@ -95,3 +95,32 @@ async fn sessions_are_listed_and_ended_by_their_owner_alone() {
     ben.get("/session").await.data(200);
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn a_cursor_of_ones_own_sessions_is_nobody_elses() {
+    let app = OwnApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let mut again = Vec::new();
+    for email in ["ana@example.com", "ben@example.com", "root@example.com"] {
+        let mut other = Person::nobody(&app);
+        other.sign_in(email, json!({})).await.data(200);
+        again.push(other);
+    }
+    let people = [&ana, &ben, &root];
+    for (place, person) in people.iter().enumerate() {
+        let first = person.get("/account/sessions?perPage=1&cursor=").await;
+        let shown = first.data(200)[0]["id"].clone();
+        let cursor = first.body["meta"]["nextCursor"].as_str().expect("a cursor").to_owned();
+        let path = format!("/account/sessions?perPage=1&cursor={cursor}");
+        for other in people.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other) {
+            assert_eq!(other.get(&path).await.invalid_fields(), ["cursor"]);
+        }
+        // In another session of the same person it goes on.
+        let next = again[place].get(&path).await;
+        assert_eq!((next.data(200).as_array().map(Vec::len), &next.body["meta"]["hasMore"]), (Some(1), &json!(false)));
+        assert_ne!(next.data(200)[0]["id"], shown);
+    }
+    app.stop().await;
+}

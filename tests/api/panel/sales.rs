@@ -69,6 +69,44 @@ async fn who_does_not_see_all_cards_sees_their_own() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_cursor_of_ones_own_cards_is_nobody_elses() {
+    let app = OwnApp::start().await;
+    let company = &app.company;
+    let ana = Person::user(&app, company.ana, "ana@example.com").await;
+    let ben = Person::user(&app, company.ben, "ben@example.com").await;
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    let root = root.in_company(company.id);
+    let board = json!({"name": "Support", "crmBoardQueues": [{"queueId": company.support}]});
+    let board = id(app.api.post("/crm/boards", board).await.data(201));
+    for user in [company.ana, company.ben, company.ana, company.ben] {
+        let card = json!({"boardId": board, "name": "x", "assignedToUserId": user});
+        app.api.post("/crm/cards", card).await.data(201);
+        app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+    }
+    let begun = async |person: &Person, list: &str| {
+        let first = person.get(&format!("{list}?perPage=1&cursor=")).await;
+        first.data(200);
+        let cursor = first.body["meta"]["nextCursor"].as_str().expect("a cursor").to_owned();
+        format!("{list}?perPage=1&cursor={cursor}")
+    };
+    for list in ["/crm/cards".to_owned(), format!("/crm/boards/{board}/cards")] {
+        for (person, others) in [(&ana, [&ben, &root]), (&ben, [&ana, &root]), (&root, [&ana, &ben])] {
+            let next = begun(person, &list).await;
+            for other in others {
+                assert_eq!(other.get(&next).await.invalid_fields(), ["cursor"], "{list}");
+            }
+            assert_eq!(person.get(&next).await.data(200).as_array().map(Vec::len), Some(1), "{list}");
+        }
+    }
+    // What everybody sees is one list.
+    let next = begun(&ana, "/contacts").await;
+    for person in [&ben, &root] {
+        assert_eq!(person.get(&next).await.data(200).as_array().map(Vec::len), Some(1));
+    }
+    app.stop().await;
+}
+
 /// Gives Ana a profile by its name.
 async fn give(app: &TestApp, name: &str) {
     Person::give_profile(app, app.company.ana, name).await;
