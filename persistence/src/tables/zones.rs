@@ -252,7 +252,7 @@ pub(crate) fn with_statuses(update: &str, was: &str) -> String {
     format!(
         "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {was} as was, m.updated_at),
          noted as ({NOTE_MOVED})
-         select company_id, id, ticket_id, was, status from moved where status <> was"
+         select company_id, id, ticket_id, was, status, updated_at from moved where status <> was"
     )
 }
 
@@ -261,7 +261,7 @@ pub(crate) fn with_changes(update: &str) -> String {
     format!(
         "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),
          noted as ({NOTE_MOVED})
-         select company_id, id, ticket_id, was, status from moved"
+         select company_id, id, ticket_id, was, status, updated_at from moved"
     )
 }
 

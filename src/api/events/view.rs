@@ -373,10 +373,11 @@ fn message(row: MessageRow, kind: EventKind, then: MessageThen) -> MessageRow {
     let delivered_at = row.delivered_at.filter(|_| reached(MessageStatus::Delivered));
     // A contact's message is read later than it is received, if at all.
     let read_at = row.read_at.filter(|_| !is_inbound && reached(MessageStatus::Read));
-    let updated_at = if then.status == row.status && row.read_at == read_at {
-        row.updated_at
-    } else {
-        [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max()
+    let updated_at = match then.updated_at {
+        Some(at) => Some(at),
+        // Nothing but what came later has changed it, or an earlier release has not written when.
+        None if then.status == row.status && row.read_at == read_at => row.updated_at,
+        None => [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max(),
     };
     MessageRow {
         status: then.status,

@@ -8,6 +8,7 @@ use hotline_persistence::{MessageId, TicketId};
 use serde_json::{Value, json};
 
 use super::{Hooked, MARIA, Setup, Tally, messages, taken};
+use crate::events::{after, newest};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::text;
@@ -84,6 +85,53 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
     ]);
     assert_eq!(channel.told(&app.api, &call).await, Tally { taken: 3, ignored: 1, ..Tally::default() });
     assert_eq!(status(&app, id).await, "delivered");
+    app.stop().await;
+}
+
+/// What a message is called in an event, and when it was changed then.
+fn dated(message: &Value) -> (Value, Value, Value) {
+    (message["id"].clone(), message["status"].clone(), message["updatedAt"].clone())
+}
+
+#[actix_web::test]
+async fn an_event_dates_the_message_as_it_was_shown_then() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let maria = begun(&app, &channel).await;
+    let begin = newest(&app.api).await;
+    let mut shown = Vec::new();
+    // The provider's clock is behind, and ahead.
+    for (name, at_s) in [("wamid.behind", 1_700_000_000), ("wamid.now", Utc::now().timestamp())] {
+        let id = sent(&app, &channel, &maria, "hello", name).await;
+        shown.push(dated(&message(&app, id).await));
+        for step in ["delivered", "read"] {
+            assert_eq!(channel.told(&app.api, &phone.status(name, MARIA, step, at_s)).await, taken(1));
+            shown.push(dated(&message(&app, id).await));
+        }
+    }
+    let id = sent(&app, &channel, &maria, "hello", "wamid.failed").await;
+    shown.push(dated(&message(&app, id).await));
+    let failed = phone.failed("wamid.failed", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
+    assert_eq!(channel.told(&app.api, &failed).await, taken(1));
+    shown.push(dated(&message(&app, id).await));
+    // What a visitor is shown has arrived.
+    let (session, _) = app.session("visitor").await;
+    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hi"})).await;
+    let ticket = &said.data(201)["ticketId"];
+    app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hello"})).await.data(202);
+    let answers = app.api.all(&format!("/tickets/{ticket}/messages")).await;
+    let answer = answers.iter().find(|message| message["body"] == "hello").expect("the answer");
+    let id = answer["id"].as_i64().expect("id");
+    app.api.get(&format!("/webchat/sessions/{session}/messages")).await.data(200);
+    eventually("it is delivered", || async { status(&app, id).await == "delivered" }).await;
+    shown.push(dated(&message(&app, id).await));
+
+    let kinds = ["message.sent", "message.delivered", "message.read", "message.failed"];
+    let events = after(&app.api, begin).await;
+    let told = events.iter().filter(|event| kinds.contains(&event["type"].as_str().unwrap_or_default()));
+    let told: Vec<_> = told.map(|event| dated(&event["data"])).collect();
+    assert_eq!(told, shown);
     app.stop().await;
 }
 

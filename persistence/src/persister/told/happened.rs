@@ -70,7 +70,8 @@ impl Telling<'_> {
                     );
                     let received = (row.direction == Direction::Inbound).then(|| received(*ticket, contact));
                     let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
-                    let message = MessageThen { id, ticket_id, status, received: received.map(Box::new) };
+                    let received = received.map(Box::new);
+                    let message = MessageThen { id, ticket_id, status, received, updated_at: None };
                     (kind, Record::Message(message), None, by)
                 }
             };

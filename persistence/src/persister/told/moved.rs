@@ -39,7 +39,8 @@ impl Telling<'_> {
                 MessageStatus::Failed => EventKind::MessageFailed,
                 MessageStatus::Queued | MessageStatus::Received => return,
             };
-            let record = Record::Message(MessageThen { id: moved.id, ticket_id: moved.ticket, status, received: None });
+            let (id, ticket_id, updated_at) = (moved.id, moved.ticket, moved.updated_at);
+            let record = Record::Message(MessageThen { id, ticket_id, status, received: None, updated_at });
             let previous = Some(steps_between(was, status));
             told.push((moved.company, place, Told { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
@@ -64,9 +65,9 @@ impl Telling<'_> {
             let Some((place, at)) = self.marks.get(&(moved.company, moved.ticket)) else { continue };
             tell(*place, *at, moved.was, moved.status, moved);
         }
-        for Moved { company, id, ticket, status, .. } in of(MovedBy::File).copied() {
+        for Moved { company, id, ticket: ticket_id, status, updated_at, .. } in of(MovedBy::File).copied() {
             let Some((place, has_failed)) = self.files.get(&(company, id)).copied() else { continue };
-            let record = Record::Message(MessageThen { id, ticket_id: ticket, status, received: None });
+            let record = Record::Message(MessageThen { id, ticket_id, status, received: None, updated_at });
             // Before, there was neither the file nor the reason why there is none.
             let previous = Some(if has_failed { json!({"error": null}) } else { json!({"media": null}) });
             let event =

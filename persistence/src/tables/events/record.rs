@@ -141,6 +141,14 @@ pub struct MessageThen {
     /// Of a contact's message: where it has come in.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Box<ReceivedThen>>,
+    /// When the message was changed last, of an event that tells of a change; earlier releases did not write it.
+    #[serde(
+        rename = "u",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "chrono::serde::ts_milliseconds_option"
+    )]
+    pub updated_at: Option<DateTime<Utc>>,
 }
 
 /// The ticket and the contact of a contact's message when it came.

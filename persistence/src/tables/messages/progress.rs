@@ -188,6 +188,8 @@ pub(crate) struct Moved {
     pub(crate) was: MessageStatus,
     pub(crate) status: MessageStatus,
     pub(crate) by: MovedBy,
+    /// As the table dates the change.
+    pub(crate) updated_at: Option<DateTime<Utc>>,
 }
 
 /// The cause of a status change.
@@ -202,13 +204,13 @@ pub(crate) enum MovedBy {
 }
 
 /// The row of an advanced message, as the tables return it.
-pub(super) type MovedRow = (CompanyId, MessageId, TicketId, String, String);
+pub(super) type MovedRow = (CompanyId, MessageId, TicketId, String, String, Option<DateTime<Utc>>);
 
 impl Moved {
     /// Converts rows, skipping words this release does not know.
     pub(super) fn all(rows: Vec<MovedRow>, by: MovedBy) -> Vec<Self> {
-        let moved = |(company, id, ticket, was, status): MovedRow| {
-            Some(Self { company, id, ticket, was: was.parse().ok()?, status: status.parse().ok()?, by })
+        let moved = |(company, id, ticket, was, status, updated_at): MovedRow| {
+            Some(Self { company, id, ticket, was: was.parse().ok()?, status: status.parse().ok()?, by, updated_at })
         };
         rows.into_iter().filter_map(moved).collect()
     }
@@ -241,7 +243,7 @@ pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliverySta
             told.remove(&key);
             let (was, by) = (MessageStatus::Queued, MovedBy::Progress);
             let (company, id, ticket, status) = (row.company_id, row.id, row.ticket_id, row.status);
-            merged.moved.push(Moved { company, id, ticket, was, status, by });
+            merged.moved.push(Moved { company, id, ticket, was, status, by, updated_at: row.updated_at });
         }
         merged.messages.push(further.map_or(Cow::Borrowed(*row), Cow::Owned));
     }
