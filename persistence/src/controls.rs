@@ -5,6 +5,9 @@
 
 use serde_json::Value;
 
+/// Why a text with one of them is refused.
+pub const REFUSED: &str = "must not contain control characters but tab, line feed and carriage return";
+
 /// Whether no text may hold the character.
 pub fn is_refused(character: char) -> bool {
     character < ' ' && !matches!(character, '\t' | '\n' | '\r')

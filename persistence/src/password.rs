@@ -9,6 +9,8 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use rand::distr::{Alphanumeric, SampleString};
 
+use crate::controls;
+
 /// Minimum characters of a chosen password.
 pub const CHARACTERS_MIN: usize = 12;
 
@@ -95,6 +97,10 @@ impl Password {
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.
     pub fn chosen(text: String) -> Result<Self, String> {
+        // No door takes such a text: whoever had this password could not sign in.
+        if controls::has_refused(&text) {
+            return Err(controls::REFUSED.to_owned());
+        }
         if text.chars().count() < CHARACTERS_MIN {
             return Err(format!("must have at least {CHARACTERS_MIN} characters"));
         }
@@ -234,6 +240,10 @@ mod tests {
     #[test]
     fn a_short_password_is_refused_and_none_shows_in_a_log() {
         assert!(Password::chosen("elevenchars".to_owned()).is_err());
+        assert!(Password::chosen("correct\thorse battery".to_owned()).is_ok());
+        for bad in ["correct\u{1}horse battery", "\u{1b}correct horse battery", "correct horse battery\u{1f}"] {
+            assert_eq!(Password::chosen(bad.to_owned()).expect_err(bad), controls::REFUSED);
+        }
         // Counts characters, not bytes.
         assert!(Password::chosen("éééééééé".to_owned()).is_err());
         assert!(Password::chosen("a".repeat(BYTES_MAX + 1)).is_err());

@@ -14,7 +14,9 @@ const BYTES_MAX: usize = 2 * 4 * CHARACTERS_MAX;
 /// The normalized form of a word: trimmed, lower case, without accents.
 pub fn folded(text: &str) -> String {
     let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);
-    text.trim().nfkd().filter(|c| !is_accent(c)).flat_map(char::to_lowercase).collect()
+    let folded: String = text.trim().nfkd().filter(|c| !is_accent(c)).flat_map(char::to_lowercase).collect();
+    // An accent that stands alone leaves the blank it stood on.
+    folded.trim().to_owned()
 }
 
 /// Whether a message consists of one of these normalized words; punctuation, symbols and emoji around it do not count.
@@ -74,5 +76,6 @@ mod tests {
             assert!(!is_one_of(&words, message), "{message}");
         }
         assert!(!is_one_of(&[], "stop") && !is_one_of(&[], ""));
+        assert_eq!((folded("\u{a8}"), folded("stop\u{b4}")), (String::new(), "stop".to_owned()));
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use hotline_persistence::CompanyId;
+use hotline_persistence::letters;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyRow};
 
@@ -10,6 +11,7 @@ use super::audit::{Act, Target};
 use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
+use crate::web::values::{FromField, Name};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -116,9 +118,15 @@ fn time_zone(text: &str) -> Result<chrono_tz::Tz, String> {
     text.parse().map_err(|_| "no time zone of the IANA database".to_owned())
 }
 
+/// Reads them as the panel does, which takes back what it shows.
 fn stop_words(text: &str) -> Result<StopWords, String> {
     let mut words: Vec<String> = Vec::new();
-    for word in text.split(',').map(stop_words::folded).filter(|word| !word.is_empty()) {
+    for word in text.split(',').filter(|word| !word.trim().is_empty()) {
+        let Name(word) = Name::from_text(word).map_err(|reason| format!("a word {reason}"))?;
+        let word = stop_words::folded(&word);
+        if letters::is_blank(&word) {
+            return Err("a word must not be blank".to_owned());
+        }
         if word.chars().count() > CHARACTERS_MAX {
             return Err(format!("a word has at most {CHARACTERS_MAX} characters"));
         }

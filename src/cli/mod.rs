@@ -19,10 +19,12 @@ mod serve;
 mod token;
 mod webhook;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use hotline_persistence::controls;
 
 pub use crate::web::permissions::everything;
 pub use demo::seed as seed_demo;
@@ -164,6 +166,7 @@ impl Cli {
     /// Parses the command line, then the file, then the command line again with the file's values as defaults. An
     /// invalid command line, `--help` and `--version` end the process.
     fn read() -> Result<Self, Failure> {
+        check_arguments(std::env::args_os())?;
         let matches = |command: clap::Command| {
             let read = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
             read.unwrap_or_else(|error| misused(&error))
@@ -174,6 +177,17 @@ impl Cli {
         let command = config_file::apply(command, named.as_deref())?;
         Ok(matches(command))
     }
+}
+
+/// Refuses what no door takes in a text: what is stored here, the panel and the API must be able to give back. The error does
+/// not contain the argument, which may be a secret.
+fn check_arguments(arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
+    for (place, argument) in arguments.enumerate().skip(1) {
+        if controls::has_refused(&argument.to_string_lossy()) {
+            return Err(format!("argument {place} {}", controls::REFUSED));
+        }
+    }
+    Ok(())
 }
 
 /// The declaration of the command line, for the tests of its documentation.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_actors::FieldError;
+use hotline_persistence::letters;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyFilter, CompanyRow};
 use hotline_persistence::{CompanyId, Database as _, Timestamp};
@@ -93,7 +94,7 @@ fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
     let given = fields.changed_list::<Name>("stopWords", WORDS_MAX)?;
     let mut words: Vec<String> = Vec::new();
     for word in given.into_iter().map(|word| stop_words::folded(&word.0)) {
-        if word.is_empty() || word.chars().count() > CHARACTERS_MAX {
+        if letters::is_blank(&word) || word.chars().count() > CHARACTERS_MAX {
             fields.refuse("stopWords", format!("must have words of 1 to {CHARACTERS_MAX} characters"));
         }
         if !words.contains(&word) {

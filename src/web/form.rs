@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use super::body::{self, DRAINED_FACTOR};
 use super::bounds::{FILES_PART, JSON_BYTES_MAX};
 use super::compression::unpack;
+use super::part_heads::PartHeads;
 use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input, aside};
 use crate::media::{Cut, Declared, Media, Unavailable, Upload};
@@ -152,7 +153,13 @@ async fn read(
     let bytes_max = bytes_max(media, files_max);
     let mut body = Shared::of(payload, bytes_max);
     body.0.borrow_mut().meter = meter;
-    let parts = Multipart::new(request.headers(), body.clone());
+    let parts = match part_heads(request) {
+        Some(mut heads) => {
+            let chunks = body.clone().map(move |chunk| chunk.map(|chunk| heads.pass(chunk)));
+            Multipart::new(request.headers(), chunks)
+        }
+        None => Multipart::new(request.headers(), body.clone()),
+    };
     let form = read_parts(aside::tenant(request), parts, media, files_max).await;
     let is_too_long = body.0.borrow().is_too_long;
     let refused = body.0.borrow_mut().refused.take();
@@ -166,6 +173,12 @@ async fn read(
     }
     let form = form?;
     drained.map(|()| form)
+}
+
+/// What takes control characters out of the heads of a visitor's form; `None` for a caller's, which is refused for one.
+fn part_heads(request: &HttpRequest) -> Option<PartHeads> {
+    let content_type = request.mime_type().ok().flatten().filter(|_| body::is_brought(request))?;
+    content_type.get_param("boundary").map(|boundary| PartHeads::new(boundary.as_str()))
 }
 
 async fn read_parts(

@@ -24,6 +24,7 @@ pub mod origin;
 pub mod origins;
 pub mod packed;
 pub mod params;
+mod part_heads;
 pub mod passwords;
 pub mod permissions;
 pub mod rate;

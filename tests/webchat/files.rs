@@ -92,6 +92,23 @@ async fn a_file_without_words_or_client_id_is_one_too() {
 }
 
 #[actix_web::test]
+async fn a_file_of_a_visitor_is_not_lost_for_a_control_character_in_its_name() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let named = |name: &str| Form::default().text("clientId", "c-1").file(name, "image/png", PNG);
+    let sent = attach(&browser, &session, named("\u{1}a\u{1b}b\u{7f}.png")).await;
+    let message = sent.data(201);
+    assert_eq!(message["media"]["fileName"], "ab.png");
+    assert_eq!(load(&app, message).await.bytes().await.expect("a body"), PNG, "its content is as it was");
+    // A caller's form is refused for one, as its texts are.
+    let form = Form::default().text("type", "media").text("ticketId", only_ticket(&app.api).await);
+    let refused = app.api.send_form(form.file("a\u{1}b.png", "image/png", PNG)).await;
+    refused.error(400, "ERR_API_BAD_REQUEST");
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn what_the_agent_sends_can_be_loaded_by_the_visitor() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;

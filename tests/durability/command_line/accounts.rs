@@ -76,6 +76,12 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     assert!(failure(path, &["admin", "create", "nobody"]).contains("e-mail"));
     let short = with_password(path, "ben@example.com", "elevenchars\n");
     assert!(!short.status.success() && String::from_utf8_lossy(&short.stderr).contains("12 characters"));
+    // No door takes such a text: they could not sign in with it.
+    for line in ["correct\u{1}horse battery\n", "\u{1b}[Acorrect horse battery\n"] {
+        let refused = with_password(path, "ben@example.com", line);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains("control characters"), "{said}");
+    }
     let chosen = with_password(path, "ben@example.com", "correct horse battery\nnot this\n");
     let made: Value = serde_json::from_slice(&chosen.stdout).expect("json");
     assert!(made["email"] == "ben@example.com" && made.get("password").is_none(), "{made}");

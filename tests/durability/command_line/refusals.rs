@@ -12,13 +12,16 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
     let database = TestDatabase::create().await;
     hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
     companies::insert(&database.db, "Acme").await.expect("company");
+    let webchat = ["channel", "create", "--company", "1", "--type", "webchat", "--name", "Website"];
+    json(folder.path(), &[&webchat[..], &["--database-url", &url(&database)]].concat());
     let url = url(&database);
     let everything = || {
         let list = |noun: &str| json(folder.path(), &[noun, "list", "--database-url", &url]);
-        ["company", "token", "channel", "profile"].map(list)
+        ["company", "token", "channel", "profile", "webhook"].map(list)
     };
     let before = everything();
     let token = ["token", "create", "--company", "1", "--name", "x"];
+    let webhook = ["webhook", "create", "--company", "1", "--url", "https://example.com/hotline"];
     let too_many: Vec<String> = (0..51).map(|last| format!("--allow-ip=10.0.0.{last}")).collect();
     let too_many: Vec<&str> = ["--all"].into_iter().chain(too_many.iter().map(String::as_str)).collect();
     let channel = ["channel", "create", "--company", "1", "--name", "x", "--type"];
@@ -32,6 +35,15 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         (&["company", "update", "1"], &["--name=y", "--time-zone=-3"], "--time-zone"),
         (&["company", "update", "1"], &[&many_words], "at most 50"),
         (&["company", "update", "1"], &[&long_word], "at most 60"),
+        (&["company", "update", "1"], &["--stop-words=a,b\nc"], "one line"),
+        (&["company", "update", "1"], &["--stop-words=a,\u{a8}"], "blank"),
+        // What no door takes: the panel could not give back what it read.
+        (&["company", "update", "1"], &["--stop-words=a\u{1},b"], "control characters"),
+        (&["company", "update", "1"], &["--name=Acme\u{b}"], "control characters"),
+        (&["company", "create"], &["A\u{1b}cme"], "control characters"),
+        (&["profile", "create", "--company", "1", "--all"], &["--name", "x\u{1f}"], "control characters"),
+        (&["channel", "update", "1"], &["--greeting", "\u{1}Hello"], "control characters"),
+        (&["channel", "update", "1"], &["--title", "Shop\u{c}"], "control characters"),
         (&["company", "update", "1"], &["--rate-per-minute=-1"], "--rate-per-minute"),
         (&["company", "update", "1"], &["--name= "], "blank"),
         (&["company", "update", "7"], &["--active=true"], "company"),
@@ -39,6 +51,9 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         (&token, &[], "--all"),
         (&token, &["--permission", "nothing:GET"], "nothing"),
         (&token, &["--permission", "tickets:PATCH"], "PATCH"),
+        (&["token", "create", "--company", "1", "--all"], &["--name=x\u{1}"], "control characters"),
+        (&webhook, &["--description", "x\u{1}"], "control characters"),
+        (&webhook, &["--description", "\u{b}"], "control characters"),
         (&token, &["--all", "--allow-ip", "::1"], "IPv6"),
         (&token, &["--all", "--allow-ip", "10.0.0.0/40"], "--allow-ip"),
         (&token, &too_many, "50"),
