@@ -37,6 +37,21 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
 }
 
 #[actix_web::test]
+async fn a_session_that_ends_before_a_socket_says_what_it_holds_ends_it_at_once() {
+    let app = OwnApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut tab = browser.raw_socket(&session).await;
+    // The time in which it may say so never passes.
+    clock::stop();
+    browser.say(&session, "waits for what the tab holds").await;
+    let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
+    assert_eq!(tab.next().await, json!({"type": "ended", "endedAt": ended["endedAt"]}));
+    assert_eq!(tab.code().await, Some(4410));
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_handshake_without_a_token_or_that_is_none_is_refused() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;

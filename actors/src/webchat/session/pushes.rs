@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::webchat::watch::Push;
 
@@ -30,7 +31,8 @@ static ALL: AtomicUsize = AtomicUsize::new(0);
 /// The queue of a socket.
 pub fn pushes() -> (Pushes, Pushed) {
     let (sender, receiver) = mpsc::channel(PUSHES_MAX);
-    (Pushes { queue: sender, bytes: Arc::default() }, Pushed(receiver))
+    let (end, ended) = watch::channel(None);
+    (Pushes { queue: sender, bytes: Arc::default(), end }, Pushed { queue: receiver, ended })
 }
 
 /// The end of a socket's queue that its session pushes to.
@@ -39,10 +41,14 @@ pub struct Pushes {
     queue: mpsc::Sender<Waiting>,
     /// Of this socket.
     bytes: Arc<AtomicUsize>,
+    end: watch::Sender<Option<DateTime<Utc>>>,
 }
 
 /// The end of a socket's queue that the socket takes from.
-pub struct Pushed(mpsc::Receiver<Waiting>);
+pub struct Pushed {
+    queue: mpsc::Receiver<Waiting>,
+    ended: watch::Receiver<Option<DateTime<Utc>>>,
+}
 
 struct Waiting {
     push: Push,
@@ -67,6 +73,9 @@ pub(super) enum Unpushed {
 impl Pushes {
     /// Adds a push of so many bytes.
     pub(super) fn add(&self, push: &Push, bytes: usize) -> Result<(), Unpushed> {
+        if let Push::Ended(at) = push {
+            self.end.send_replace(Some(*at));
+        }
         // Only the session's actor adds, so what its socket has cannot grow meanwhile.
         let (own, all) = (self.bytes.load(Ordering::Relaxed), ALL.load(Ordering::Relaxed));
         let is_full = own > 0 && own + bytes > PUSH_BYTES_MAX;
@@ -84,12 +93,17 @@ impl Pushes {
 impl Pushed {
     /// The next push; none once the session's end is gone.
     pub async fn next(&mut self) -> Option<Push> {
-        self.0.recv().await.map(|waiting| waiting.push)
+        self.queue.recv().await.map(|waiting| waiting.push)
     }
 
     /// The next push, if there is one now.
     pub fn next_now(&mut self) -> Option<Push> {
-        self.0.try_recv().ok().map(|waiting| waiting.push)
+        self.queue.try_recv().ok().map(|waiting| waiting.push)
+    }
+
+    /// When the session ended, once its end is among the pushes: for a socket that does not take them yet.
+    pub fn ended(&self) -> watch::Receiver<Option<DateTime<Utc>>> {
+        self.ended.clone()
     }
 }
 
@@ -166,6 +180,19 @@ mod tests {
         let (gone, mut left) = pushes();
         drop(gone);
         assert!(left.next().await.is_none(), "its session has gone");
+    }
+
+    #[test]
+    fn the_end_is_known_before_what_waits_is_taken() {
+        let (ours, theirs) = pushes();
+        let ended = theirs.ended();
+        for _ in 0..PUSHES_MAX {
+            ours.add(&typing(), 1).expect("room");
+        }
+        assert_eq!(*ended.borrow(), None);
+        let at = DateTime::UNIX_EPOCH;
+        assert_eq!(ours.add(&Push::Ended(at), 1), Err(Unpushed::Full));
+        assert_eq!(*ended.borrow(), Some(at));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use actix_web::error::PayloadError;
 use actix_ws::{CloseCode, CloseReason};
+use chrono::{DateTime, Utc};
 use hotline_actors::webchat::CutReason;
 use tokio::sync::watch;
 
@@ -52,6 +53,16 @@ pub(super) async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End
         Ok(Some(CutReason::Moved)) => End::Moved,
         Ok(Some(CutReason::TooSlow)) => End::TooSlow,
         Ok(None) | Err(_) => End::Lost,
+    }
+}
+
+/// Returns once the session has ended.
+pub(super) async fn has_ended(ended: &mut watch::Receiver<Option<DateTime<Utc>>>) -> DateTime<Utc> {
+    let at = ended.wait_for(Option::is_some).await.ok().and_then(|at| *at);
+    match at {
+        Some(at) => at,
+        // The session's actor is gone, which cuts the socket off.
+        None => std::future::pending().await,
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use actix_ws::{Message, MessageStream, ProtocolError};
+use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_actors::webchat::{Attached, CutReason, Push, Pushed};
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
@@ -21,7 +22,7 @@ use hotline_persistence::{MessageId, TicketId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use self::end::{End, is_too_large, was_cut};
+use self::end::{End, has_ended, is_too_large, was_cut};
 use self::noted::note;
 use super::frames::{Frame, Heard};
 use super::{Out, Page};
@@ -65,6 +66,8 @@ pub(super) struct Talk {
     attached: Attached,
     out: Out,
     pushes: Pushed,
+    /// When the session ended: pushes are not taken before the browser has said what it holds.
+    ended: watch::Receiver<Option<DateTime<Utc>>>,
     cut: watch::Receiver<Option<CutReason>>,
     stopping: watch::Receiver<bool>,
     position: Position,
@@ -101,6 +104,8 @@ enum Event {
     Heard(Option<Result<Message, ProtocolError>>),
     Due,
     Told(Option<Push>),
+    /// The session has ended before the browser said what it holds.
+    Ended(DateTime<Utc>),
     /// Something of some company has changed.
     Changed,
 }
@@ -127,6 +132,7 @@ impl Talk {
             seen: 0,
             attached,
             out,
+            ended: pushes.ended(),
             pushes,
             cut,
             stopping,
@@ -171,11 +177,13 @@ impl Talk {
         loop {
             let due_at = self.due_at();
             let is_caught_up = self.position == Position::CaughtUp;
+            let is_unsaid = matches!(self.position, Position::Unsaid { .. });
             let event = tokio::select! {
                 biased;
                 end = was_cut(&mut self.cut) => Event::End(end),
                 _ = self.stopping.wait_for(|stopping| *stopping) => Event::End(End::Stopping),
                 _ = self.changes.changed() => Event::Changed,
+                at = has_ended(&mut self.ended), if is_unsaid => Event::Ended(at),
                 message = incoming.recv() => Event::Heard(message),
                 () = sleep_until(due_at) => Event::Due,
                 push = self.pushes.next(), if is_caught_up => Event::Told(push),
@@ -186,6 +194,10 @@ impl Talk {
                 Event::Due => self.tick().await?,
                 Event::Changed => self.check_door()?,
                 Event::Told(push) => self.pass_on(push).await?,
+                Event::Ended(at) => {
+                    self.write(&Frame::ended(at)).await?;
+                    return Err(End::SessionOver);
+                }
             }
         }
     }
