@@ -5,6 +5,7 @@
 use std::future::{Ready, ready};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_http::ConnectionType;
 use actix_web::body::{BoxBody, MessageBody};
@@ -34,6 +35,9 @@ use super::permissions::METHODS;
 use super::rate::{Allowance, RateLimits, Unlimited};
 use super::wrong_tokens::{GUESS_DELAY, WrongTokens};
 use super::{ApiError, ApiResult};
+
+/// Pause before a session is looked up again that could not be.
+const UNKNOWN_TIME: Duration = Duration::from_secs(1);
 
 /// The company a request acts for, and what its token may do.
 #[derive(Clone)]
@@ -87,21 +91,33 @@ impl Caller {
     }
 
     /// Checks that a new request of the caller would be admitted, and would show no fewer cards: what lasts longer than a
-    /// request asks again. While the database is away, nobody knows of a session that it has ended.
+    /// request asks again. While the database is away, nobody knows of a session that it has ended. Answers after how long
+    /// time alone may have changed that; `None`: never.
     ///
     /// # Errors
     /// What such a request would be answered.
-    pub async fn stands(&self, method: &str, module: &str, directory: &Directory, db: Db<'_>) -> ApiResult<()> {
-        let by = match &self.by {
+    pub async fn stands(
+        &self,
+        method: &str,
+        module: &str,
+        directory: &Directory,
+        db: Db<'_>,
+    ) -> ApiResult<Option<Duration>> {
+        let (by, lasts) = match &self.by {
             Holder::Token(token, terms) => {
                 let hash = KeyHash::try_from(token.row.hash.as_slice()).map_err(|_| ApiError::unauthorized())?;
                 let token = directory.token(&hash).filter(|token| is_good(token, terms.origin));
-                Holder::Token(token.ok_or_else(ApiError::unauthorized)?, *terms)
+                let token = token.ok_or_else(ApiError::unauthorized)?;
+                let left = token.row.expires_at.map(|expiry| (expiry - clock::now()).to_std().unwrap_or_default());
+                (Holder::Token(token, *terms), left)
             }
             Holder::Person(signed) => match sessions::lives(db, signed).await {
                 Ok(None) => return Err(ApiError::signed_out()),
-                Ok(Some(signed)) => Holder::Person(Arc::new(signed)),
-                Err(_) => self.by.clone(),
+                Ok(Some(signed)) => {
+                    let left = Duration::try_from_secs_f64(signed.lives_s).unwrap_or_default();
+                    (Holder::Person(Arc::new(signed)), Some(left))
+                }
+                Err(_) => (self.by.clone(), Some(UNKNOWN_TIME)),
             },
         };
         let organization = directory.company(self.company).ok_or_else(ApiError::unauthorized)?;
@@ -113,7 +129,7 @@ impl Caller {
         }
         let now = Self { company: self.company, organization, by };
         now.may(method, module)?;
-        if self.sees_every_card() && !now.sees_every_card() { Err(ApiError::others_cards()) } else { Ok(()) }
+        if self.sees_every_card() && !now.sees_every_card() { Err(ApiError::others_cards()) } else { Ok(lasts) }
     }
 
     /// Whether a change of the directory may concern the caller: of this company, or, for an administrator of the

@@ -265,8 +265,10 @@ pub async fn list(
     let mut inside = request.extensions_mut().remove::<Presence>();
     loop {
         // What was taken from the caller meanwhile is not answered with what has happened since.
+        let mut lapses_at = None;
         if has_waited {
-            caller.stands("GET", "events", directory, app.db(caller.company)).await?;
+            let lasts = caller.stands("GET", "events", directory, app.db(caller.company)).await?;
+            lapses_at = lasts.map(|lasts| Instant::now() + lasts);
         }
         let read = events::read(db, caller.company, after, &types, portion).await?;
         after = read.next;
@@ -277,6 +279,7 @@ pub async fn list(
                 tokio::select! {
                     () = news.changed() => {}
                     () = stream::changed_for(&mut changes, &caller, &mut seen, directory) => {}
+                    () = stream::lapsed(lapses_at) => {}
                     _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
                 }
             };

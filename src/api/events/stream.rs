@@ -258,6 +258,14 @@ pub(super) async fn changed_for(
     }
 }
 
+/// Waits until time alone may have taken something from the caller.
+pub(super) async fn lapsed(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Streaming {
     /// The next bytes to send; `None`: the stream ends.
     async fn next(&mut self) -> Option<Bytes> {
@@ -274,9 +282,8 @@ impl Streaming {
             // Of what changes from here on there is news.
             self.changes.mark_unchanged();
             self.caller.is_concerned(&mut self.seen, directory);
-            if self.caller.stands("GET", "events", directory, db).await.is_err() {
-                return None;
-            }
+            let Ok(lasts) = self.caller.stands("GET", "events", directory, db).await else { return None };
+            let lapses_at = lasts.map(|lasts| Instant::now() + lasts);
             let had = self.after.id;
             match self.read().await {
                 Ok((piece, count)) if count > 0 => {
@@ -301,6 +308,7 @@ impl Streaming {
             tokio::select! {
                 () = self.news.changed() => {}
                 () = changed => {}
+                () = lapsed(lapses_at) => {}
                 () = sleep_until(self.comment_at) => {
                     self.comment_at = Instant::now() + COMMENT_EVERY;
                     // Includes the last position read, so that a reconnecting reader skips events of other types.

@@ -87,6 +87,47 @@ async fn what_is_taken_from_a_person_ends_their_streams_at_once() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_token_that_expires_ends_its_streams_and_its_held_answers_without_any_news() {
+    let app = TestApp::shared().await;
+    let (company, api) = app.another_company().await;
+    let last = newest(&api).await;
+    let mut stream = Reader::open(&api, "", None).await;
+    let held = Reply::of(api.request(Method::GET, &format!("/events?after={last}&wait=30")));
+    let soon = async {
+        let soon = "update tokens set expires_at = now() + interval '1 second' where company_id = $1";
+        sqlx::query(soon).bind(company.id).execute(&app.db).await.expect("a change");
+    };
+    let (held, ()) = tokio::join!(held, soon);
+    held.error(401, "ERR_API_UNAUTHORIZED");
+    // Not the comment that comes when nothing has happened for fifteen seconds.
+    assert_eq!(stream.block().await, None);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_session_that_runs_out_ends_its_streams_without_any_news() {
+    let app = OwnApp::start().await;
+    profiles_of_ana(&app).await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let stream = ana.request(Method::GET, "/events/stream").send().await.expect("an answer");
+    assert_eq!(stream.status(), 200);
+    let mut pieces = stream.bytes_stream();
+    pieces.next().await.expect("a beginning").expect("bytes");
+    let soon = "update person_sessions set expires_at = now() + interval '1 second' where company_id = $1";
+    sqlx::query(soon).bind(app.company.id).execute(&app.db).await.expect("a change");
+    // Nothing tells a stream that a session will run out sooner: it looks again with this event.
+    app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+    let mut rest = Vec::new();
+    while let Some(Ok(piece)) = pieces.next().await {
+        rest.extend_from_slice(&piece);
+    }
+    let rest = String::from_utf8_lossy(&rest).into_owned();
+    assert!(!rest.contains(":\nid:"), "the stream said that nothing had happened: {rest}");
+    ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    app.stop().await;
+}
+
 /// The profile of Ana, with every permission.
 async fn profiles_of_ana(app: &TestApp) -> i64 {
     let ana = app.api.get(&format!("/users/{}", app.company.ana)).await;

@@ -101,6 +101,8 @@ pub struct Signed {
     pub needs_factor: bool,
     /// Whether the stored last use is outdated.
     pub is_stale: bool,
+    /// Seconds until it ends, unless it is used before.
+    pub lives_s: f64,
 }
 
 impl Signed {
@@ -113,7 +115,8 @@ impl Signed {
 const OF_A_USER: &str = "select s.id, s.company_id, s.person_id, s.state, u.name, u.email, u.language,
         coalesce(p.permissions, '{}') as permissions, coalesce(p.administers, false) as administers,
         coalesce(p.sees_all_cards, false) as sees_all_cards, f.confirmed_at is not null as has_factor,
-        c.second_factor_required as needs_factor, s.seen_at < now() - $3::text::interval as is_stale
+        c.second_factor_required as needs_factor, s.seen_at < now() - $3::text::interval as is_stale,
+        extract(epoch from least(s.expires_at, s.seen_at + $4::text::interval) - now())::float8 as lives_s
     from person_sessions s
     join users u on u.company_id = s.company_id and u.id = s.person_id and u.active
     join companies c on c.id = s.company_id
@@ -122,7 +125,8 @@ const OF_A_USER: &str = "select s.id, s.company_id, s.person_id, s.state, u.name
 
 const OF_AN_ADMIN: &str = "select s.id, s.company_id, s.person_id, s.state, a.name, a.email, a.language,
         '{}'::jsonb as permissions, true as administers, true as sees_all_cards,
-        f.confirmed_at is not null as has_factor, false as needs_factor, s.seen_at < now() - $3::text::interval as is_stale
+        f.confirmed_at is not null as has_factor, false as needs_factor, s.seen_at < now() - $3::text::interval as is_stale,
+        extract(epoch from least(s.expires_at, s.seen_at + $4::text::interval) - now())::float8 as lives_s
     from person_sessions s
     join admins a on a.id = s.person_id
     left join second_factors f on f.company_id = s.company_id and f.person_id = s.person_id";
