@@ -6,10 +6,9 @@ use hotline_persistence::letters;
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId, CustomFieldType};
 use hotline_persistence::{CompanyId, table};
 use sqlx::PgConnection;
-use url::Url;
 
 use crate::web::values::{Email, FromField, Name, Number, Text};
-use crate::web::{ApiResult, Fields, Patch};
+use crate::web::{ApiResult, Fields, Patch, web_address};
 
 /// Maximum number of values in a request.
 pub const VALUES_MAX: usize = 200;
@@ -173,10 +172,7 @@ fn is_date(text: &str) -> bool {
 }
 
 fn is_url(text: &str) -> bool {
-    let has_empty_host = text.split_once("://").is_none_or(|(_, rest)| rest.starts_with(['/', '\\', '?', '#']));
-    !text.contains(char::is_whitespace)
-        && !has_empty_host
-        && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+    !text.contains(char::is_whitespace) && web_address::parse(text).is_ok()
 }
 
 /// Parses a JSON array of options; each may occur once.
@@ -256,6 +252,8 @@ mod tests {
                 &[
                     "example.com",
                     "https:///example.com",
+                    "https:example.com",
+                    "https://a..b/",
                     "ftp://example.com",
                     "javascript:alert(1)",
                     "https://",

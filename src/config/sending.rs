@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
+use crate::web::web_address;
 
 /// Upper bounds of times: more than a week is an error.
 const SECONDS_MAX: u64 = 8 * 24 * 3600;
@@ -99,12 +100,10 @@ impl SendingArgs {
 
 /// Paths are appended to the URL, so it must end without a slash.
 fn provider_url(text: &str) -> Result<String, String> {
-    let url = url::Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
-    let is_plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();
-    if is_plain {
-        Ok(url.as_str().trim_end_matches('/').to_owned())
-    } else {
-        Err(format!("`{text}` must begin with https:// or http:// and have no query"))
+    let url = web_address::parse(text).ok().filter(|url| url.query().is_none() && url.fragment().is_none());
+    match url {
+        Some(url) => Ok(url.as_str().trim_end_matches('/').to_owned()),
+        None => Err(format!("`{text}` must begin with https:// or http://, name a host and have no query")),
     }
 }
 

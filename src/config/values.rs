@@ -6,22 +6,19 @@ use ipnet::IpNet;
 use lettre::message::Mailbox;
 use url::Url;
 
+use crate::web::web_address;
 use crate::webhooks::WebhookOptions;
 
 /// Parses the URL of a collector.
 pub(super) fn collector(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    let is_bare = url.query().is_none() && url.fragment().is_none();
-    let is_one = matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare;
-    is_one.then_some(url).ok_or_else(|| "must be an address, as http://localhost:4318".to_owned())
+    let url = web_address::parse(text).ok().filter(|url| url.query().is_none() && url.fragment().is_none());
+    url.ok_or_else(|| "must be an address, as http://localhost:4318".to_owned())
 }
 
 /// Parses `https://support.example`, or `http://host:port`.
 pub fn public_url(text: &str) -> Result<String, String> {
-    let url = Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
-    let is_plain = matches!(url.scheme(), "http" | "https")
-        && url.has_host()
-        && url.username().is_empty()
+    let url = web_address::parse(text).map_err(|_| format!("`{text}` is no address of the web"))?;
+    let is_plain = url.username().is_empty()
         && url.password().is_none()
         && url.path() == "/"
         && url.query().is_none()

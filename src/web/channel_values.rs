@@ -7,6 +7,7 @@ use url::Url;
 
 use super::origins;
 use super::values::FromField;
+use super::web_address;
 
 /// Maximum length of a provider's id, credential or address, in bytes.
 pub const WORD_BYTES_MAX: usize = 4096;
@@ -126,7 +127,7 @@ pub struct ProviderUrl(pub String);
 impl FromField for ProviderUrl {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a string")?.trim();
-        let url = web_address(text).filter(|url| url.query().is_none() && url.fragment().is_none());
+        let url = plain_address(text).filter(|url| url.query().is_none() && url.fragment().is_none());
         let url = url.ok_or("must be an address that begins with https:// or http://")?;
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
@@ -138,11 +139,11 @@ impl FromField for ProviderUrl {
     const IS_TEXT: bool = true;
 }
 
-fn web_address(text: &str) -> Option<Url> {
+fn plain_address(text: &str) -> Option<Url> {
     // The URL parser is made for browsers and silently corrects mistakes; these are reported instead.
     let begins = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
     let is_plain = !text.contains(|character: char| character.is_whitespace() || character == '\\' || character == '@');
-    Url::parse(text).ok().filter(|url| begins && is_plain && url.has_host())
+    web_address::parse(text).ok().filter(|_| begins && is_plain)
 }
 
 /// A website that may embed a webchat.
@@ -195,7 +196,14 @@ mod tests {
     fn a_provider_is_a_plain_web_address() {
         let read = |text: &str| ProviderUrl::from_text(text).map(|url| url.0);
         assert_eq!(read("http://127.0.0.1:9/v1/").as_deref(), Ok("http://127.0.0.1:9/v1"));
-        for bad in ["provider.example", "https://a b", "https://provider.example?x", "file:///etc"] {
+        for bad in [
+            "provider.example",
+            "https:provider.example",
+            "https://a..b",
+            "https://a b",
+            "https://provider.example?x",
+            "file:///etc",
+        ] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

@@ -2,6 +2,8 @@
 
 use url::{Host, Url};
 
+use super::web_address::is_sound;
+
 /// The prefix that stands for any subdomain.
 const WILDCARD: &str = "*.";
 
@@ -32,9 +34,7 @@ pub fn read(text: &str) -> Result<String, String> {
     let url = Url::parse(&format!("{scheme}://{host}")).map_err(|_| WRONG.to_owned())?;
     let origin = url.origin().ascii_serialization();
     if !is_wildcard {
-        let is_host = |character: char| character.is_ascii_alphanumeric() || "-._:[]".contains(character);
-        let is_plain = url.host_str().is_some_and(|host| !host.is_empty() && host.chars().all(is_host));
-        return if is_plain { Ok(origin) } else { Err(WRONG.to_owned()) };
+        return if url.host().is_some_and(is_sound) { Ok(origin) } else { Err(WRONG.to_owned()) };
     }
     let Some(Host::Domain(domain)) = url.host() else { return Err(WRONG.to_owned()) };
     let domain = domain.strip_prefix(SAMPLE).unwrap_or_default();
@@ -92,6 +92,8 @@ mod tests {
             "https://",
             "https:///",
             "https:shop.example",
+            "https://.",
+            "https://shop..example",
             "https://shop.example//",
             "https://shop.example/page",
             "https://shop.example?a=b",

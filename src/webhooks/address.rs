@@ -1,6 +1,8 @@
 //! Validation of a webhook's URL.
 
-use url::{Host, Url};
+use url::Host;
+
+use crate::web::web_address::{self, NoAddress};
 
 /// Maximum length of a URL, in characters.
 pub const ADDRESS_CHARACTERS_MAX: usize = 2_000;
@@ -14,11 +16,10 @@ pub fn check_address(text: &str) -> Result<(), String> {
     if text.chars().count() > ADDRESS_CHARACTERS_MAX {
         return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));
     }
-    // A parser would skip further slashes and take what follows for the host.
-    if text.split_once("://").is_some_and(|(_, rest)| rest.starts_with(['/', '\\'])) {
-        return Err("must name a host".to_owned());
-    }
-    let url = Url::parse(text).map_err(|_| "must be an address that begins with https://".to_owned())?;
+    let url = web_address::parse(text).map_err(|why| match why {
+        NoAddress::Scheme => "must be an address that begins with https://".to_owned(),
+        NoAddress::Host => "must name a host".to_owned(),
+    })?;
     let is_here = match url.host() {
         Some(Host::Domain(name)) => name.trim_end_matches('.') == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -56,6 +57,12 @@ mod tests {
             "https://",
             "https:///example.com",
             "https://\\example.com",
+            "https:x",
+            "https:/x",
+            "https:\\\\x",
+            "https://./",
+            "https://a..b/",
+            "http:localhost",
             "/a",
             "http://localhost.example.com/",
         ] {

@@ -3,10 +3,10 @@
 use hotline_actors::FieldError;
 use hotline_actors::variables::names;
 use serde_json::{Map, Value, json};
-use url::Url;
 
 use super::error;
 use crate::templates::Template;
+use crate::web::web_address;
 
 /// The placeholders of a template.
 pub(super) struct Definition<'a> {
@@ -193,5 +193,5 @@ fn word(value: &Value) -> String {
 }
 
 fn is_web(text: &str) -> bool {
-    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+    web_address::parse(text).is_ok()
 }

@@ -10,10 +10,10 @@ use hotline_persistence::tables::global_variables::BUILT_IN;
 use phonenumber::Type;
 use phonenumber::metadata::{DATABASE, Metadata};
 use serde_json::{Value, json};
-use url::Url;
 
 use super::mailbox::is_mailbox;
 use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
+use crate::web::web_address;
 use crate::webhooks::check_address;
 
 /// Maximum length of a free text, in characters.
@@ -28,7 +28,7 @@ const PASSWORD_CHARACTERS_MAX: usize = 200;
 const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 
 /// Why a text with a control character is refused.
-pub(crate) const CONTROLS_REFUSED: &str = "must not contain control characters but tab, line feed and carriage return";
+pub(crate) const CONTROLS_REFUSED: &str = controls::REFUSED;
 
 fn trimmed(value: &Value) -> Result<&str, String> {
     let text = value.as_str().ok_or("must be a string")?;
@@ -244,15 +244,9 @@ text! {
     }
 }
 
-/// Whether it is an `http` or `https` address as it stands: the URL parser is made for browsers, and takes out line breaks
-/// and tabs in the middle of a scheme.
+/// Whether it is an `http` or `https` address as it stands.
 fn is_web_address(text: &str) -> bool {
-    let has_scheme = ["https://", "http://"]
-        .iter()
-        .any(|scheme| text.get(..scheme.len()).is_some_and(|given| given.eq_ignore_ascii_case(scheme)));
-    has_scheme
-        && !text.contains(|character: char| character.is_whitespace() || character.is_control())
-        && Url::parse(text).is_ok_and(|url| url.has_host())
+    !text.contains(char::is_whitespace) && web_address::parse(text).is_ok()
 }
 
 text! {

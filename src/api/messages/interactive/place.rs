@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 
 use hotline_actors::FieldError;
 use serde_json::Value;
-use url::Url;
+
+use crate::web::web_address;
 
 /// Maximum length of a URL: all browsers support this many characters.
 pub(super) const URL_CHARACTERS_MAX: usize = 2_000;
@@ -121,8 +122,7 @@ impl<'a> FieldPath<'a> {
     /// A required web address.
     pub(super) fn url(&self, errors: &mut Errors) {
         let Some(text) = self.text(URL_CHARACTERS_MAX, errors) else { return };
-        let is_web = Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        if !is_web && !text.trim().is_empty() {
+        if web_address::parse(text).is_err() && !text.trim().is_empty() {
             errors.refuse(self, "must be an http or https URL");
         }
     }

@@ -311,6 +311,8 @@ fn a_link_has_a_short_text_and_an_address_on_the_web() {
             ("/action/parameters/url", json!("mailto:a@shop.example"), &["action.parameters.url"]),
             ("/action/parameters/url", json!("javascript:alert(1)"), &["action.parameters.url"]),
             ("/action/parameters/url", json!("https://"), &["action.parameters.url"]),
+            ("/action/parameters/url", json!("https:shop.example"), &["action.parameters.url"]),
+            ("/action/parameters/url", json!("https://shop..example/"), &["action.parameters.url"]),
             ("/action/parameters/url", json!(null), &["action.parameters.url"]),
         ],
     );
