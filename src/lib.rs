@@ -24,4 +24,5 @@ pub mod templates;
 pub mod tls;
 pub mod visitors;
 pub mod web;
+pub mod web_address;
 pub mod webhooks;

@@ -8,7 +8,8 @@ use hotline_persistence::{CompanyId, table};
 use sqlx::PgConnection;
 
 use crate::web::values::{Email, FromField, Name, Number, Text};
-use crate::web::{ApiResult, Fields, Patch, web_address};
+use crate::web::{ApiResult, Fields, Patch};
+use crate::web_address;
 
 /// Maximum number of values in a request.
 pub const VALUES_MAX: usize = 200;

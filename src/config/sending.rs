@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
-use crate::web::web_address;
+use crate::web_address;
 
 /// Upper bounds of times: more than a week is an error.
 const SECONDS_MAX: u64 = 8 * 24 * 3600;

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use lettre::message::Mailbox;
 use url::Url;
 
-use crate::web::web_address;
+use crate::web_address;
 use crate::webhooks::WebhookOptions;
 
 /// Parses the URL of a collector.

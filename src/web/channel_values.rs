@@ -7,7 +7,7 @@ use url::Url;
 
 use super::origins;
 use super::values::FromField;
-use super::web_address;
+use crate::web_address;
 
 /// Maximum length of a provider's id, credential or address, in bytes.
 pub const WORD_BYTES_MAX: usize = 4096;

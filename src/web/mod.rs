@@ -34,7 +34,6 @@ pub mod schema;
 pub mod seats;
 pub mod unread;
 pub mod values;
-pub mod web_address;
 pub mod wire;
 pub mod wrong_tokens;
 

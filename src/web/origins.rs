@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-use super::web_address::is_sound;
+use crate::web_address::is_sound;
 
 /// The prefix that stands for any subdomain.
 const WILDCARD: &str = "*.";

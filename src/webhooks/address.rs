@@ -2,7 +2,7 @@
 
 use url::Host;
 
-use crate::web::web_address::{self, NoAddress};
+use crate::web_address::{self, NoAddress};
 
 /// Maximum length of a URL, in characters.
 pub const ADDRESS_CHARACTERS_MAX: usize = 2_000;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::error;
 use crate::templates::Template;
-use crate::web::web_address;
+use crate::web_address;
 
 /// The placeholders of a template.
 pub(super) struct Definition<'a> {

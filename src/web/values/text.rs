@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::mailbox::is_mailbox;
 use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
-use crate::web::web_address;
+use crate::web_address;
 use crate::webhooks::check_address;
 
 /// Maximum length of a free text, in characters.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use hotline_actors::FieldError;
 use serde_json::Value;
 
-use crate::web::web_address;
+use crate::web_address;
 
 /// Maximum length of a URL: all browsers support this many characters.
 pub(super) const URL_CHARACTERS_MAX: usize = 2_000;
