@@ -32,7 +32,7 @@ const FIRST_ID: i64 = 1_000_000_000;
 const LONG: usize = 6000;
 
 /// Fields of rows that no table has: the event of the log tells what they say, as a text that may hold anything.
-const TOLD: [&str; 2] = ["was", "by"];
+const TOLD: [&str; 3] = ["was", "by", "contact_was"];
 
 /// Whose rows they are.
 pub struct Owner {
@@ -213,7 +213,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         created_at: at,
         updated_at: at,
         by: by(),
-        contact_was: Some(ContactWas { name: "Maria".into(), number: None }),
+        contact_was: Some(ContactWas { name: "Maria".into(), number: Some("5511900000001".into()) }),
     };
     let recipient = RecipientRow {
         company_id,
