@@ -228,10 +228,9 @@ async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> A
             return Err(ApiError::company_inactive());
         }
     }
-    if !is_open(&signed) {
-        if signed.state != SessionState::Open || !BEFORE_FACTOR.contains(&below_api(request)) {
-            return Err(ApiError::second_factor());
-        }
+    let may_set_up = || signed.state == SessionState::Open && BEFORE_FACTOR.contains(&below_api(request));
+    if !is_open(&signed) && !may_set_up() {
+        return Err(ApiError::second_factor());
     }
     if let PersonId::User(company, user) = signed.person() {
         parts.app.engine.attendance.note_user(company, user);
