@@ -91,9 +91,9 @@ test-browser: postgres chromium firefox $(MODULES)
 test-document:
 	@$(MAKE) --no-print-directory schemathesis ARGS='--max-examples 5 --phases examples,fuzzing'
 
-# Where the time of the last run went.
+# Where the time of the last run went. Nextest keeps its reports here, wherever tests are built.
 test-times:
-	@$(TARGET)/debug/examples/test_times $(TARGET)/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
+	@$(TARGET)/debug/examples/test_times target/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
 
 # What measures time or memory, one at a time with nothing beside it.
 measured: postgres nextest
