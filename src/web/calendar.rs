@@ -119,8 +119,9 @@ mod tests {
         let samoa = Zone(Tz::Pacific__Apia).days(at("2011-12-28T10:00:00Z"), at("2011-12-31T09:59:59.999Z"));
         let samoa: Vec<NaiveDate> = samoa.into_iter().map(|(day, _)| day).collect();
         assert_eq!(samoa, ["2011-12-28", "2011-12-29", "2011-12-31"].map(day));
+        // The Marshall Islands, Kiribati and Samoa skipped one in these years.
         for zone in TZ_VARIANTS {
-            let days = Zone(zone).days(at("1980-01-01T00:00:00Z"), at("2040-01-01T00:00:00Z"));
+            let days = Zone(zone).days(at("1993-01-01T00:00:00Z"), at("2012-01-01T00:00:00Z"));
             assert!(days.windows(2).all(|days| days[0].0 < days[1].0 && days[0].1 < days[1].1), "{zone}");
             let is_there = |(day, begin): &(NaiveDate, DateTime<Utc>)| Zone(zone).day_of(*begin) == *day;
             assert!(days.iter().all(is_there), "{zone}");

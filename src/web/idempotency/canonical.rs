@@ -98,7 +98,7 @@ mod tests {
     fn a_body_of_any_depth_is_fed() {
         let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert_eq!(canonical(&deep(DEPTH_MAX)), canonical(&format!(" {} ", deep(DEPTH_MAX))));
-        assert_ne!(canonical(&deep(500_000)), canonical(&deep(500_001)));
+        assert_ne!(canonical(&deep(50_000)), canonical(&deep(50_001)));
     }
 
     #[test]
