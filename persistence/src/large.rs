@@ -2,7 +2,7 @@
 //!
 //! A page of long texts is several MiB as rows, as much again once they are read, and again as an answer. The rest of a
 //! result waits in its connection until its turn. A request keeps the turn until its answer is built ([`until_built`]). Those
-//! who wait for a turn have a permit for a connection each, so whoever has the turn needs none: it would wait for them.
+//! who wait for a turn have a permit for a connection each, so the one with the turn needs none: it would wait for them.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};

@@ -97,7 +97,7 @@ impl Password {
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.
     pub fn chosen(text: String) -> Result<Self, String> {
-        // No door takes such a text: whoever had this password could not sign in.
+        // No door takes such a text: nobody could sign in with it.
         if controls::has_refused(&text) {
             return Err(controls::REFUSED.to_owned());
         }

@@ -56,7 +56,7 @@ async fn made(
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
     };
-    // Read before anything is made: whoever asks would not see a link that is there when this fails.
+    // Read before anything is made: the caller would not see a link that was made when this fails.
     let profile = match panel.mailer {
         Some(_) => people::find(app.db(company), person).await?,
         None => None,

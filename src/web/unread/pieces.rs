@@ -11,7 +11,7 @@ use super::SMALL_BYTES;
 use super::shares::{Ledger, Place, Reader};
 
 /// A body whose pieces are counted, each until its reader has taken it. One that finds no place in time ends its connection:
-/// whoever reads a file asks for the rest of it, and whoever reads a stream continues where it ended.
+/// the reader of a file asks for the rest of it, and the reader of a stream continues where it ended.
 pub(super) struct Pieces {
     body: BoxBody,
     ledger: Ledger,

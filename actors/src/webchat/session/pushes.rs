@@ -19,8 +19,8 @@ pub const PUSH_BYTES_MAX: usize = 1 << 20;
 /// Maximum bytes that wait for all sockets of the process.
 pub const ALL_PUSH_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes up to which a socket may have another push although all have as much as they may: whoever keeps up does not notice those
-/// who do not.
+/// Bytes up to which a socket may have another push although all have as much as they may: a reader who keeps up does not
+/// notice those who do not.
 const LITTLE_BYTES: usize = 16 << 10;
 
 /// A push without its texts.
