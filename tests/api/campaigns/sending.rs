@@ -58,10 +58,10 @@ async fn what_a_campaign_writes_is_by_who_made_it() {
     let of_ana = id(ana.post("/campaigns", fast(list, channel, "hello again")).await.data(201));
     ana.post(&format!("/campaigns/{of_ana}/start"), json!({})).await.data(200);
     becomes(api, of_ana, "completed").await;
-    let told = async |kind: &str| api.get(&format!("/events?types={kind}&limit=100")).await.data(200).clone();
-    let is_told = || async { told("message.created").await.as_array().is_some_and(|told| told.len() == 4) };
-    eventually("all that is written is told", is_told).await;
-    let written = told("message.created").await;
+    let listed = async |kind: &str| api.get(&format!("/events?types={kind}&limit=100")).await.data(200).clone();
+    let are_listed = || async { listed("message.created").await.as_array().is_some_and(|events| events.len() == 4) };
+    eventually("all that is written is listed", are_listed).await;
+    let written = listed("message.created").await;
     let (by_token, by_ana) = (&written[0]["by"], json!({"type": "user", "id": app.company.ana, "name": "Ana"}));
     assert_eq!((&by_token["type"], &by_token["name"]), (&json!("integration"), &json!("test")));
     assert_eq!(&written[1]["by"], by_token);
@@ -70,10 +70,10 @@ async fn what_a_campaign_writes_is_by_who_made_it() {
         assert_eq!(event["data"]["user"], json!({"id": app.company.ana, "name": "Ana"}));
         assert_eq!(event["data"]["source"], "campaign");
     }
-    let opened = told("ticket.opened").await;
+    let opened = listed("ticket.opened").await;
     assert_eq!(opened.as_array().map(Vec::len), Some(contacts.len()));
     assert_eq!((&opened[0]["by"], &opened[1]["by"]), (by_token, by_token));
-    let started = told("campaign.started").await;
+    let started = listed("campaign.started").await;
     assert_eq!((&started[0]["by"], &started[1]["by"]), (by_token, &by_ana));
     office.close().await;
 }

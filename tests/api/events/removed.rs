@@ -91,20 +91,20 @@ async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
     assert_eq!(now.len(), MANY);
     for (contact, shown) in before.iter().zip(&now) {
         assert_eq!(id(contact), id(shown));
-        let told = untagged.get(&id(contact)).map(Vec::as_slice).unwrap_or_default();
+        let listed = untagged.get(&id(contact)).map(Vec::as_slice).unwrap_or_default();
         // The last one has lost the other tag besides, by its own change.
-        let lost: Vec<&Value> = told
+        let lost: Vec<&Value> = listed
             .iter()
             .filter(|event| {
                 let had = event["previous"]["tags"].as_array().expect("tags");
                 had.iter().any(|had| had["id"] == json!(tag))
             })
             .collect();
-        assert_eq!(lost.len(), 1, "{contact}: {told:?}");
+        assert_eq!(lost.len(), 1, "{contact}: {listed:?}");
         assert_eq!(lost[0]["by"], token);
         assert!(shown["updatedAt"].as_str() > contact["updatedAt"].as_str(), "{shown}");
         if contact != late {
-            assert_eq!(told.len(), 1, "{told:?}");
+            assert_eq!(listed.len(), 1, "{listed:?}");
             assert_eq!((&lost[0]["data"], names(shown)), (shown, vec!["Other".to_owned()]));
             assert_eq!(lost[0]["previous"], json!({"tags": contact["tags"]}));
         }
@@ -155,16 +155,16 @@ async fn a_user_with_many_cards_is_gone_at_once_and_each_card_is_told_of_once() 
     assert_eq!(now.len(), CARDS);
     for (card, shown) in cards.iter().zip(&now) {
         assert_eq!(id(card), id(shown));
-        let told = updated.get(&id(card)).map(Vec::as_slice).unwrap_or_default();
-        assert_eq!((&told[0]["previous"], &told[0]["data"]["assignedTo"]), (&was, &Value::Null), "{told:?}");
-        assert_eq!(told[0]["by"]["type"], "integration");
+        let listed = updated.get(&id(card)).map(Vec::as_slice).unwrap_or_default();
+        assert_eq!((&listed[0]["previous"], &listed[0]["data"]["assignedTo"]), (&was, &Value::Null), "{listed:?}");
+        assert_eq!(listed[0]["by"]["type"], "integration");
         assert!(shown["updatedAt"].as_str() > card["updatedAt"].as_str(), "{shown}");
         if card == late {
-            assert_eq!(told.len(), 2, "{told:?}");
-            assert_eq!(told[1]["previous"], json!({"assignedTo": null}));
+            assert_eq!(listed.len(), 2, "{listed:?}");
+            assert_eq!(listed[1]["previous"], json!({"assignedTo": null}));
         } else {
-            assert_eq!(told.len(), 1, "{told:?}");
-            assert_eq!(&told[0]["data"], shown);
+            assert_eq!(listed.len(), 1, "{listed:?}");
+            assert_eq!(&listed[0]["data"], shown);
         }
     }
     app.stop().await;
@@ -197,18 +197,18 @@ async fn a_contact_on_many_cards_leaves_each_once_and_their_scheduled_messages_s
     assert_eq!(types(&events).iter().filter(|kind| **kind == "contact.deleted").count(), 1);
     let updated = by_record(&events, "card.updated");
     for card in &cards {
-        let told = updated.get(&id(card)).map(Vec::as_slice).unwrap_or_default();
-        assert_eq!(told.len(), 1, "{told:?}");
-        let had = &told[0]["previous"]["contacts"];
+        let listed = updated.get(&id(card)).map(Vec::as_slice).unwrap_or_default();
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        let had = &listed[0]["previous"]["contacts"];
         assert_eq!((&had[0]["id"], &had[0]["name"]), (&contact["id"], &json!("Maria")));
-        assert_eq!(told[0]["data"]["contacts"], json!([]));
+        assert_eq!(listed[0]["data"]["contacts"], json!([]));
     }
     let failed = by_record(&events, "schedule.failed");
-    let told = &failed[&id(&pending)];
-    assert_eq!(told.len(), 1, "{told:?}");
+    let listed = &failed[&id(&pending)];
+    assert_eq!(listed.len(), 1, "{listed:?}");
     let was = json!({"id": contact["id"], "name": "Maria", "number": "5511987654321"});
-    assert_eq!((&told[0]["previous"]["contact"], &told[0]["data"]["contact"]), (&was, &Value::Null));
-    assert_eq!(told[0]["by"]["type"], "integration");
+    assert_eq!((&listed[0]["previous"]["contact"], &listed[0]["data"]["contact"]), (&was, &Value::Null));
+    assert_eq!(listed[0]["by"]["type"], "integration");
     app.stop().await;
 }
 

@@ -117,7 +117,7 @@ async fn a_cursor_of_ones_own_sessions_is_nobody_elses() {
         for other in people.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other) {
             assert_eq!(other.get(&path).await.invalid_fields(), ["cursor"]);
         }
-        // In another session of the same person it goes on.
+        // In another session of the same person it continues.
         let next = again[place].get(&path).await;
         assert_eq!((next.data(200).as_array().map(Vec::len), &next.body["meta"]["hasMore"]), (Some(1), &json!(false)));
         assert_ne!(next.data(200)[0]["id"], shown);

@@ -200,11 +200,11 @@ async fn what_is_sent_later_is_by_who_scheduled_it() {
     for schedule in [of_token, of_ana] {
         becomes(&app, schedule, "sent").await;
     }
-    let told = async || app.api.get("/events?types=message.created,ticket.opened").await.data(200).clone();
-    let is_told = || async { told().await.as_array().is_some_and(|told| told.len() == 4) };
-    eventually("all is told", is_told).await;
+    let listed = async || app.api.get("/events?types=message.created,ticket.opened").await.data(200).clone();
+    let are_listed = || async { listed().await.as_array().is_some_and(|events| events.len() == 4) };
+    eventually("all is listed", are_listed).await;
     let ana = json!({"type": "user", "id": app.company.ana, "name": "Ana"});
-    for event in told().await.as_array().expect("a list") {
+    for event in listed().await.as_array().expect("a list") {
         let contact = event["data"].get("contactId").unwrap_or(&event["data"]["contact"]["id"]);
         if *contact == second {
             assert_eq!(event["by"], ana, "{event}");
