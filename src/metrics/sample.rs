@@ -89,6 +89,7 @@ impl Collector for Sample {
         self.webhooks(&mut page)?;
         self.mails(&mut page)?;
         self.retention(&mut page)?;
+        self.cascades(&mut page)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
         }
@@ -281,6 +282,11 @@ impl Sample {
         page.counter("retention_removed_total", help, retention.removed)?;
         let help = "For how long the oldest conversation should be gone that is still there";
         page.gauge("retention_oldest_due_seconds", help, retention.oldest_due.as_secs_f64())
+    }
+
+    fn cascades(&self, page: &mut Page<'_>) -> fmt::Result {
+        let help = "Steps after the deletion of a record that failed and are retried";
+        page.counter("cascade_failures_total", help, self.engine.cascades.failures())
     }
 
     fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use hotline_persistence::tables::cascades::{self, Cascade, Gone};
@@ -26,12 +27,17 @@ const COMPANIES_MAX: usize = 8;
 const RECORDS_MAX: i64 = 20;
 const STEPS_MAX: usize = 10;
 
+/// Failed steps of a record after which its operator is warned. One may be the end of an outage, or a deadlock.
+const FAILURES_WARNED: i32 = 3;
+
 /// The steps that deleted records leave.
 pub struct Cascades {
     base: Arc<Base>,
     schedules: Arc<Schedules>,
     /// Something may be left.
     left: Notify,
+    /// Steps that failed while the database answered.
+    failures: AtomicU64,
 }
 
 /// What a company's turn has come to.
@@ -47,7 +53,7 @@ enum Turn {
 
 impl Cascades {
     pub(super) fn new(base: Arc<Base>, schedules: Arc<Schedules>) -> Self {
-        Self { base, schedules, left: Notify::new() }
+        Self { base, schedules, left: Notify::new(), failures: AtomicU64::new(0) }
     }
 
     /// Takes the first step after a record was deleted; for a record that few others show it is the last. What is left, also
@@ -55,14 +61,36 @@ impl Cascades {
     pub async fn begin(&self, company: CompanyId, cascade: Cascade) {
         let begun = async {
             let Some(gone) = cascades::find(self.base.db(company), company, cascade).await? else { return Ok(false) };
-            self.step(&gone).await
+            let stepped = self.step(&gone).await;
+            if let Err(refusal) = &stepped {
+                self.failed(&gone, refusal).await;
+            }
+            stepped
         };
-        match begun.await {
-            Ok(false) => {}
-            Ok(true) => self.left.notify_one(),
-            Err(refusal) => {
-                tracing::debug!(%refusal, company.id = %company, "what a deleted record leaves goes later");
-                self.left.notify_one();
+        if !matches!(begun.await, Ok(false)) {
+            self.left.notify_one();
+        }
+    }
+
+    /// Steps that failed while the database answered. Each is retried.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Puts a record whose step has failed behind the others of its company, so that it holds up none.
+    async fn failed(&self, gone: &Gone, refusal: &Refusal) {
+        match cascades::count_failure(self.base.db(gone.company), gone).await {
+            Ok(failures) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                if failures == Some(FAILURES_WARNED) {
+                    tracing::warn!(
+                        %refusal, company.id = %gone.company, record = ?gone.cascade,
+                        "a deleted record cannot be taken from those that show it, and is retried; nobody sees it there"
+                    );
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, company.id = %gone.company, "what a deleted record leaves goes later");
             }
         }
     }
@@ -130,7 +158,7 @@ impl Cascades {
                 Ok(is_left) => has_more |= is_left,
                 // It holds up no other.
                 Err(refusal) => {
-                    tracing::debug!(%refusal, company.id = %company, "what a deleted record leaves goes later");
+                    self.failed(gone, &refusal).await;
                     has_failed = true;
                 }
             }

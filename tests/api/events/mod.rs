@@ -3,6 +3,7 @@
 mod changes;
 mod days;
 mod ends;
+mod failing;
 mod limits;
 mod load;
 mod moved;

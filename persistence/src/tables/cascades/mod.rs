@@ -17,7 +17,9 @@ use super::tags::TagId;
 use crate::{ContactId, ProductId, QueueId, UserId};
 
 pub(crate) use steps::forget_tickets;
-pub use steps::{Gone, STEP_RECORDS, companies, end, find, hold, note, settle, step, take_at_once, unfinished};
+pub use steps::{
+    Gone, STEP_RECORDS, companies, count_failure, end, find, hold, note, settle, step, take_at_once, unfinished,
+};
 
 macro_rules! cascades {
     ($($name:ident($id:ty) is $noun:literal in $table:literal),+ $(,)?) => {

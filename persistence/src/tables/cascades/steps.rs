@@ -161,13 +161,14 @@ struct Row {
     by: Value,
 }
 
-/// Up to `limit` deleted records of a company that others may still refer to, those that were deleted first.
+/// Up to `limit` deleted records of a company that others may still refer to: those with the fewest failed steps first, then
+/// those that were deleted first.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64) -> Result<Vec<Gone>> {
     let found = sqlx::query(
-        "select noun, id, shown, by from cascades where company_id = $1 order by created_at, noun, id limit $2",
+        "select noun, id, shown, by from cascades where company_id = $1 order by failures, created_at, noun, id limit $2",
     );
     let found = with_timeout(found.bind(company).bind(limit).fetch_all(db)).await?;
     Ok(read(company, &found))
@@ -233,6 +234,18 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
         }
     }
     Ok(())
+}
+
+/// Counts a step of a deleted record that failed; returns how many have. None: nothing is left of it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn count_failure(db: impl PgExecutor<'_>, gone: &Gone) -> Result<Option<i32>> {
+    let count = sqlx::query_scalar(
+        "update cascades set failures = failures + 1 where company_id = $1 and noun = $2 and id = $3 returning failures",
+    );
+    let count = count.bind(gone.company).bind(gone.cascade.noun()).bind(gone.cascade.id());
+    with_timeout(count.fetch_optional(db)).await
 }
 
 /// Forgets a deleted record that no other refers to any more.
