@@ -245,6 +245,10 @@ pub(crate) fn named(options: PgConnectOptions) -> PgConnectOptions {
     options.application_name("hotline").options([WITHOUT_JIT, RANDOM_READS]).disable_statement_logging()
 }
 
+/// How long a start waits for its first connection: no request waits for it, and a database that starts with the machine, or
+/// is busy, may need longer than a request may take.
+const REACH_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// Checks that the database can be reached, and explains why not. A pool would only report a timeout.
 ///
 /// # Errors
@@ -262,9 +266,9 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
             }
         }
     };
-    let failed = match tokio::time::timeout(ACQUIRE_TIME_MAX, connected).await {
+    let failed = match tokio::time::timeout(REACH_TIME_MAX, connected).await {
         Ok(failed) => failed,
-        Err(_) => Some(format!("no answer within {} s", ACQUIRE_TIME_MAX.as_secs())),
+        Err(_) => Some(format!("no answer within {} s", REACH_TIME_MAX.as_secs())),
     };
     failed.map_or(Ok(()), |reason| Err(Error::Unreachable { place: place(options), reason }))
 }
