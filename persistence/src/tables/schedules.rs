@@ -9,6 +9,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 
 use super::by::By;
 use super::messages::{MessageError, MessageRow};
+use super::source::Source;
 use super::words;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
@@ -85,28 +86,35 @@ impl ScheduleRow {
         (self.send_at, self.id)
     }
 
-    /// The row after it was sent as this message.
+    /// The row after it was sent as this message, by who scheduled it, as the message is.
     #[must_use]
     pub fn sent(&self, message: &MessageRow) -> Self {
         Self {
             status: ScheduleStatus::Sent,
             message_id: Some(message.id),
             updated_at: message.created_at.max(self.updated_at),
-            by: None,
+            by: Some(self.scheduled_by(message.user_name.as_deref())),
             ..self.clone()
         }
     }
 
-    /// The row after sending failed.
+    /// The row after sending failed, by this author.
     #[must_use]
-    pub fn failed(&self, error: &MessageError, now: DateTime<Utc>) -> Self {
+    pub fn failed(&self, error: &MessageError, now: DateTime<Utc>, by: By) -> Self {
         Self {
             status: ScheduleStatus::Failed,
             error: Some(json!(error)),
             updated_at: now.max(self.updated_at),
-            by: None,
+            by: Some(by),
             ..self.clone()
         }
+    }
+
+    /// Who scheduled it: the integration, else the user, who has this name. Hotline itself when that user has left, as of the
+    /// message it becomes.
+    pub fn scheduled_by(&self, user_name: Option<&str>) -> By {
+        let user = self.user_id.filter(|_| user_name.is_some());
+        By::author((user, user_name), self.integration_id, Source::Schedule, (self.contact_id, None))
     }
 }
 

@@ -7,9 +7,9 @@ use hotline_actors::clock;
 use serde_json::{Value, json};
 
 use super::{becomes, counts, does, fast, list, made, office, shown, text};
-use crate::steps::restarted;
+use crate::steps::{id, restarted};
 use crate::support::provider::Answer;
-use crate::support::{OwnApp, TestApp, eventually};
+use crate::support::{OwnApp, Person, TestApp, eventually};
 
 fn in_ms(milliseconds: i64) -> String {
     (clock::now() + TimeDelta::milliseconds(milliseconds)).to_rfc3339_opts(SecondsFormat::Millis, true)
@@ -61,6 +61,43 @@ async fn a_campaign_starts_by_itself_when_its_time_comes_wherever_it_was_moved()
     assert_eq!(messages, [time(&json!(at)); 2]);
     assert_eq!(shown(api, away).await["status"], "scheduled");
     assert_eq!(shown(api, canceled).await["status"], "canceled");
+    app.stop().await;
+}
+
+/// When its time comes nobody asks for it any more; it is started by who made it all the same.
+#[actix_web::test]
+async fn a_campaign_that_starts_by_itself_is_started_by_who_made_it() {
+    let app = OwnApp::start().await;
+    let api = &app.api;
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let (_, contact) = app.session("visitor").await;
+    let everybody = list(api, &[contact.0]).await;
+    let at = in_ms(600_000);
+    let mut body = fast(everybody, app.company.webchat.0, "hello");
+    body["scheduledAt"] = json!(at);
+    let of_token = made(api, body.clone()).await;
+    let of_ana = id(ana.post("/campaigns", body).await.data(201));
+    clock::stop();
+    clock::advance((time(&json!(at)) - clock::now()).to_std().expect("a time to come"));
+    for campaign in [of_token, of_ana] {
+        becomes(api, campaign, "completed").await;
+    }
+    let listed = async || api.get("/events?types=campaign.started").await.data(200).clone();
+    let are_listed = || async { listed().await.as_array().is_some_and(|events| events.len() == 2) };
+    eventually("both starts are listed", are_listed).await;
+    for event in listed().await.as_array().expect("a list") {
+        assert_eq!(event["previous"], json!({"status": "scheduled"}));
+        if event["data"]["id"] == of_ana {
+            assert_eq!(event["by"], json!({"type": "user", "id": app.company.ana, "name": "Ana"}));
+        } else {
+            assert_eq!(
+                (&event["by"]["type"], &event["by"]["name"]),
+                (&json!("integration"), &json!("test")),
+                "{event}"
+            );
+        }
+    }
     app.stop().await;
 }
 

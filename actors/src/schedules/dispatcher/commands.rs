@@ -83,8 +83,8 @@ impl ScheduleDispatcher {
 
     fn fail(&mut self, row: &ScheduleRow, by: By, contact_was: Option<ContactWas>) -> Result<((), Durable), Refusal> {
         check_pending(row)?;
-        let failed = row.failed(&leaving::failure(&Refusal::ContactNotFound, row, None), now());
-        Ok(((), self.append(Arc::new(ScheduleRow { by: Some(by), contact_was, ..failed }), Vec::new)?))
+        let failed = row.failed(&leaving::failure(&Refusal::ContactNotFound, row, None), now(), by);
+        Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), Vec::new)?))
     }
 
     fn answer<R: Send + 'static>(&self, answer: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {

@@ -106,7 +106,9 @@ impl ScheduleDispatcher {
         if !refusal.is_passing() {
             let organization = self.scope.base.organization(self.company).ok();
             let error = leaving::failure(refusal, row, organization.as_deref());
-            if self.append(Arc::new(row.failed(&error, now())), Vec::new).is_ok() {
+            let user = row.user_id.and_then(|id| organization.as_ref()?.users.get(&id));
+            let by = row.scheduled_by(user.map(|user| user.name.as_str()));
+            if self.append(Arc::new(row.failed(&error, now(), by)), Vec::new).is_ok() {
                 self.scope.failed.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(%refusal, company.id = %self.company, "a scheduled message could not be sent");
                 return;

@@ -18,7 +18,7 @@ pub use recipients::{
 pub(crate) use recipients::{follow, remove_of_contact, settle};
 
 use super::contact_lists::{ContactList, ContactListId};
-use super::events::{self, EventKind, Record, ShownThen, Told};
+use super::events::{self, By, EventKind, Record, ShownThen, Told, acting};
 use super::words;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
@@ -242,7 +242,7 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
     Ok(started)
 }
 
-/// Starts a campaign if it is due and nobody has started, changed or canceled it.
+/// Starts a campaign if it is due and nobody has started, changed or canceled it: by who made it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -255,7 +255,24 @@ pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId
     if held.status != CampaignStatus::Scheduled || held.scheduled_at.0 > now {
         return Ok(false);
     }
-    start(db, company, id).await.map(|_| true)
+    let by = made_by(&mut *db, company, id).await?;
+    acting(by, start(db, company, id)).await.map(|_| true)
+}
+
+/// Who made a campaign, as of its messages: the integration, else the user, or Hotline itself when that user has left.
+async fn made_by(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<By> {
+    let made = sqlx::query_as(
+        "select c.integration_id, u.id, u.name from campaigns c
+         left join users u on u.company_id = c.company_id and u.id = c.user_id
+         where c.company_id = $1 and c.id = $2",
+    );
+    let made = made.bind(company).bind(id).fetch_one(db);
+    let (integration, user, name): (Option<TokenId>, Option<UserId>, Option<String>) = with_timeout(made).await?;
+    Ok(match (integration, user) {
+        (Some(token), _) => By::integration(token),
+        (None, Some(user)) => By::user(Some(user), name),
+        (None, None) => By::SYSTEM,
+    })
 }
 
 /// Cancels a locked campaign. A first batch of the recipients that were not written to is skipped; [`skip_canceled`]
