@@ -25,7 +25,7 @@ pub struct Organization {
     pub channels: HashMap<ChannelId, ChannelRow>,
     pub queues: HashMap<QueueId, Queue>,
     pub users: HashMap<UserId, User>,
-    /// Names of users who have left, to whom closed tickets are still assigned.
+    /// Names of users who have left, to whom closed tickets are still assigned, or who have scheduled messages.
     pub former_users: HashMap<UserId, String>,
     pub wrapup_types: HashMap<WrapupTypeId, WrapupType>,
     /// The value of every key.

@@ -127,7 +127,7 @@ async fn entry(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<
     with_timeout(entry.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Ends a membership. Closed tickets assigned to the user keep the name.
+/// Ends a membership. Closed tickets assigned to the user keep the name, and so do scheduled messages of theirs.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such user.
@@ -137,7 +137,9 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> 
             "with gone as (delete from users where company_id = $1 and id = $2 returning id, name),
              kept as (
                  insert into former_users (company_id, id, name)
-                 select $1, id, name from gone where exists (select from tickets where company_id = $1 and user_id = $2))
+                 select $1, id, name from gone
+                 where exists (select from tickets where company_id = $1 and user_id = $2)
+                     or exists (select from schedules where company_id = $1 and user_id = $2))
              select count(*) from gone",
         )
         .bind(company)

@@ -78,6 +78,29 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
     app.stop().await;
 }
 
+/// It would change without an event otherwise.
+#[actix_web::test]
+async fn a_scheduled_message_keeps_the_name_of_who_has_left() {
+    let app = TestApp::shared().await;
+    let contact = app.contact("5511900000001").await;
+    let body = json!({
+        "contactId": contact, "channelId": app.company.phone, "body": "hello", "sendAt": "2099-01-31T12:00:00.000Z",
+        "userId": app.company.ana,
+    });
+    let scheduled = app.api.post("/schedules", body).await.data(201).clone();
+    assert_eq!(scheduled["userCreated"], json!({"id": app.company.ana, "name": "Ana"}));
+    deleted(&app.api, &format!("/users/{}", app.company.ana)).await;
+    let path = format!("/schedules/{}", scheduled["id"]);
+    assert_eq!(app.api.get(&path).await.data(200), &scheduled);
+    let events = async || app.api.get("/events?types=schedule.created,schedule.updated").await.data(200).clone();
+    let is_listed = || async { events().await.as_array().is_some_and(|events| !events.is_empty()) };
+    eventually("that it was scheduled is listed", is_listed).await;
+    let events = events().await;
+    assert_eq!(events.as_array().map(Vec::len), Some(1), "{events}");
+    assert_eq!(events[0]["data"], scheduled);
+    app.stop().await;
+}
+
 #[actix_web::test]
 async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
     let app = TestApp::shared().await;
