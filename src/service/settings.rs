@@ -106,7 +106,10 @@ impl Default for EventOptions {
 impl Settings {
     /// The options of the private PostgreSQL.
     pub(super) fn cluster(&self) -> ClusterOptions {
-        ClusterOptions { binaries: self.pg_bin.clone(), ..ClusterOptions::new(&self.data_dir) }
+        // Tables have no statistics until autovacuum has looked. Until then a list of a new installation's first import by a tag
+        // takes seconds, as if the tables were empty; PostgreSQL's own minute is too long for that.
+        let settings = vec![("autovacuum_naptime".to_owned(), "5s".to_owned())];
+        ClusterOptions { binaries: self.pg_bin.clone(), settings, ..ClusterOptions::new(&self.data_dir) }
     }
 
     /// The options of the store.

@@ -93,3 +93,17 @@ async fn a_second_service_on_the_same_database_refuses_to_start() {
     assert!(said.contains("another Hotline serves this database"), "{said}");
     process.kill();
 }
+
+/// Until autovacuum has looked, a list of a new installation's first import is planned as if the tables were empty.
+#[actix_web::test]
+async fn the_private_postgresql_looks_within_seconds_for_tables_without_statistics() {
+    let folder = prepared_folder();
+    let process = Process::serve(folder.path());
+    let shown = with_database(folder.path(), async |db| {
+        let shown = "select current_setting('autovacuum'), current_setting('autovacuum_naptime')";
+        sqlx::query_as::<_, (String, String)>(shown).fetch_one(db).await.expect("the settings")
+    })
+    .await;
+    assert_eq!(shown, ("on".to_owned(), "5s".to_owned()));
+    process.kill();
+}
