@@ -23,7 +23,7 @@ use crate::pool::WriterClaim;
 use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
 use crate::tables::secret_keys::{self, NewFile};
-use crate::tables::{events, installation_keys};
+use crate::tables::{audit_log, events, idempotency_keys, installation_keys};
 use crate::{
     ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, WebhookNews, journal, pool,
     recovery,
@@ -115,10 +115,8 @@ impl Store {
         recovery::compare(&housekeeping, &options.journal_dir).await?;
         pool::migrate(&housekeeping).await?;
         let events = options.events.then(Arc::<EventNews>::default);
-        if events.is_some()
-            && let Err(error) = events::make_room(&housekeeping, clock::now()).await
-        {
-            tracing::info!(%error, "the events of today have no partition of their own yet");
+        if let Err(error) = make_room(&housekeeping, events.is_some()).await {
+            tracing::info!(%error, "not every table has a partition of today yet");
         }
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
         let claim = Arc::new(WriterClaim::default());
@@ -292,6 +290,17 @@ struct Opened {
     ids: IdBlocks,
     recovered: recovery::Report,
     membership: Option<Arc<Membership>>,
+}
+
+/// Creates the partitions of now, before anything is written: PostgreSQL refuses a row whose partition is attached while
+/// its statement runs.
+async fn make_room(db: &PgPool, are_events_kept: bool) -> Result<()> {
+    let now = clock::now();
+    if are_events_kept {
+        events::make_room(db, now).await?;
+    }
+    idempotency_keys::make_room(db, now).await?;
+    audit_log::make_room(db, now).await
 }
 
 /// Claims the database for this process alone, and replays what an earlier run left in the journal.

@@ -206,11 +206,19 @@ pub async fn list(
     .await
 }
 
-/// Creates upcoming partitions and drops expired ones.
+/// Creates the partitions of this month and the next ones.
 ///
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
+pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
+    MONTHS.make_ahead(db, now).await
+}
+
+/// Creates upcoming partitions and drops expired ones.
+///
+/// # Errors
+/// As of [`make_room`].
 pub async fn turn(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
-    MONTHS.make_ahead(db, now).await?;
+    make_room(db, now).await?;
     MONTHS.drop_expired(db, now - TimeDelta::days(KEPT_DAYS)).await
 }

@@ -279,12 +279,20 @@ pub async fn recent_of(
     .await
 }
 
-/// Creates partitions for upcoming answers, and drops those from before `before`.
+/// Creates partitions for the answers of now and for upcoming ones.
 ///
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
+pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
+    PARTITIONS.make_ahead(db, now).await
+}
+
+/// The same, and drops those from before `before`.
+///
+/// # Errors
+/// As of [`make_room`].
 pub async fn sweep(db: impl Database<'_>, now: DateTime<Utc>, before: DateTime<Utc>) -> Result<()> {
-    PARTITIONS.make_ahead(db, now).await?;
+    make_room(db, now).await?;
     PARTITIONS.drop_expired(db, before).await
 }
 
