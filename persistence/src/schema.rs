@@ -20,6 +20,11 @@ fn migrations() -> Migrator {
 /// The version of this release.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
+/// The migrations of this release, oldest first: the number and the checksum of each.
+pub fn checksums() -> Vec<(i64, Vec<u8>)> {
+    migrations().iter().map(|migration| (migration.version, migration.checksum.to_vec())).collect()
+}
+
 /// The number of the last migration of this release.
 pub fn known() -> i64 {
     migrations().iter().map(|migration| migration.version).max().unwrap_or_default()

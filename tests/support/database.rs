@@ -1,7 +1,6 @@
 //! A database for each test, on a PostgreSQL that all test processes share.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
 
 use hotline_postgres::{Cluster, shared_folder};
 use sqlx::postgres::PgConnectOptions;
@@ -92,16 +91,10 @@ pub fn url(options: &PgConnectOptions) -> String {
     format!("postgres:///{name}?host={socket}&user={}", options.get_username())
 }
 
-/// Of the migrations.
+/// Of the migrations that this binary was built with: those that it makes a schema of.
 pub fn fingerprint() -> u64 {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("persistence/migrations");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("migrations").map(|entry| entry.expect("a file").path()).collect();
-    files.sort();
     let mut hasher = DefaultHasher::new();
-    for file in files {
-        (file.file_name(), std::fs::read(&file).expect("a migration")).hash(&mut hasher);
-    }
+    hotline_persistence::schema::checksums().hash(&mut hasher);
     hasher.finish()
 }
 
