@@ -2,9 +2,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use chrono::Utc;
 use hotline_postgres::{Cluster, shared_folder};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
+
+use super::process::build_of;
 
 /// A database of one test.
 pub struct TestDatabase {
@@ -25,16 +28,34 @@ impl TestDatabase {
     /// One with the schema of this release: a copy, which takes a third of the time that the migrations take.
     pub async fn migrated() -> Self {
         let admin = admin().await;
-        let template = template(&admin).await;
-        Self::copied(&template, &admin).await
+        let template = Template::of_schema(&admin).await;
+        Self::copied(&template.name, &admin).await
+    }
+
+    /// One with the schema of this release and what `fill` writes: a copy, statistics included. It is filled once for all tests
+    /// of a build; and once a day, because rows say when they were written.
+    pub async fn filled(kind: &str, fill: impl AsyncFnOnce(&PgPool)) -> Self {
+        let admin = admin().await;
+        let mut hasher = DefaultHasher::new();
+        let tests = std::env::current_exe().expect("the tests that run");
+        (build_of(&tests), Utc::now().date_naive()).hash(&mut hasher);
+        let made = Template::of(&admin, kind, hasher.finish(), async |unfinished| {
+            let schema = Template::of_schema(&admin).await;
+            run(&admin, &format!("create database {unfinished} template {}", schema.name)).await;
+            let db = hotline_persistence::pool::connect(admin.clone().database(unfinished));
+            fill(&db).await;
+            db.close().await;
+        });
+        let template = made.await;
+        Self::copied(&template.name, &admin).await
     }
 
     /// One with this name and the schema of this release, instead of any that has the name; how to connect to it.
     pub async fn anew(name: &str) -> PgConnectOptions {
         let admin = admin().await;
-        let template = template(&admin).await;
+        let template = Template::of_schema(&admin).await;
         run(&admin, &format!("drop database if exists {name} with (force)")).await;
-        run(&admin, &format!("create database {name} template {template}")).await;
+        run(&admin, &format!("create database {name} template {}", template.name)).await;
         admin.database(name)
     }
 
@@ -62,26 +83,59 @@ async fn admin() -> PgConnectOptions {
     cluster.connect_options().disable_statement_logging()
 }
 
-/// The database that migrated ones are copied of, named by the migrations that are in it; made by the first who asks.
-async fn template(admin: &PgConnectOptions) -> String {
-    let name = format!("schema_{:016x}", fingerprint());
-    let mut connection = PgConnection::connect_with(admin).await.expect("the shared PostgreSQL answers");
+/// A database that others are copied of.
+struct Template {
+    name: String,
+    /// While it is open, nobody removes the database.
+    held: PgConnection,
+}
+
+impl Template {
+    /// The one with the schema of this release, and nothing else.
+    async fn of_schema(admin: &PgConnectOptions) -> Self {
+        let made = Self::of(admin, "schema", fingerprint(), async |unfinished| {
+            run(admin, &format!("create database {unfinished}")).await;
+            let db = hotline_persistence::pool::connect(admin.clone().database(unfinished));
+            hotline_persistence::pool::migrate(&db).await.expect("migrate");
+            db.close().await;
+        });
+        made.await
+    }
+
+    /// The one of this kind and version. The first who asks makes it, and removes those of other versions; the others wait.
+    async fn of(admin: &PgConnectOptions, kind: &str, version: u64, make: impl AsyncFnOnce(&str)) -> Self {
+        let name = format!("{kind}_{version:016x}");
+        let mut held = PgConnection::connect_with(admin).await.expect("the shared PostgreSQL answers");
+        turn(&mut held, "pg_advisory_lock_shared", kind).await;
+        if !exists(&mut held, &name).await {
+            // Who makes it holds no other turn, or two of them would wait for each other.
+            turn(&mut held, "pg_advisory_unlock_shared", kind).await;
+            turn(&mut held, "pg_advisory_lock", kind).await;
+            if !exists(&mut held, &name).await {
+                let others = "select datname::text from pg_database where starts_with(datname::text, $1)";
+                let others = sqlx::query_scalar(others).bind(format!("{kind}_")).fetch_all(&mut held).await;
+                let others: Vec<String> = others.expect("the databases");
+                for other in others {
+                    run(admin, &format!("drop database {other} with (force)")).await;
+                }
+                let unfinished = format!("{kind}_unfinished");
+                make(&unfinished).await;
+                run(admin, &format!("alter database {unfinished} rename to {name}")).await;
+            }
+        }
+        Self { name, held }
+    }
+}
+
+/// Takes a turn at the databases of a kind, or gives it back. It ends with the connection.
+async fn turn(connection: &mut PgConnection, function: &str, kind: &str) {
+    let statement = AssertSqlSafe(format!("select {function}(hashtext($1))"));
+    sqlx::query(statement).bind(kind).execute(connection).await.expect("a turn");
+}
+
+async fn exists(connection: &mut PgConnection, name: &str) -> bool {
     let exists = "select exists (select from pg_database where datname = $1)";
-    if sqlx::query_scalar(exists).bind(&name).fetch_one(&mut connection).await.expect("an answer") {
-        return name;
-    }
-    // Until this connection ends, the others wait.
-    sqlx::query("select pg_advisory_lock(hashtext('schema'))").execute(&mut connection).await.expect("a turn");
-    if !sqlx::query_scalar::<_, bool>(exists).bind(&name).fetch_one(&mut connection).await.expect("an answer") {
-        let unfinished = format!("{name}_unfinished");
-        run(admin, &format!("drop database if exists {unfinished} with (force)")).await;
-        run(admin, &format!("create database {unfinished}")).await;
-        let db = hotline_persistence::pool::connect(admin.clone().database(&unfinished));
-        hotline_persistence::pool::migrate(&db).await.expect("migrate");
-        db.close().await;
-        run(admin, &format!("alter database {unfinished} rename to {name}")).await;
-    }
-    name
+    sqlx::query_scalar(exists).bind(name).fetch_one(connection).await.expect("an answer")
 }
 
 /// How another process connects to a database: through the socket of this machine.

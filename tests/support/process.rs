@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use hotline_persistence::PgPool;
 use hotline_persistence::sealed::Keyring;
@@ -55,6 +55,13 @@ pub fn binary() -> PathBuf {
     // target/debug/examples/<example>
     let folder = example.parent().and_then(Path::parent).expect("the folder of what is built");
     folder.join("hotline")
+}
+
+/// Which build of a binary there is.
+pub fn build_of(binary: &Path) -> String {
+    let found = std::fs::metadata(binary).expect("the binary");
+    let built = found.modified().expect("when it was built").duration_since(UNIX_EPOCH).expect("a time");
+    format!("{} bytes at {} ms", found.len(), built.as_millis())
 }
 
 /// A command of the binary, which would warn of the variables that only tests read.

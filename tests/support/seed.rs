@@ -10,9 +10,10 @@ use hotline_persistence::tables::wrapup_categories::WrapupCategory;
 use hotline_persistence::tables::wrapup_types::{self, WrapupType};
 use hotline_persistence::tables::{companies, users};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, UserId, WrapupTypeId};
+use serde::{Deserialize, Serialize};
 
 /// A company, and the ids of what it has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Company {
     pub id: CompanyId,
     pub key: String,

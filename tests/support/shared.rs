@@ -7,13 +7,13 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::Instant;
 
 use hotline::service::ClusterSettings;
 use sqlx::postgres::PgConnectOptions;
 
 use super::database::{TestDatabase, url};
-use super::process::{SERVE, binary, hotline};
+use super::process::{SERVE, binary, build_of, hotline};
 use super::running::{self, Running};
 use super::service::{is_member, one_of_many};
 use super::{PATIENCE, patience};
@@ -113,8 +113,6 @@ async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
 
 /// Which build of the binary there is, and how it is run.
 fn build() -> String {
-    let found = std::fs::metadata(binary()).expect("the binary");
-    let built = found.modified().expect("when it was built").duration_since(UNIX_EPOCH).expect("a time");
     let role = if is_member() { ", as a member" } else { "" };
-    format!("{} bytes at {} ms{role}", found.len(), built.as_millis())
+    format!("{}{role}", build_of(&binary()))
 }

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tracing_subscriber::layer::SubscriberExt;
 
 use self::plans::{Plans, rows_read, rows_read_by};
-use self::seed::{WEBHOOK, run, seed};
+use self::seed::{WEBHOOK, run};
 use crate::support::service::TestOptions;
 use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, eventually};
 
@@ -67,31 +67,9 @@ impl World {
         let plans = Plans::default();
         let subscriber = tracing_subscriber::registry().with(plans.clone());
         tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
-        let mut database = TestDatabase::migrated().await;
+        let mut database = TestDatabase::filled("skewed", seed::fill).await;
         let db = &database.db.clone();
-        // The statistics stay as they are taken below.
-        // What is partitioned holds no rows of its own.
-        let tables: Vec<String> = sqlx::query_scalar(
-            "select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
-        )
-        .fetch_all(db)
-        .await
-        .expect("tables");
-        for table in tables {
-            run(db, &format!("alter table {table} set (autovacuum_enabled = false)")).await;
-        }
-        let huge = Company::create(db, "Huge").await;
-        seed(db, &huge, HUGE).await;
-        let mut tiny = Vec::new();
-        for number in 1..=12 {
-            let company = Company::create(db, &format!("Tiny {number}")).await;
-            seed(db, &company, TINY).await;
-            tiny.push(company);
-        }
-        run(db, "analyze").await;
-        let grown = Company::create(db, "Grown").await;
-        seed(db, &grown, GROWN).await;
-
+        let (grown, tiny) = seed::askers(db).await;
         database.options = database.options.options([
             ("session_preload_libraries", "auto_explain"),
             ("auto_explain.log_min_duration", "0"),
@@ -104,9 +82,8 @@ impl World {
         // One of many asks by the clock as well.
         let alone = TestOptions { member: false, ..TestOptions::default() };
         let app = OwnApp::serve(&alone, database, TempDir::new().expect("folder"), grown.clone()).await;
-        let company = tiny.pop().expect("a tiny one");
         let mut askers = Vec::new();
-        for (company, rows, reads_max) in [(grown, GROWN, GROWN_READS_MAX), (company, TINY, TINY_READS_MAX)] {
+        for (company, rows, reads_max) in [(grown, GROWN, GROWN_READS_MAX), (tiny, TINY, TINY_READS_MAX)] {
             let api = app.api.with_key(&company.key);
             eventually("the directory is loaded", || async { api.get("/channels").await.status == 200 }).await;
             let one = async |table: &str| {

@@ -1,19 +1,58 @@
 //! What the companies have.
 
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::{AssertSqlSafe, PgConnection, PgExecutor, PgPool};
 
-use super::GROWN;
+use super::{GROWN, HUGE, TINY};
 use crate::support::Company;
 
 /// A webhook with deliveries.
 pub const WEBHOOK: i64 = 1_000;
 
-pub async fn run(db: &PgPool, statement: &str) {
+pub async fn run(db: impl PgExecutor<'_>, statement: &str) {
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(db).await.expect(statement);
 }
 
+/// Gives a database companies that are as unlike as they get, and statistics that one of them came after.
+pub async fn fill(db: &PgPool) {
+    // The statistics stay as they are taken below, in every copy.
+    // What is partitioned holds no rows of its own.
+    let tables: Vec<String> = sqlx::query_scalar(
+        "select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
+    )
+    .fetch_all(db)
+    .await
+    .expect("tables");
+    for table in tables {
+        run(db, &format!("alter table {table} set (autovacuum_enabled = false)")).await;
+    }
+    let mut seeding = db.acquire().await.expect("a connection");
+    // Every row has its references looked up, which would be planned anew each time.
+    run(&mut *seeding, "set plan_cache_mode = auto").await;
+    let huge = Company::create(db, "Huge").await;
+    seed(&mut seeding, &huge, HUGE).await;
+    let mut tiny = Vec::new();
+    for number in 1..=12 {
+        let company = Company::create(db, &format!("Tiny {number}")).await;
+        seed(&mut seeding, &company, TINY).await;
+        tiny.push(company);
+    }
+    run(&mut *seeding, "analyze").await;
+    let grown = Company::create(db, "Grown").await;
+    seed(&mut seeding, &grown, GROWN).await;
+    // The keys of their tokens are nowhere else.
+    let kept = serde_json::to_string(&(&grown, tiny.last())).expect("JSON");
+    run(&mut *seeding, &format!("comment on schema public is $kept${kept}$kept$")).await;
+}
+
+/// The grown company of a database that was filled, and a tiny one.
+pub async fn askers(db: &PgPool) -> (Company, Company) {
+    let kept = "select obj_description('public'::regnamespace, 'pg_namespace')";
+    let kept: String = sqlx::query_scalar(kept).fetch_one(db).await.expect("what was kept");
+    serde_json::from_str(&kept).expect("two companies")
+}
+
 /// Gives a company so many of everything.
-pub async fn seed(db: &PgPool, company: &Company, rows: i64) {
+async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
     let id = company.id;
     let few = rows.min(500);
     // The directory holds them, and is loaded anew with many of the calls.
@@ -137,13 +176,14 @@ pub async fn seed(db: &PgPool, company: &Company, rows: i64) {
         format!(
             "insert into cards (company_id, board_id, list_id, position, name, creation_source, assigned_user_id, status_id,
                  business_id, origin_id, ticket_id, due, won_at, lost_at)
-             select {id}, b.id, (select l.id from board_lists l where l.company_id = {id} and l.board_id = b.id
-                     and l.position = 1 + c.k % 3), c.k, 'Some ' || c.k, 'api', {user},
+             select {id}, b.id, l.id, c.k, 'Some ' || c.k, 'api', {user},
                  (select max(id) from card_statuses where company_id = {id}),
                  (select max(id) from businesses where company_id = {id}),
                  (select max(id) from card_origins where company_id = {id}), {base} + c.k, now(),
                  case when c.k % 3 = 2 then now() end, case when c.k % 3 = 1 then now() end
-             from (select max(id) as id from boards where company_id = {id}) b, generate_series(1, {rows}) as c (k)"
+             from (select max(id) as id from boards where company_id = {id}) b, generate_series(1, {rows}) as c (k),
+                 board_lists l
+             where l.company_id = {id} and l.board_id = b.id and l.position = 1 + c.k % 3 order by c.k"
         ),
         format!(
             "insert into card_contacts (company_id, card_id, contact_id)
@@ -172,6 +212,6 @@ pub async fn seed(db: &PgPool, company: &Company, rows: i64) {
         ),
         format!("select hotline_fill_zones({id})"),
     ] {
-        run(db, &statement).await;
+        run(&mut *db, &statement).await;
     }
 }
