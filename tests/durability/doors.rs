@@ -16,7 +16,7 @@ use crate::support::form::Form;
 use crate::support::provider::hooks::{Page, Phone, events, image, signature};
 use crate::support::seed::{APP_SECRET, provided};
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, PATIENCE, eventually, patience};
+use crate::support::{Api, Company, PATIENCE, eventually, free_address, patience};
 
 const MIB: usize = 1024 * 1024;
 
@@ -47,9 +47,7 @@ impl Doors {
     async fn open() -> Self {
         let folder = prepared_folder();
         let provider = endless_provider().await;
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let metrics = free.local_addr().expect("an address");
-        drop(free);
+        let metrics = free_address();
         let options = ["--fetch-allow-network", "127.0.0.0/8", "--metrics-listen", &metrics.to_string()];
         let url = format!("http://{provider}");
         let keys = keys_of(folder.path());

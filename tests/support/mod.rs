@@ -20,9 +20,12 @@ pub mod service;
 pub mod shared;
 pub mod template;
 
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chrono::{DurationRound, TimeDelta, Utc};
 use hotline_persistence::sealed::Keyring;
 
 pub use client::{Api, Reply};
@@ -63,6 +66,32 @@ pub fn patience(base: Duration) -> Duration {
         Err(_) => 1.0,
     });
     base.mul_f64(*FACTOR)
+}
+
+/// How long before the end of a day or an hour nothing is begun that is to be within one: less than is waited for a condition.
+const MARGIN: TimeDelta = TimeDelta::seconds(20);
+
+/// Waits until no such span of time, a day as UTC has them, is about to end: what a test does next is within one.
+pub async fn within_one(span: TimeDelta) {
+    eventually("another one has begun", || async {
+        let now = Utc::now();
+        now.duration_trunc(span).is_ok_and(|begun| begun + span - now > MARGIN)
+    })
+    .await;
+}
+
+/// An address that nobody listens at: for who is named before it listens, or who is to reach nobody. On Linux all of 127.0.0.0/8 is
+/// this machine, and each process of the tests has an address of its own in its upper half: nobody else is given the port meanwhile.
+pub fn free_address() -> SocketAddr {
+    static GIVEN: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
+    let own = Ipv4Addr::from_bits(0x7f80_0000 | (std::process::id() & 0x007f_ffff));
+    let host = if cfg!(target_os = "linux") { own } else { Ipv4Addr::LOCALHOST };
+    loop {
+        let free = TcpListener::bind((host, 0)).and_then(|listener| listener.local_addr()).expect("a free port");
+        if GIVEN.lock().unwrap_or_else(PoisonError::into_inner).insert(free) {
+            return free;
+        }
+    }
 }
 
 /// Waits until `condition` holds.

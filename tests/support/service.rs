@@ -156,10 +156,9 @@ pub fn is_member() -> bool {
     std::env::var_os("HOTLINE_TESTS_AS_MEMBER").is_some()
 }
 
-/// On a port that nobody listens at: others learn of it before it listens.
+/// Where nobody listens: others learn of it before it listens.
 pub fn one_of_many() -> ClusterSettings {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let listen = listener.local_addr().expect("an address");
+    let listen = super::free_address();
     ClusterSettings {
         listen,
         address: listen.to_string(),

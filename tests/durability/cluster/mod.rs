@@ -3,7 +3,6 @@
 mod lost_commits;
 mod many;
 
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use sqlx::ConnectOptions;
 use tempfile::TempDir;
 
 use crate::process::{Process, command, data_folder, keys_of, serving};
-use crate::support::{Api, Company, Reply, TestDatabase, eventually, patience};
+use crate::support::{Api, Company, Reply, TestDatabase, eventually, free_address, patience};
 
 /// As many that their slots are in both halves of all.
 const COMPANIES: usize = 8;
@@ -41,13 +40,12 @@ impl Scene {
     }
 
     fn options(&self, node: &Node) -> Vec<String> {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
         let url = self.database.options.to_url_lossy().to_string();
         let path = |path: &std::path::Path| path.to_str().expect("a path").to_owned();
         [
             ("--database-url", url),
             ("--durability", "database".to_owned()),
-            ("--cluster-listen", port.to_string()),
+            ("--cluster-listen", free_address().to_string()),
             ("--cluster-node", node.name.to_owned()),
             ("--media-shared", path(self.media.path())),
             ("--key-file", path(&self.keys.path().join("secrets.key"))),

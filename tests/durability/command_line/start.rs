@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::{failure, json, url};
 use crate::process::{Process, command, data_folder, hotline, run};
 use crate::support::template::prepared_folder;
-use crate::support::{PATIENCE, TestDatabase, patience};
+use crate::support::{PATIENCE, TestDatabase, free_address, patience};
 
 /// Runs a command that must fail; answers what it said, which must be one line.
 fn one_line(mut command: Command) -> String {
@@ -65,13 +65,12 @@ async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
 #[actix_web::test]
 async fn a_database_that_is_down_is_told_with_its_address_and_the_reason() {
     let folder = data_folder();
-    // A port that was free a moment ago, and where nobody listens.
-    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("address").port();
-    let database = format!("postgres://hotline:hidden@127.0.0.1:{port}/desk");
+    let nobody = free_address();
+    let database = format!("postgres://hotline:hidden@{nobody}/desk");
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["company", "list"], &["company", "create", "Acme"]] {
         let began = Instant::now();
         let said = one_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
-        for word in [&format!("127.0.0.1:{port}"), "database desk", "user hotline", "refused"] {
+        for word in [&nobody.to_string(), "database desk", "user hotline", "refused"] {
             assert!(said.contains(word), "{arguments:?}: {word} is missing in {said}");
         }
         assert!(!said.contains("hidden"), "{said}");
