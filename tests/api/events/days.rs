@@ -1,15 +1,19 @@
 //! Events are kept for some days, each of which goes as a whole.
 
 use chrono::{TimeDelta, Utc};
+use hotline::service::EventOptions;
 use hotline_persistence::tables::events::{drop_expired, make_room};
 use serde_json::json;
 
 use super::{after, ids, newest};
-use crate::support::TestApp;
+use crate::support::OwnApp;
+use crate::support::service::TestOptions;
 
 #[actix_web::test]
 async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
-    let app = TestApp::shared().await;
+    // Nobody else's statements hold the tables, and the service itself drops none of these days.
+    let events = EventOptions { kept_for_days: 366, ..EventOptions::default() };
+    let app = OwnApp::start_with(TestOptions { events, ..TestOptions::default() }).await;
     let db = &app.db;
     for name in ["A", "B", "C"] {
         app.api.post("/contacts", json!({"name": name})).await.data(201);

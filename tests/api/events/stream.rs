@@ -86,11 +86,11 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
 #[actix_web::test]
 async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_or_its_token() {
     let app = OwnApp::start().await;
-    let mut stream = Reader::open(&app.api, "", None).await;
     let (_, other) = app.another_company().await;
     let mut theirs = Reader::open(&other, "", None).await;
     // Fifteen seconds without an event: a comment, with the id that was reached.
     let waited = std::time::Instant::now();
+    let mut stream = Reader::open(&app.api, "", None).await;
     let comment = stream.block().await.expect("a comment");
     assert!(comment.starts_with(":\nid: "), "{comment}");
     assert!(waited.elapsed() > Duration::from_secs(10), "{:?}", waited.elapsed());

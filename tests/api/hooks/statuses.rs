@@ -202,14 +202,12 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     let early = queued(&app, &channel, &maria, "once more").await;
     let id = early["id"].as_i64().expect("id");
     channel.told(&app.api, &phone.status("wamid.more", MARIA, "read", 1_700_000_001)).await;
-    // Noted where nobody sees it: as if the process had ended right after.
-    sqlx::query(
-        "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1",
-    )
-    .bind(id)
-    .execute(&app.db)
-    .await
-    .expect("noted");
+    // Noted where nobody sees it: as if the process had ended right after. Of what is not in the table yet nothing is noted.
+    let log = &app.service.app.engine.store().log;
+    log.reached(log.appended()).await.expect("it is in the table");
+    let note = "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1";
+    let rows = sqlx::query(note).bind(id).execute(&app.db).await.expect("noted").rows_affected();
+    assert_eq!(rows, 1);
     let app = restarted(app).await;
     eventually("the early status is given at the start", || async { status(&app, id).await == "read" }).await;
     app.stop().await;

@@ -7,6 +7,7 @@ mod sales;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use chrono_tz::Tz;
+use hotline_actors::clock;
 use hotline_persistence::tables::reports::{self, Difference};
 use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt, SeedableRng};
@@ -135,13 +136,14 @@ fn quarter(at: DateTime<Utc>) -> DateTime<Utc> {
 /// The service desk is what the records come to.
 async fn check_desk(app: &TestApp, records: &Records) {
     let (expected, since) = records.desk();
-    let asked = Utc::now();
+    // In whole milliseconds, as the service has the time.
+    let asked = clock::now();
     let mut shown = app.api.get("/dashboards/service").await.data(200).clone();
     let waited = shown["oldestWaitingSeconds"].take().as_i64();
     let members = shown.as_object_mut().expect("an object");
     members.retain(|name, _| name != "oldestWaitingSeconds" && name != "today");
     assert_eq!(shown, expected);
-    let expected = since.map(|since| (asked - since).num_seconds()..=(Utc::now() - since).num_seconds());
+    let expected = since.map(|since| (asked - since).num_seconds()..=(clock::now() - since).num_seconds());
     assert!(
         waited.zip(expected.as_ref()).is_none_or(|(waited, expected)| expected.contains(&waited))
             && waited.is_some() == expected.is_some(),

@@ -1,11 +1,12 @@
 //! What the rows of reports and dashboards are, who is asked for, and what is refused.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use hotline_actors::clock;
 use serde_json::{Value, json};
 
 use super::rows;
 use crate::steps::{close, id, sent};
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{Reply, TestApp, eventually, within_one};
 
 /// A visitor of the webchat, and the ticket they open by saying something.
 async fn visitor(app: &TestApp, name: &str) -> (String, i64) {
@@ -71,6 +72,7 @@ async fn a_contact_waits_for_the_first_words_of_a_person_once_an_opening_and_for
 #[actix_web::test]
 async fn the_period_is_the_last_thirty_days_unless_another_is_asked_for() {
     let app = TestApp::shared().await;
+    within_one(TimeDelta::days(1)).await;
     let today = Utc::now().date_naive();
     for report in ["tickets", "messages", "sales"] {
         let shown = rows(&app, &format!("/reports/{report}?timeZone=UTC")).await;
@@ -180,6 +182,7 @@ async fn the_rows_are_csv_for_who_asks_for_it() {
 #[actix_web::test]
 async fn the_service_desk_is_shown_as_it_is_now() {
     let app = TestApp::shared().await;
+    within_one(TimeDelta::days(1)).await;
     let (ana, ben, support, sales) = (app.company.ana, app.company.ben, app.company.support, app.company.sales);
     let empty = json!({
         "openTickets": 0, "unassignedTickets": 0, "waitingContact": 0, "waitingAgent": 0, "oldestWaitingSeconds": null,
@@ -205,11 +208,12 @@ async fn the_service_desk_is_shown_as_it_is_now() {
     let first = &app.api.all(&format!("/tickets/{waiting}/messages")).await[0]["createdAt"];
     let answer = app.api.all(&format!("/tickets/{answered}/messages")).await;
     let answer_ms = ms_between(&answer[0]["createdAt"], &answer[1]["createdAt"]);
-    let asked = Utc::now();
+    // In whole milliseconds, as the service has the time.
+    let asked = clock::now();
     let reply = app.api.get("/dashboards/service").await;
     let mut shown = reply.data(200).clone();
     let waited = shown["oldestWaitingSeconds"].take().as_i64().expect("somebody waits");
-    let [least, most] = [asked, Utc::now()].map(|at| ms_between(first, &json!(at)) / 1000);
+    let [least, most] = [asked, clock::now()].map(|at| ms_between(first, &json!(at)) / 1000);
     assert!((least..=most).contains(&waited), "{waited} s, {least} to {most} s after the first words");
     let today =
         json!({"opened": 4, "closed": 1, "inbound": 3, "outbound": 1, "avgFirstResponseSeconds": seconds(answer_ms)});

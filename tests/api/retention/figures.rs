@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 
 use super::{DAYS, FIRST_ID, keep_for, old, quick, rows};
 use crate::steps::{close, sent};
-use crate::support::{OwnApp, TestApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually, within_one};
 
 async fn rebuild(app: &TestApp) -> Difference {
     let mut db = app.db.acquire().await.expect("connection");
@@ -34,6 +34,8 @@ async fn reported(app: &TestApp) -> Vec<Value> {
 #[actix_web::test]
 async fn figures_stay_as_they_were_counted_also_after_a_rebuild() {
     let app = OwnApp::start_with(quick()).await;
+    // Every report is of the same days.
+    within_one(TimeDelta::days(1)).await;
     let (db, here) = (&app.db, (app.company.id, app.company.phone));
     for number in 0..12 {
         let contact = app.contact(&format!("55119000000{number:02}")).await.0;

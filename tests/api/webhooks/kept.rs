@@ -1,12 +1,14 @@
 //! How long what is known of deliveries is kept, and what becomes of them while a company is dropped from memory.
 
 use chrono::{TimeDelta, Utc};
+use hotline::service::EventOptions;
 use hotline_persistence::tables::events::{drop_expired, make_room};
 use hotline_persistence::tables::webhooks::deliveries::REMOVED_AT_ONCE;
 use serde_json::{Value, json};
 
 use super::{come_to, deliveries, hook, note, quick, told};
 use crate::steps::id;
+use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Received, Receiver, eventually};
 
 /// What a note says.
@@ -17,7 +19,9 @@ fn said(request: &Received) -> String {
 #[actix_web::test]
 async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_sent() {
     const HOUR_MS: u64 = 3_600_000;
-    let app = OwnApp::start_with(quick(&[HOUR_MS])).await;
+    // The service itself drops none of the days that the test makes.
+    let events = EventOptions { kept_for_days: 366, ..EventOptions::default() };
+    let app = OwnApp::start_with(TestOptions { events, ..quick(&[HOUR_MS]) }).await;
     let db = &app.db;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let (stuck, fine) = (app.ticket("5511900000001").await, app.ticket("5511900000002").await);
