@@ -1,10 +1,11 @@
 //! What is refused at once, and what fails when its time comes.
 
+use futures_util::future::join;
 use serde_json::{Value, json};
 
 use super::{TEN_MINUTES_MS, becomes, comes, in_ms, schedule, shown, time, to};
-use crate::steps::{NOBODY, channel, listed, sql};
-use crate::support::OwnApp;
+use crate::steps::{NOBODY, channel, id, listed, sql};
+use crate::support::{OwnApp, eventually};
 use hotline_persistence::tables::channels::ChannelType;
 
 #[actix_web::test]
@@ -122,5 +123,41 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
     assert_eq!(listed(&app.api, "/messages").await, [sent["messageId"].as_i64().expect("a message")]);
     // What was over has gone with its contact.
     app.api.get(&format!("/schedules/{over}")).await.error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}
+
+/// The deletion of a contact reaches other records in steps. A message that is due before fails by itself, with what the deletion
+/// would have said.
+#[actix_web::test]
+async fn what_is_due_before_the_deletion_of_its_contact_reaches_it_fails_by_that_all_the_same() {
+    let app = OwnApp::start().await;
+    let contact = app.contact("5511900000001").await.0;
+    let at = in_ms(TEN_MINUTES_MS);
+    let scheduled = schedule(&app, to(&app, contact, "hello", &at)).await;
+    let before = shown(&app, scheduled).await;
+    let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let card = json!({"boardId": board, "name": "Chairs", "contactIds": [contact]});
+    let card = id(app.api.post("/crm/cards", card).await.data(201));
+    // The first step waits for this card.
+    let mut held = app.db.begin().await.expect("a transaction");
+    let hold = "select from cards where company_id = $1 and id = $2 for update";
+    sqlx::query(hold).bind(app.company.id).bind(card).execute(&mut *held).await.expect("a lock");
+    let path = format!("/contacts/{contact}");
+    let waits = async {
+        eventually("the contact is gone", || async { app.api.get(&path).await.status == 404 }).await;
+        comes(time(&json!(at)));
+        becomes(&app, scheduled, "failed").await;
+        held.rollback().await.expect("the lock is released");
+    };
+    let (deleted, ()) = join(app.api.delete(&path), waits).await;
+    assert_eq!(deleted.status, 204);
+    let events = async || app.api.get("/events?types=schedule.failed").await.data(200).clone();
+    let is_listed = || async { events().await.as_array().is_some_and(|events| !events.is_empty()) };
+    eventually("that it failed is listed", is_listed).await;
+    let events = events().await;
+    assert_eq!(events.as_array().map(Vec::len), Some(1), "{events}");
+    let previous = json!({"contact": before["contact"], "error": null, "status": "pending"});
+    assert_eq!((&events[0]["previous"], &events[0]["data"]["contact"]), (&previous, &Value::Null));
+    assert_eq!((&events[0]["by"]["type"], &events[0]["by"]["name"]), (&json!("integration"), &json!("test")));
     app.stop().await;
 }

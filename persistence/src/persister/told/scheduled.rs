@@ -9,8 +9,9 @@ use super::people::people;
 use super::{Before, Place, Telling};
 use crate::persister::facts::Origin;
 use crate::persister::kinds::Kind;
+use crate::tables::cascades;
 use crate::tables::events::{self, EventKind, PersonThen, Record, ScheduleThen, Told};
-use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
+use crate::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use crate::{CompanyId, ContactId, ScheduleId};
 
 impl Telling<'_> {
@@ -27,6 +28,10 @@ impl Telling<'_> {
         let before_them = before.schedules.values().map(|row| (row.company_id, row.contact_id));
         let with = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
         let people = people(db, with.chain(before_them)).await?;
+        let failed = self.schedules.iter().filter(|(_, row)| fails_by_itself(row));
+        let failed = failed.map(|(_, row)| (row.company_id, row.contact_id));
+        let without_contact: Vec<_> = failed.filter(|contact| !people.contains_key(contact)).collect();
+        let deleted = cascades::deleted_contacts(db, without_contact).await?;
         let mut known: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
         for (place, row) in &self.schedules {
             let key = (row.company_id, row.id);
@@ -36,7 +41,9 @@ impl Telling<'_> {
                 continue;
             }
             let was = known.get(&key).copied().or_else(|| before.schedules.get(&key));
-            let previous = was.and_then(|was| changed_schedule(was, row, &people));
+            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| fails_by_itself(row));
+            let contact_was = row.contact_was.clone().or_else(|| deletion?.contact_was());
+            let previous = was.and_then(|was| changed_schedule(was, row, contact_was.as_ref(), &people));
             let kind = match (was, row.status) {
                 (None, ScheduleStatus::Pending) => EventKind::ScheduleCreated,
                 (Some(was), status) if was.status == status => {
@@ -52,7 +59,8 @@ impl Telling<'_> {
                 (Some(_), ScheduleStatus::Pending) => continue,
             };
             known.insert(key, row);
-            let by = Some(row.by.clone().unwrap_or_default());
+            let by = deletion.map(|deletion| deletion.by.clone()).or_else(|| row.by.clone());
+            let by = Some(by.unwrap_or_default());
             let contact = people.get(&(row.company_id, row.contact_id)).cloned();
             let row_then = ScheduleRow { by: None, contact_was: None, ..(*row).clone() };
             let record = Record::Schedule(Box::new(ScheduleThen { row: row_then, contact }));
@@ -62,10 +70,16 @@ impl Telling<'_> {
     }
 }
 
+/// Whether it fails without being asked to: also one that is due before the deletion of its contact reaches it.
+fn fails_by_itself(row: &ScheduleRow) -> bool {
+    row.status == ScheduleStatus::Failed && row.contact_was.is_none()
+}
+
 /// The fields of a scheduled message that changed, with their previous values.
 fn changed_schedule(
     was: &ScheduleRow,
     is: &ScheduleRow,
+    contact_was: Option<&ContactWas>,
     people: &HashMap<(CompanyId, ContactId), PersonThen>,
 ) -> Option<Value> {
     let contact = |id: ContactId| {
@@ -73,8 +87,7 @@ fn changed_schedule(
         Some(json!({"id": id, "name": person.name, "number": person.number}))
     };
     // It fails behind the deletion of its contact.
-    let deleted = is.contact_was.as_ref();
-    let deleted = deleted.map(|was| json!({"id": is.contact_id, "name": was.name, "number": was.number}));
+    let deleted = contact_was.map(|was| json!({"id": is.contact_id, "name": was.name, "number": was.number}));
     let shown = |row: &ScheduleRow, contact: Option<Value>| {
         json!({
             "contact": contact, "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,

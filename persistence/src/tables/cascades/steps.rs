@@ -1,12 +1,12 @@
 //! The deletion of a record that others show: what goes with it, the note of what is left, and the steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, Row as _};
 
 use super::{Cascade, Of, Shown, When};
 use crate::cluster::OfSlots;
@@ -182,6 +182,32 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade)
     let found = sqlx::query("select noun, id, shown, by from cascades where company_id = $1 and noun = $2 and id = $3");
     let found = found.bind(company).bind(cascade.noun()).bind(cascade.id());
     Ok(read(company, &with_timeout(found.fetch_all(db)).await?).pop())
+}
+
+/// What is noted of those of these contacts that were deleted, and that others may still refer to. For the persister, which
+/// writes for many companies.
+pub(crate) async fn deleted_contacts(
+    db: &mut PgConnection,
+    ids: Vec<(CompanyId, ContactId)>,
+) -> sqlx::Result<HashMap<(CompanyId, ContactId), Gone>> {
+    let mut found = HashMap::new();
+    let (companies, ids): (Vec<_>, Vec<_>) = ids.into_iter().unzip();
+    if ids.is_empty() {
+        return Ok(found);
+    }
+    let rows = sqlx::query(
+        "select g.company_id, g.noun, g.id, g.shown, g.by from unnest($1::bigint[], $2::bigint[]) as x (company, contact)
+         join cascades g on g.company_id = x.company and g.noun = 'contact' and g.id = x.contact",
+    );
+    for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
+        let company: CompanyId = row.try_get("company_id")?;
+        for gone in read(company, std::slice::from_ref(&row)) {
+            if let Cascade::Contact(contact) = gone.cascade {
+                found.insert((company, contact), gone);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn read(company: CompanyId, rows: &[PgRow]) -> Vec<Gone> {
