@@ -2,7 +2,7 @@
 //! response.
 //!
 //! No binary float is used here or on the way to the wire
-//! (`docs/decisions/0032-amounts-are-read-from-their-digits.md`).
+//! (`docs/decisions/0032-amounts-are-parsed-from-their-digits.md`).
 
 use std::borrow::Cow;
 use std::fmt;

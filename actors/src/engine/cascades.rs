@@ -1,5 +1,5 @@
 //! What deleted records leave on others goes in steps, behind the answer to the deletion ([decision
-//! 50](../../../docs/decisions/0050-what-many-show-is-deleted-first.md)).
+//! 50](../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
 //!
 //! A table lists what is left, so a kill or an outage only delays this. Companies work beside each other, each on its share
 //! of the connections and for half of the time.

@@ -1,6 +1,6 @@
 //! Retention: conversations that were closed longer ago than their company keeps them are deleted with all their data.
 //! Contacts and the figures of reports stay ([decision
-//! 47](../../../docs/decisions/0047-conversations-go-while-their-contact-is-marked.md)).
+//! 47](../../../docs/decisions/0047-conversations-are-deleted-while-their-contact-is-locked.md)).
 //!
 //! The deletion has the lowest priority. It works in steps, pauses after each in proportion to its duration, and takes
 //! companies in turns. The contacts of a step are marked while it runs, like contacts that are being deleted: no

@@ -14,7 +14,7 @@
 //! [`crate::tables::secret_keys`], so that they are resealed when the key is rotated.
 //!
 //! AES-256-GCM with a random nonce, from the library also used for TLS
-//! ([decision 23](../../../docs/decisions/0023-sealed-secrets.md)).
+//! ([decision 23](../../../docs/decisions/0023-credentials-are-encrypted-with-a-key-file.md)).
 
 mod file;
 mod json;

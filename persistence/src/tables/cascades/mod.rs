@@ -1,5 +1,5 @@
 //! What the deletion of a record changes on others: their change, with their event and their `updatedAt` ([decision
-//! 50](../../../../docs/decisions/0050-what-many-show-is-deleted-first.md)).
+//! 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
 //!
 //! A record may be on a million others. It is deleted first, with a note of what is still to be done, and taken from the
 //! others in steps, each of its own transaction with its events. In between they refer to a record that is gone, and
