@@ -1,5 +1,5 @@
-# `make demo` runs Hotline with something in it, `make test` proves it. Both install PostgreSQL when it is missing,
-# `make test` also Chromium, Firefox and Node.
+# `make demo` runs Hotline with something in it, `make test` proves it. Each target installs what it needs and is missing
+# (`tools/setup`).
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BROWSER := tests/browser
@@ -26,7 +26,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages schemathesis openapi configuration check lint bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -194,11 +194,14 @@ load-streams: postgres nextest
 	cargo nextest run $(TESTED) --test api --run-ignored only --no-capture -E 'test(/^events::load::/)' $(ARGS)
 
 # What must hold before a commit.
-check:
+check: lint
+	$(MAKE) test
+
+# The part of it that runs nothing.
+lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
-	$(MAKE) test
 
 # The API document as a file; a test says when it is not what the code says.
 openapi:
@@ -238,23 +241,6 @@ $(DIST): $(SHIPPED) | postgres wrk pgo
 fmt:
 	cargo fmt --all
 
-# Debian's `postgresql` brings the server, its tools and the contrib modules. Where there is no apt-get, Hotline
-# looks in more places than this and says how to install it.
-postgres:
-	@bin=$$(pg_config --bindir 2>/dev/null || true); \
-	if [ -n "$$HOTLINE_PG_BIN" ] || command -v postgres >/dev/null 2>&1 \
-		|| { [ -n "$$bin" ] && [ -x "$$bin/postgres" ]; } \
-		|| ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then \
-		exit 0; \
-	fi; \
-	if ! command -v apt-get >/dev/null 2>&1; then \
-		echo "PostgreSQL is not found, and there is no apt-get to install it with" >&2; \
-		exit 0; \
-	fi; \
-	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-	$$sudo apt-get update && \
-	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql
-
 $(MODULES): $(BROWSER)/package.json $(BROWSER)/package-lock.json | node
 	cd $(BROWSER) && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -263,56 +249,10 @@ $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package.json $(CLIENTS)/p
 	cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@
 
-java:
-	@if ! command -v java >/dev/null 2>&1; then \
-		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-		$$sudo apt-get update && \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends default-jre-headless; \
-	fi
+# What daily work needs, as far as it is missing, and the hook that checks messages of commits.
+setup:
+	@tools/setup
 
-node:
-	@if ! command -v npm >/dev/null 2>&1; then \
-		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-		$$sudo apt-get update && \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends nodejs npm; \
-	fi
-
-# CHROMIUM names another one than Debian's.
-chromium:
-	@if [ -z "$$CHROMIUM" ] && [ ! -x /usr/bin/chromium ]; then \
-		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-		$$sudo apt-get update && \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-liberation; \
-	fi
-
-# FIREFOX names another one than Debian's.
-firefox:
-	@if [ -z "$$FIREFOX" ] && [ ! -x /usr/bin/firefox-esr ]; then \
-		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-		$$sudo apt-get update && \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends firefox-esr; \
-	fi
-
-# The load generator; Debian has it.
-wrk:
-	@if command -v wrk >/dev/null 2>&1; then exit 0; fi; \
-	if ! command -v apt-get >/dev/null 2>&1; then \
-		echo "wrk is not found, and there is no apt-get to install it with" >&2; \
-		exit 1; \
-	fi; \
-	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-	$$sudo apt-get update && \
-	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends wrk
-
-# Profile-guided builds: the tool, and a reader of what was noted, which must be of the compiler's own LLVM.
-pgo:
-	@cargo pgo --version >/dev/null 2>&1 || cargo install cargo-pgo --locked
-	@rustup component list --installed 2>/dev/null | grep -q llvm-tools \
-		|| PATH="$(LLVM_BIN):$$PATH" llvm-profdata --version 2>/dev/null | grep -q "LLVM version $(LLVM)\." \
-		|| rustup component add llvm-tools \
-		|| { sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
-			$$sudo apt-get update && \
-			$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends llvm-$(LLVM); }
-
-nextest:
-	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
+# What a target above needs: nothing is installed twice.
+postgres nextest node chromium firefox java wrk pgo:
+	@tools/setup $@

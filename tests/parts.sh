@@ -2,7 +2,7 @@
 # Runs targets of the Makefile one after the other, whatever becomes of each, and ends with what each took and one status.
 # `tests/parts.sh test test-rust test-browser` calls `make test-rust`, then `make test-browser`; `test` is what the whole is called.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 whole="$1"
 shift
