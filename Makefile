@@ -26,7 +26,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages schemathesis openapi configuration check lint bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -203,6 +203,11 @@ lint:
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 
+# Dependencies: advisories, licences, versions that are there twice, and origin. ARGS names some of these.
+deny:
+	@tools/setup deny
+	cargo deny check $(ARGS)
+
 # The API document as a file; a test says when it is not what the code says.
 openapi:
 	@mkdir -p $(TARGET)
@@ -237,6 +242,10 @@ $(DIST): $(SHIPPED) | postgres wrk pgo
 	PATH="$(LLVM_BIN):$$PATH" cargo pgo optimize build -- --bin hotline
 	@mkdir -p $(@D)
 	cp $(TARGET)/$(HOST)/release/hotline $@
+
+# The archive of a release, and its checksum.
+package: $(DIST)
+	tools/package $(DIST)
 
 fmt:
 	cargo fmt --all
