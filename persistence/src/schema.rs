@@ -2,7 +2,8 @@
 //!
 //! Migrations are compatible with the previous release, so that a node of it may restart while the first newer one
 //! runs. A migration that is not raises `schema_needs.least` to its own number, and releases that do not know it refuse
-//! the database with an explanation ([decision 24](../../docs/decisions/0024-the-schema-says-which-releases-may-serve-it.md)).
+//! the database with an explanation
+//! ([decision 24](../../docs/decisions/0024-the-schema-says-which-releases-may-serve-it.md)).
 
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;

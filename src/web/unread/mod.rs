@@ -1,5 +1,5 @@
 //! Bounds what answers take in memory until their readers have taken them
-//! ([decision 49](../../../../docs/decisions/0049-unread-responses-are-limited-by-bytes.md)).
+//! ([decision 49](../../../docs/decisions/0049-unread-responses-are-limited-by-bytes.md)).
 //!
 //! A connection takes an answer by pieces (`wire`). The rest of it stays in memory, and is counted by the reader's address,
 //! by company, and in all. Where a share is used up, an answer waits for a moment and is then replaced by `503`. What reads

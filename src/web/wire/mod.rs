@@ -3,8 +3,8 @@
 //! The framework waits indefinitely for every head but the first, and for a client that does not read its response. So
 //! it gets each connection as a `Line`, which records its traffic, and `Progress` distinguishes a working connection
 //! from one that only costs memory; the latter is closed
-//! ([decision 28](../../../docs/decisions/0028-connections-have-our-own-timeouts.md)). Input that is not HTTP is handled by the
-//! framework, with a bare status or no response.
+//! ([decision 28](../../../docs/decisions/0028-connections-have-our-own-timeouts.md)). Input that is not HTTP is handled
+//! by the framework, with a bare status or no response.
 
 mod crowd;
 mod limits;
