@@ -9,13 +9,21 @@ use nix::unistd::Pid;
 
 use super::ClusterError;
 
+const FILE: &str = "postmaster.pid";
+
+/// Line of the file, counted from 0, on which PostgreSQL writes the postmaster's status.
+const STATUS_LINE: usize = 7;
+
+/// The status of a postmaster that accepts connections.
+const READY: &str = "ready";
+
 /// Process id of the postmaster running on the cluster.
 ///
 /// A file that names an unrelated process is removed: PostgreSQL would mistake that process for a postmaster and refuse
 /// to start. A file whose process is gone stays, because PostgreSQL handles it and reads from it the shared memory that
 /// backends of a killed postmaster may still use.
 pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
-    let path = cluster.join("postmaster.pid");
+    let path = cluster.join(FILE);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -38,6 +46,14 @@ pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
     );
     std::fs::remove_file(&path).map_err(ClusterError::io("remove", &path))?;
     Ok(None)
+}
+
+/// Whether a postmaster runs on the cluster and says that it accepts connections. Changes nothing.
+pub(super) fn is_ready(cluster: &Path) -> bool {
+    let text = std::fs::read_to_string(cluster.join(FILE)).unwrap_or_default();
+    let pid = text.lines().next().and_then(|line| line.trim().parse().ok());
+    let status = text.lines().nth(STATUS_LINE).map(str::trim);
+    status == Some(READY) && pid.is_some_and(|pid| is_postmaster_of(pid, cluster))
 }
 
 /// Whether the process exists, even as a zombie or with another owner.
