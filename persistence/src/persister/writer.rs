@@ -245,7 +245,7 @@ impl<'a> Rows<'a> {
     async fn write_in_parts<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| K::order(row));
-        let mut parts = parts_of(&rows, K::AT_ONCE);
+        let mut parts = parts_of(&rows, K::AT_ONCE, PART_BYTES_MAX);
         parts.reverse();
         while let Some(part) = parts.pop() {
             let Some(error) = self.try_write::<K>(part).await? else { continue };
@@ -375,13 +375,13 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Splits rows into parts of at most `rows_max` rows and [`PART_BYTES_MAX`] bytes, unless a single row is larger.
-fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize) -> Vec<&'r [&'a R]> {
+/// Splits rows into parts of at most `rows_max` rows and `bytes_max` bytes, unless a single row is larger.
+fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize, bytes_max: usize) -> Vec<&'r [&'a R]> {
     let mut parts = Vec::new();
     let (mut from, mut bytes) = (0, 0);
     for (at, row) in rows.iter().enumerate() {
         let more = bytes_of(row);
-        if at > from && (bytes + more > PART_BYTES_MAX || at - from >= rows_max) {
+        if at > from && (bytes + more > bytes_max || at - from >= rows_max) {
             parts.push(&rows[from..at]);
             (from, bytes) = (at, 0);
         }
@@ -417,14 +417,15 @@ mod tests {
 
     #[test]
     fn parts_hold_all_rows_in_their_order_and_no_more_than_is_sent_at_once() {
-        let large = "x".repeat(PART_BYTES_MAX / 2);
+        let bytes_max = 1 << 10;
+        let large = "x".repeat(bytes_max / 2);
         let rows = ["a", &large, "b", &large, &large, "c", "d"];
         let rows: Vec<&&str> = rows.iter().collect();
-        let lengths = |rows_max| parts_of(&rows, rows_max).iter().map(|part| part.len()).collect::<Vec<_>>();
+        let lengths = |rows_max| parts_of(&rows, rows_max, bytes_max).iter().map(|part| part.len()).collect::<Vec<_>>();
         assert_eq!(lengths(usize::MAX), [3, 1, 3]);
         assert_eq!(lengths(2), [2, 2, 2, 1]);
-        assert_eq!(parts_of::<&str>(&[], 2).len(), 0);
-        let joined: Vec<&str> = parts_of(&rows, 2).concat().into_iter().copied().collect();
+        assert_eq!(parts_of::<&str>(&[], 2, bytes_max).len(), 0);
+        let joined: Vec<&str> = parts_of(&rows, 2, bytes_max).concat().into_iter().copied().collect();
         assert_eq!(joined, rows.iter().map(|row| **row).collect::<Vec<_>>());
     }
 }
