@@ -6,10 +6,10 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::tokens::{self, NewToken};
-use hotline_persistence::tables::wrapup_categories::WrapupCategory;
+use hotline_persistence::tables::wrapup_categories::{WrapupCategory, WrapupCategoryId};
 use hotline_persistence::tables::wrapup_types::{self, WrapupType};
 use hotline_persistence::tables::{companies, users};
-use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, UserId, WrapupTypeId};
+use hotline_persistence::{ChannelId, CompanyId, PgConnection, PgPool, QueueId, UserId, WrapupTypeId};
 use serde::{Deserialize, Serialize};
 
 /// A company, and the ids of what it has.
@@ -37,36 +37,46 @@ fn named(name: &str) -> Columns {
     Columns::from([("name", name.into())])
 }
 
-async fn user(db: &PgPool, company: CompanyId, name: &str, email: &str) -> UserId {
+async fn user(db: &mut PgConnection, company: CompanyId, name: &str, email: &str) -> UserId {
     let columns = Columns::from([("name", name.into()), ("email", email.into())]);
-    let mut connection = db.acquire().await.expect("connection");
-    users::insert(&mut connection, company, columns).await.expect("user").id
+    users::insert(db, company, columns).await.expect("user").id
+}
+
+async fn wrapup_type(
+    db: &mut PgConnection,
+    company: CompanyId,
+    name: &str,
+    category: WrapupCategoryId,
+) -> WrapupTypeId {
+    let columns = Columns::from([("name", name.into()), ("categoryId", category.into())]);
+    table::insert::<WrapupType>(db, company, &columns).await.expect("type").id
 }
 
 impl Company {
+    /// In one transaction: a service that runs sees all of it at once, and reads it once.
     pub async fn create(db: &PgPool, name: &str) -> Self {
-        let id = companies::insert(db, name).await.expect("company").id;
+        let mut change = db.begin().await.expect("transaction");
+        let db = &mut *change;
+        let id = companies::insert_in(db, name).await.expect("company").id;
         let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
-        let support = table::insert::<Queue>(db, id, &strict).await.expect("queue").id;
-        let sales = table::insert::<Queue>(db, id, &named("Sales")).await.expect("queue").id;
+        let support = table::insert::<Queue>(&mut *db, id, &strict).await.expect("queue").id;
+        let sales = table::insert::<Queue>(&mut *db, id, &named("Sales")).await.expect("queue").id;
         let ana = user(db, id, "Ana", "ana@example.com").await;
         let ben = user(db, id, "Ben", "ben@example.com").await;
         for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
-            users::QUEUES.add(db, id, user, queue).await.expect("member");
+            users::QUEUES.add(&mut *db, id, user, queue).await.expect("member");
         }
-        let outcome = table::insert::<WrapupCategory>(db, id, &named("Outcome")).await.expect("category").id;
-        let wrapup_type = async |name: &str| {
-            let columns = Columns::from([("name", name.into()), ("categoryId", outcome.into())]);
-            table::insert::<WrapupType>(db, id, &columns).await.expect("type").id
-        };
-        let (solved, sold) = (wrapup_type("Solved").await, wrapup_type("Sold").await);
+        let outcome = table::insert::<WrapupCategory>(&mut *db, id, &named("Outcome")).await.expect("category").id;
+        let solved = wrapup_type(db, id, "Solved", outcome).await;
+        let sold = wrapup_type(db, id, "Sold", outcome).await;
         for (wrapup_type, queue) in [(solved, support), (sold, sales)] {
-            wrapup_types::QUEUES.set(db, id, wrapup_type, &[queue]).await.expect("link");
+            wrapup_types::QUEUES.set(&mut *db, id, wrapup_type, &[queue]).await.expect("link");
         }
-        let phone = channel(db, id, "Phone", ChannelType::Whatsapp, None).await;
-        let webchat = channel(db, id, "Website", ChannelType::Webchat, Some(support)).await;
+        let phone = channel_in(db, id, "Phone", ChannelType::Whatsapp, None).await;
+        let webchat = channel_in(db, id, "Website", ChannelType::Webchat, Some(support)).await;
         let new = NewToken { name: "test", permissions: everything(), ..NewToken::default() };
-        let (_, key) = tokens::insert(db, id, new).await.expect("token");
+        let (_, key) = tokens::insert(&mut *db, id, new).await.expect("token");
+        change.commit().await.expect("the company is there");
         Self { id, key, phone, webchat, support, sales, ana, ben, solved, sold }
     }
 }
@@ -115,7 +125,20 @@ pub async fn channel(
     kind: ChannelType,
     queue_id: Option<QueueId>,
 ) -> ChannelId {
+    let mut change = db.begin().await.expect("transaction");
+    let id = channel_in(&mut change, company, name, kind, queue_id).await;
+    change.commit().await.expect("the channel is there");
+    id
+}
+
+async fn channel_in(
+    db: &mut PgConnection,
+    company: CompanyId,
+    name: &str,
+    kind: ChannelType,
+    queue_id: Option<QueueId>,
+) -> ChannelId {
     let new = NewChannel { name, kind, number: None, queue_id, settings: ChannelSettings::default() };
     // It has no secret to seal.
-    channels::insert(db, &Keyring::default(), company, new).await.expect("channel").id
+    channels::insert_in(db, &Keyring::default(), company, new).await.expect("channel").id
 }

@@ -222,11 +222,9 @@ impl TestApp {
         (app.company, app.api)
     }
 
-    /// Waits until the service knows the company as it was created.
+    /// Waits until the service knows the company, which is written at once: with its token it knows all of it.
     async fn is_served(&self) {
         super::eventually("the new company is seen", || async { self.api.get("/channels").await.status == 200 }).await;
-        // The token is the last thing that is written, but the company may have been read before it.
-        self.refreshed().await;
     }
 
     /// Waits until the service has read what was written into the company beside it.

@@ -16,10 +16,10 @@ use super::product_categories::ProductCategoryId;
 use super::tags::TagId;
 use crate::{ContactId, ProductId, QueueId, UserId};
 
-pub(crate) use steps::{deleted_contacts, forget_tickets};
 pub use steps::{
     Gone, STEP_RECORDS, companies, count_failure, end, find, hold, note, settle, step, take_at_once, unfinished,
 };
+pub(crate) use steps::{deleted_contacts, forget_tickets};
 
 macro_rules! cascades {
     ($($name:ident($id:ty) is $noun:literal in $table:literal),+ $(,)?) => {
