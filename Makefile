@@ -19,7 +19,7 @@ STOP := $(TARGET)/debug/examples/stop_test_services
 RELEASE := $(TARGET)/release/hotline
 LOAD := $(shell git ls-files benches/load 2>/dev/null)
 # Tests that kill the service, or take its database away, at moments of their own.
-KILLS := test(/^(kill|outage)::/)
+KILLS := test(/^(kill|outage|outbox::kill)::/)
 # Where Debian keeps the tools of the compiler's own LLVM.
 LLVM := $(shell rustc -vV 2>/dev/null | sed -n 's/^LLVM version: \([0-9]*\)\..*/\1/p')
 LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
@@ -95,6 +95,9 @@ test-document:
 test-times:
 	@$(TARGET)/debug/examples/test_times target/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
 
+# Folders of tests are in memory, where there is enough of it; of what measures, and of what goes on for long, they are on disk.
+measured kills faults cluster schedules webhooks campaigns neighbours load-sockets load-streams: export HOTLINE_TESTS_ON_DISK := 1
+
 # What measures time or memory, one at a time with nothing beside it.
 measured: postgres nextest
 	@status=0; \
@@ -102,7 +105,7 @@ measured: postgres nextest
 	$(STOP) || status=1; \
 	exit $$status
 
-# Twenty kills at random moments, and a longer outage, under load.
+# Twenty kills at random moments, ten thousand messages that survive some, and a longer outage, under load.
 kills: postgres nextest
 	KILLS_LONG=1 cargo nextest run --profile proofs $(TESTED) --test durability -E '$(KILLS)' $(ARGS)
 

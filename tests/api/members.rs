@@ -20,11 +20,11 @@ use tokio::sync::watch;
 
 use crate::support::figures::Figures;
 use crate::support::service::{TestOptions, serves};
-use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, eventually, keys};
+use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually, keys};
 
 /// Another process on the same database; answers once each serves half.
 pub async fn beside(app: &OwnApp, options: &TestOptions) -> (Service, TempDir) {
-    let folder = TempDir::new().expect("folder");
+    let folder = empty_folder();
     let settings = options.settings(&folder, app.database.options.clone());
     let second = Service::start(settings).await.expect("the service starts");
     let serves = |service: &Service| {
@@ -100,7 +100,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
 async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over() {
     let database = TestDatabase::migrated().await;
     let options = TestOptions { member: true, ..TestOptions::default() };
-    let folder = TempDir::new().expect("folder");
+    let folder = empty_folder();
     let start = async || Service::start(options.settings(&folder, database.options.clone())).await;
     let other =
         "insert into lives (node, address, speaks, draining) values ('other', 'other:1', $1, true) returning life";
@@ -140,7 +140,7 @@ async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
     let options = TestOptions { member: true, metrics: true, ..TestOptions::default() };
-    let folders = [TempDir::new().expect("folder"), TempDir::new().expect("folder")];
+    let folders = [empty_folder(), empty_folder()];
     let start = async |folder| {
         let settings = options.settings(folder, database.options.clone());
         Service::start(settings).await.expect("the service starts")
@@ -262,7 +262,7 @@ async fn what_an_heir_that_stops_has_not_given_away_another_one_does() {
 async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await;
-    let folder = TempDir::new().expect("folder");
+    let folder = empty_folder();
     let new = NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 };
     let options = StoreOptions {
         database: database.options.clone(),
@@ -332,7 +332,7 @@ async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
     for role in
         [Role::Alone, Role::Member(NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 })]
     {
-        let folder = TempDir::new().expect("folder");
+        let folder = empty_folder();
         let options = StoreOptions {
             database: database.options.clone(),
             journal_dir: folder.path().join("journal"),

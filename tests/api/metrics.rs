@@ -7,11 +7,10 @@ use hotline::service::Service;
 use hotline_actors::clock;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
-use crate::support::{OwnApp, Reply, TestDatabase, eventually};
+use crate::support::{OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
 /// Alone: one of many has no journal.
 async fn watched() -> OwnApp {
@@ -201,7 +200,7 @@ async fn an_address_that_is_taken_is_named_and_nothing_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("address");
     let database = TestDatabase::create().await;
-    let folder = TempDir::new().expect("folder");
+    let folder = empty_folder();
     let mut settings = TestOptions::default().settings(&folder, database.options.clone());
     settings.metrics_listen = Some(address);
     let error = Service::start(settings).await.err().expect("the start fails").to_string();

@@ -22,11 +22,13 @@ pub mod template;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DurationRound, TimeDelta, Utc};
 use hotline_persistence::sealed::Keyring;
+use tempfile::TempDir;
 
 pub use client::{Api, Reply};
 pub use database::TestDatabase;
@@ -48,6 +50,17 @@ pub fn keys() -> Keyring {
         keys
     });
     KEYS.clone()
+}
+
+/// Puts folders on disk, wherever there is memory for them: for what measures.
+const ON_DISK_VARIABLE: &str = "HOTLINE_TESTS_ON_DISK";
+
+/// An empty folder; in memory, as the PostgreSQL that tests share. A process that is killed leaves the same there as on a disk,
+/// and nothing waits for syncs.
+pub fn empty_folder() -> TempDir {
+    let shared = hotline_postgres::shared_folder();
+    let beside_it = shared.parent().filter(|_| std::env::var_os(ON_DISK_VARIABLE).is_none());
+    TempDir::new_in(beside_it.map_or_else(std::env::temp_dir, Path::to_owned)).expect("folder")
 }
 
 /// How long a condition may take to come true before the test fails; [`patience`] makes more of it.

@@ -30,7 +30,7 @@ pub const SERVE: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--log", "json"
 /// A folder the PostgreSQL user may enter as well.
 pub fn data_folder() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::TempDir::new().expect("folder");
+    let folder = super::empty_folder();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).expect("mode");
     folder
 }
@@ -80,9 +80,15 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Small segments, as of services in the tests' own processes: each start prepares some by writing zeros. In the environment, since
+/// what a test says on the command line wins.
+const SEGMENTS: (&str, &str) = ("HOTLINE_JOURNAL_SEGMENT_KIB", "1024");
+
 /// A command that serves, as tests do.
 pub fn serving(folder: &Path) -> Command {
-    command(folder, SERVE)
+    let mut command = command(folder, SERVE);
+    command.env(SEGMENTS.0, SEGMENTS.1);
+    command
 }
 
 /// What seals the secrets of the service of this folder.
@@ -107,6 +113,7 @@ impl Process {
         let log = folder.join("service.log");
         let stderr = std::fs::File::create(&log).expect("log");
         let mut command = command(folder, &["demo", "--listen", "127.0.0.1:0"]);
+        command.env(SEGMENTS.0, SEGMENTS.1);
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("hotline runs");
         let mut printed = String::new();
         let mut lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
@@ -259,6 +266,13 @@ fn state(process: Pid) -> Option<(String, i32)> {
     // Behind the name in parentheses, which may hold anything.
     let mut fields = stat.rsplit_once(')')?.1.split(' ').skip(1);
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
+}
+
+/// Connections to the private database of a folder whose service runs. PostgreSQL outlives a service that is killed, and the next
+/// start goes on with it: they are of use until a service stops cleanly, and again while the next one runs.
+pub async fn database(folder: &Path) -> PgPool {
+    let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
+    hotline_persistence::pool::connect(cluster.connect_options())
 }
 
 /// Does something with the private database of a folder, beside the service that runs on it, or instead of it.

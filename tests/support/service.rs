@@ -283,7 +283,7 @@ impl OwnApp {
         hotline::telemetry::start(hotline::telemetry::LogFormat::Pretty);
         let database = TestDatabase::migrated().await;
         let company = Company::create(&database.db, "Acme").await;
-        Self::serve(&options, database, TempDir::new().expect("folder"), company).await
+        Self::serve(&options, database, super::empty_folder(), company).await
     }
 
     /// Serves what is in the database and the folder.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hotline_postgres::{Cluster, ClusterError, ClusterOptions, template};
+use hotline_postgres::{Cluster, ClusterError, ClusterOptions, shared_folder, template};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use sqlx::{Connection, PgConnection};
@@ -152,7 +152,7 @@ struct Folder {
 
 impl Folder {
     fn new() -> Self {
-        let root = TempDir::new().unwrap();
+        let root = TempDir::new_in(shared_folder().parent().unwrap()).unwrap();
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).unwrap();
         Self { root }
     }

@@ -15,13 +15,12 @@ mod writes;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
-use tempfile::TempDir;
 use tracing_subscriber::layer::SubscriberExt;
 
 use self::plans::{Plans, rows_read, rows_read_by};
 use self::seed::{WEBHOOK, run};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, eventually};
+use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
 /// Contacts, tickets and half the messages of the company that has nearly everything.
 const HUGE: i64 = 12_000;
@@ -81,7 +80,7 @@ impl World {
         ]);
         // One of many asks by the clock as well.
         let alone = TestOptions { member: false, ..TestOptions::default() };
-        let app = OwnApp::serve(&alone, database, TempDir::new().expect("folder"), grown.clone()).await;
+        let app = OwnApp::serve(&alone, database, empty_folder(), grown.clone()).await;
         let mut askers = Vec::new();
         for (company, rows, reads_max) in [(grown, GROWN, GROWN_READS_MAX), (tiny, TINY, TINY_READS_MAX)] {
             let api = app.api.with_key(&company.key);

@@ -12,7 +12,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::process::{Process, SERVE, command, keys_of, with_database};
+use crate::process::{Process, keys_of, serving, with_database};
 use crate::support::seed::provided;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PATIENCE, Provider, eventually, patience};
@@ -75,9 +75,9 @@ impl Office {
 
     /// Starts a service that ends itself at a point it comes to by itself, before anybody asks.
     fn start_until(&self, point: &str) {
-        let serve = [SERVE, FAST].concat();
-        let mut command = command(self.path(), &serve);
-        let command = command.env("FAILPOINTS", format!("{point}=return")).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut command = serving(self.path());
+        let command =
+            command.args(FAST).env("FAILPOINTS", format!("{point}=return")).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("hotline runs");
         let deadline = Instant::now() + patience(PATIENCE);
         let status = loop {

@@ -19,7 +19,8 @@ async fn written(db: &PgPool, table: &str) -> i64 {
 
 /// Writes a journal as a process leaves it that is killed before its persister has begun; answers its id.
 fn leave(folder: &Path, cases: &[Case], beside: &Owner) -> (String, journal::Seq) {
-    let recovered = journal::open(&folder.join("journal"), journal::Options::default()).expect("a journal");
+    let options = journal::Options { segment_bytes: 1 << 20, ..journal::Options::default() };
+    let recovered = journal::open(&folder.join("journal"), options).expect("a journal");
     let id = recovered.id().to_owned();
     let written = recovered.start(0, |_: &mut Vec<(journal::Seq, ())>| {}, |_| {}).expect("begun");
     let append = |changes: &[change::Change]| {

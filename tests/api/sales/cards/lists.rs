@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use tempfile::TempDir;
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
@@ -13,7 +12,7 @@ use crate::check_list::check_list;
 use crate::plain::created;
 use crate::steps::{NOBODY, listed};
 use crate::support::service::TestOptions;
-use crate::support::{Company, OwnApp, TestApp, TestDatabase};
+use crate::support::{Company, OwnApp, TestApp, TestDatabase, empty_folder};
 
 #[actix_web::test]
 async fn cards_are_found_by_each_thing_they_have() {
@@ -150,7 +149,7 @@ async fn a_page_of_cards_takes_the_same_statements_however_many_there_are() {
     ]);
     // Alone: one of many asks by the clock as well.
     let alone = TestOptions { member: false, ..TestOptions::default() };
-    let app = OwnApp::serve(&alone, database, TempDir::new().expect("folder"), company).await;
+    let app = OwnApp::serve(&alone, database, empty_folder(), company).await;
     let board = three_stages(&app).await;
     for number in 0..30 {
         let contact = created(&app.api, "/contacts", json!({"name": format!("{number}")})).await;
