@@ -41,7 +41,7 @@ async fn a_channel_shows_its_fields_and_none_of_its_secrets() {
 
 #[actix_web::test]
 async fn every_filter_finds_its_channels_and_no_others() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     app.another_company().await;
     let (phone, webchat) = (app.company.phone.0, app.company.webchat.0);
     let messenger = channel(&app, "Messenger", ChannelType::Messenger).await;

@@ -5,7 +5,7 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 
-use crate::support::{OwnApp, Reply, TestApp};
+use crate::support::{Reply, TestApp};
 
 /// A browser without any token, that follows no redirect by itself.
 struct Browser {
@@ -37,7 +37,7 @@ impl Browser {
 
 #[actix_web::test]
 async fn the_document_is_served_to_everybody_as_it_is() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let reply = Reply::of(app.api.anonymous(Method::GET, "/api/v1/openapi.json")).await;
     assert_eq!(reply.status, 200);
     assert_eq!(reply.headers[CONTENT_TYPE], "application/json");
@@ -47,7 +47,7 @@ async fn the_document_is_served_to_everybody_as_it_is() {
 
 #[actix_web::test]
 async fn the_documentation_comes_from_the_service_alone() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app);
     let redirect = browser.get("/docs").await;
     assert_eq!((redirect.status().as_u16(), &redirect.headers()["location"]), (308, &"/docs/".parse().expect("value")));
@@ -79,7 +79,7 @@ async fn the_documentation_comes_from_the_service_alone() {
 
 #[actix_web::test]
 async fn what_is_no_file_of_the_documentation_is_not_found() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let browser = Browser::of(&app);
     for path in ["/docs/nothing", "/docs/nothing.js", "/docs/index.html/x", "/docs/..%2Fopenapi.json", "/docs/%00"] {
         assert_eq!(browser.get(path).await.status(), 404, "{path}");

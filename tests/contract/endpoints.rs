@@ -6,7 +6,7 @@ use hotline::openapi::Operation;
 use hotline::web::schema::Schemas;
 use reqwest::Method;
 
-use crate::support::{OwnApp, Reply};
+use crate::support::{Reply, TestApp};
 
 /// The list: method, path, module, status and summary, separated by tabs.
 const LIST: &str = include_str!("endpoints.tsv");
@@ -65,7 +65,7 @@ fn what_is_served_is_in_the_list_with_its_module_and_status() {
 
 #[actix_web::test]
 async fn every_path_of_the_document_has_its_methods_and_no_other() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let mut paths: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for operation in operations() {
         paths.entry(operation.path.clone()).or_default().push(operation.method);

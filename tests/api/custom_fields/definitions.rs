@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{PATH, TYPES, at, changed, choice, field, value};
 use crate::plain::{check_created_once, check_foreign, check_refused, deleted};
 use crate::steps::{assert_timestamp, id, listed};
-use crate::support::{OwnApp, TestApp, eventually};
+use crate::support::{TestApp, eventually};
 
 #[actix_web::test]
 async fn a_field_is_created_read_changed_and_deleted() {
@@ -157,7 +157,7 @@ async fn a_type_changes_with_its_options_while_there_are_no_values() {
 
 #[actix_web::test]
 async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let api = &app.api;
     let (one, two) = (app.contact("5511900000001").await, app.contact("5511900000002").await);
     let conflict = async |field: i64, body: Value, state: &str| {
@@ -190,7 +190,8 @@ async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold()
     changed(api, many, json!({"options": ["Red", "Gr\"een"]}), json!({"options": ["Red", "Gr\"een"]})).await;
 
     // Without the values everything may change.
-    sqlx::query("delete from contact_custom_field_values").execute(&app.db).await.expect("deleted");
+    let values = sqlx::query("delete from contact_custom_field_values where company_id = $1").bind(app.company.id);
+    values.execute(&app.db).await.expect("deleted");
     changed(api, many, json!({"type": "date"}), json!({"type": "date", "options": []})).await;
     app.stop().await;
 }

@@ -12,7 +12,7 @@ use super::{PATH, at, field, value};
 use crate::check_list::check_list;
 use crate::plain::{check_refused, check_searches, deleted};
 use crate::steps::{NOBODY, id, ids, listed};
-use crate::support::{OwnApp, TestApp};
+use crate::support::TestApp;
 
 #[actix_web::test]
 async fn fields_are_listed_by_position_and_found() {
@@ -151,7 +151,7 @@ async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
 
 #[actix_web::test]
 async fn more_fields_than_a_page_are_ordered_in_one_answer() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     sqlx::query(
         "insert into custom_fields (company_id, key, name, application, type, position)
          select $1, 'f' || n, 'f' || n, 'card', 'text', n from generate_series(1, 130) n",
@@ -170,7 +170,7 @@ async fn more_fields_than_a_page_are_ordered_in_one_answer() {
 
 #[actix_web::test]
 async fn a_deleted_field_takes_its_values_with_it_and_no_others() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
     let (size, color) = (field(&app.api, "Size", "contact").await, field(&app.api, "Color", "contact").await);
     value(&app, contact, size, "42").await;
@@ -181,8 +181,8 @@ async fn a_deleted_field_takes_its_values_with_it_and_no_others() {
         shown.data(200)["customFields"],
         json!([{"key": "color", "value": "red", "customFieldId": color, "name": "Color", "type": "text"}])
     );
-    let left: i64 =
-        sqlx::query_scalar("select count(*) from contact_custom_field_values").fetch_one(&app.db).await.expect("count");
+    let left = sqlx::query_scalar("select count(*) from contact_custom_field_values where company_id = $1");
+    let left: i64 = left.bind(app.company.id).fetch_one(&app.db).await.expect("count");
     assert_eq!(left, 1);
     app.stop().await;
 }

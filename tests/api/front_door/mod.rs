@@ -15,11 +15,11 @@ pub mod world;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{OwnApp, Reply};
+use crate::support::{Reply, TestApp};
 
 #[actix_web::test]
 async fn every_refused_token_gets_the_same_401() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let mut bodies = Vec::new();
     for authorization in [None, Some("Bearer"), Some("Bearer sk_live_x"), Some("Basic abc"), Some("sk_live_x")] {
         let mut request = app.api.anonymous(Method::GET, "/api/v1/tickets");
@@ -37,7 +37,7 @@ async fn every_refused_token_gets_the_same_401() {
 
 #[actix_web::test]
 async fn the_token_is_checked_before_the_route_and_the_body() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let anonymous = app.api.with_key("sk_live_00000000000000000000000000000000");
     anonymous.get("/no-such-route").await.error(401, "ERR_API_UNAUTHORIZED");
     Reply::of(anonymous.request(Method::POST, "/tickets").body("{")).await.error(401, "ERR_API_UNAUTHORIZED");
@@ -47,7 +47,7 @@ async fn the_token_is_checked_before_the_route_and_the_body() {
 
 #[actix_web::test]
 async fn a_token_does_what_it_permits_and_nothing_else() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let permissions = [("tickets".to_owned(), ["GET".to_owned()].into())].into();
     let new = hotline_persistence::tables::tokens::NewToken { name: "reader", permissions, ..Default::default() };
     let (_, key) = hotline_persistence::tables::tokens::insert(&app.db, app.company.id, new).await.expect("token");
@@ -63,12 +63,12 @@ async fn a_token_does_what_it_permits_and_nothing_else() {
 
 #[actix_web::test]
 async fn company_and_plan_are_checked_after_the_token() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     for (change, code) in [
-        ("update companies set api_enabled = false", "ERR_API_NOT_ENABLED"),
-        ("update companies set active = false", "ERR_API_COMPANY_INACTIVE"),
+        ("update companies set api_enabled = false where id = $1", "ERR_API_NOT_ENABLED"),
+        ("update companies set active = false where id = $1", "ERR_API_COMPANY_INACTIVE"),
     ] {
-        sqlx::query(change).execute(&app.db).await.expect(change);
+        sqlx::query(change).bind(app.company.id).execute(&app.db).await.expect(change);
         crate::support::eventually(code, || async { app.api.get("/tickets").await.body["error"]["code"] == code })
             .await;
         app.api.get("/tickets").await.error(403, code);
@@ -78,7 +78,7 @@ async fn company_and_plan_are_checked_after_the_token() {
 
 #[actix_web::test]
 async fn a_wrong_method_is_told_the_right_ones() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let reply = Reply::of(app.api.request(Method::DELETE, "/tickets")).await;
     reply.error(405, "ERR_API_METHOD_NOT_ALLOWED");
     assert_eq!(reply.headers["allow"], "GET, HEAD, POST");
@@ -87,7 +87,7 @@ async fn a_wrong_method_is_told_the_right_ones() {
 
 #[actix_web::test]
 async fn a_plain_request_id_comes_back_and_any_other_is_replaced() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let ask = async |id: &str| {
         let reply = Reply::of(app.api.request(Method::GET, "/channels").header("x-request-id", id)).await;
         reply.headers["x-request-id"].to_str().expect("text").to_owned()
@@ -103,7 +103,7 @@ async fn a_plain_request_id_comes_back_and_any_other_is_replaced() {
 
 #[actix_web::test]
 async fn health_says_which_part_is_not_ready() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/health/live")).await.status, 200);
     let ready = Reply::of(app.api.anonymous(Method::GET, "/health/ready")).await;
     assert_eq!(ready.status, 200, "{}", ready.body);

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::table::{example_path, filled, method, name, operations, paths};
-use crate::support::{OwnApp, Reply};
+use crate::support::{OwnApp, Reply, TestApp};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"];
 
@@ -36,7 +36,7 @@ fn with_body() -> Vec<Operation> {
 
 #[actix_web::test]
 async fn a_path_tells_every_method_it_has_not_which_it_has() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let checks = paths().into_iter().map(async |(path, has)| {
         // What may be read may be looked for.
         let has: BTreeSet<&str> = if has.contains("GET") { has.into_iter().chain(["HEAD"]).collect() } else { has };
@@ -64,7 +64,7 @@ async fn a_path_tells_every_method_it_has_not_which_it_has() {
 
 #[actix_web::test]
 async fn a_route_that_is_none_is_a_404_in_the_envelope() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let inside = [
         "",
         "/",
@@ -97,7 +97,7 @@ async fn a_route_that_is_none_is_a_404_in_the_envelope() {
 
 #[actix_web::test]
 async fn what_needs_no_token_is_read_and_nothing_else() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     for path in ["/health/live", "/health/ready", "/api/v1/openapi.json", "/docs"] {
         for other in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
             let reply = Reply::of(app.api.anonymous(method(other), path)).await;
@@ -110,7 +110,7 @@ async fn what_needs_no_token_is_read_and_nothing_else() {
 
 #[actix_web::test]
 async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let kinds = ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/octet-stream"];
     let checks = with_body().into_iter().map(async |operation| {
         let path = example_path(&operation);
@@ -126,7 +126,7 @@ async fn a_body_of_another_kind_is_refused_by_every_endpoint() {
 
 #[actix_web::test]
 async fn a_body_that_is_no_json_is_refused_by_every_endpoint() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let checks = with_body().into_iter().map(async |operation| {
         let path = example_path(&operation);
         let mut broken: Vec<&[u8]> =

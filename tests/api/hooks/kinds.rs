@@ -149,7 +149,7 @@ async fn replies_choices_and_reactions_quote_the_message_they_are_for() {
 /// Two options of one title are kept apart, also in the event of the message.
 #[actix_web::test]
 async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let told = vec![
         button_reply("wamid.1", "a", "Other"),

@@ -10,7 +10,7 @@ use crate::check_list::check_list;
 use crate::organization::check_absent;
 use crate::plain::{check_created_once, check_foreign, check_refused, check_searches, created, deleted};
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
-use crate::support::{OwnApp, TestApp};
+use crate::support::TestApp;
 
 /// What is shown of stages: label, position, and whether won cards go there.
 async fn shown_stages(app: &TestApp, board: i64) -> Vec<(String, i32, bool)> {
@@ -204,7 +204,7 @@ async fn a_board_is_made_once_and_nobody_elses() {
 
 #[actix_web::test]
 async fn a_board_with_cards_stays_and_one_without_goes_with_its_stages() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let (full, empty) = (board(&app.api, "Full").await, board(&app.api, "Empty").await);
     let stage = stages(&app, full).await[1].id;
     for _ in 0..2 {
@@ -216,9 +216,11 @@ async fn a_board_with_cards_stays_and_one_without_goes_with_its_stages() {
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
     assert_eq!(stages(&app, full).await.len(), 3, "its stages are there still");
     deleted(&app.api, &format!("{BOARDS}/{empty}")).await;
-    let left: i64 = sqlx::query_scalar("select count(*) from board_lists").fetch_one(&app.db).await.expect("a count");
+    let left = sqlx::query_scalar("select count(*) from board_lists where company_id = $1").bind(app.company.id);
+    let left: i64 = left.fetch_one(&app.db).await.expect("a count");
     assert_eq!(left, 3);
-    sqlx::query("delete from cards").execute(&app.db).await.expect("deleted");
+    let cards = sqlx::query("delete from cards where company_id = $1").bind(app.company.id);
+    cards.execute(&app.db).await.expect("deleted");
     deleted(&app.api, &path).await;
     app.stop().await;
 }

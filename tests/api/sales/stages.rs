@@ -8,7 +8,7 @@ use super::{BOARDS, board, card_in, stages};
 use crate::organization::check_absent;
 use crate::plain::{created, deleted};
 use crate::steps::{NOBODY, assert_timestamp, id, ids};
-use crate::support::{Api, OwnApp, Reply, TestApp};
+use crate::support::{Api, Reply, TestApp};
 
 fn lists(board: i64) -> String {
     format!("{BOARDS}/{board}/lists")
@@ -212,7 +212,7 @@ async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
 
 #[actix_web::test]
 async fn a_stage_with_cards_stays() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let board = board(&app.api, "Solar").await;
     let [_, full, _] = &stages(&app, board).await[..] else { panic!("three stages") };
     for _ in 0..3 {
@@ -223,7 +223,8 @@ async fn a_stage_with_cards_stays() {
     let details = json!({"state": "the stage has cards", "reason": "in_use", "by": [{"type": "card", "count": 3}]});
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
     app.api.put(&path, json!({"label": "Full"})).await.data(200);
-    sqlx::query("delete from cards").execute(&app.db).await.expect("deleted");
+    let cards = sqlx::query("delete from cards where company_id = $1").bind(app.company.id);
+    cards.execute(&app.db).await.expect("deleted");
     deleted(&app.api, &path).await;
     app.stop().await;
 }

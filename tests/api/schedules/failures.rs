@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::{TEN_MINUTES_MS, becomes, comes, in_ms, schedule, shown, time, to};
 use crate::steps::{NOBODY, channel, id, listed, sql};
-use crate::support::{OwnApp, eventually};
+use crate::support::{OwnApp, TestApp, eventually};
 use hotline_persistence::tables::channels::ChannelType;
 
 #[actix_web::test]
 async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
     let good = to(&app, contact, "hello", &in_ms(60_000));
     let kept = schedule(&app, good.clone()).await;

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::{TEN_MINUTES_MS, becomes, comes, in_ms, schedule, shown, time, to};
 use crate::check_list::{check_list, check_span};
 use crate::steps::{assert_timestamp, id, listed, ticket};
-use crate::support::{OwnApp, Person, Reply, eventually};
+use crate::support::{OwnApp, Person, Reply, TestApp, eventually};
 
 #[actix_web::test]
 async fn a_message_is_scheduled_changed_and_canceled() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await.0;
     let other = app.contact("5511900000002").await.0;
     let at = in_ms(3_600_000);
@@ -156,7 +156,7 @@ async fn a_change_moves_it_and_a_retry_makes_one() {
 
 #[actix_web::test]
 async fn the_list_has_every_filter() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let (first, second) = (app.contact("5511900000001").await.0, app.contact("5511900000002").await.0);
     let mut all = Vec::new();
     for (contact, hours) in [(first, 3), (second, 1), (first, 2), (second, 4), (first, 5)] {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::plain::deleted;
 use crate::steps::{NOBODY, id, ids, ticket};
 use crate::support::form::Form;
-use crate::support::{OwnApp, Reply, TestApp, eventually};
+use crate::support::{Reply, TestApp, eventually};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -172,7 +172,7 @@ async fn a_channel_whose_queue_is_not_active_opens_tickets_without_one() {
 
 #[actix_web::test]
 async fn the_metrics_of_many_users_are_paged_as_every_list() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     sqlx::query(
         "insert into users (company_id, name, email) select $1, 'U' || n, 'u' || n || '@example.com'
          from generate_series(1, 203) n",

@@ -7,7 +7,7 @@ use crate::support::{OwnApp, TestApp};
 
 #[actix_web::test]
 async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let mut tickets = Vec::new();
     for (index, name) in
         ["José Ação", "JOSE maria", "100% Paper", "under_score", r"back\slash", "full％width"].iter().enumerate()
@@ -40,9 +40,9 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     assert_eq!(find("maria\n5511").await, find("5511 maria").await);
     assert_eq!(find("maria5511").await, [0; 0], "a word runs from the name into the number");
     // Of the searched fields of a contact only these two, also where the name has several lines.
-    let lines =
-        "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77' where name = 'under_score'";
-    sqlx::query(lines).execute(&app.db).await.expect("a contact");
+    let lines = "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77'
+        where company_id = $1 and name = 'under_score'";
+    sqlx::query(lines).bind(app.company.id).execute(&app.db).await.expect("a contact");
     for (text, expected) in
         [("two", vec![3]), ("00103", vec![3]), ("one two 00103", vec![3]), ("zed", vec![]), ("c-77", vec![])]
     {

@@ -182,7 +182,7 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
 
 #[actix_web::test]
 async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let (webhook, receiver) = told(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
@@ -190,11 +190,14 @@ async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
     come_to(&app.api, webhook, "delivered", 1).await;
     assert_eq!(app.api.delete(&format!("/webhooks/{webhook}")).await.status, 204);
     eventually("nothing is left", || async {
-        let left: i64 =
-            sqlx::query_scalar("select (select count(*) from webhook_deliveries) + (select count(*) from removals)")
-                .fetch_one(&app.db)
-                .await
-                .expect("count");
+        let left: i64 = sqlx::query_scalar(
+            "select (select count(*) from webhook_deliveries where company_id = $1)
+                     + (select count(*) from removals where company_id = $1)",
+        )
+        .bind(app.company.id)
+        .fetch_one(&app.db)
+        .await
+        .expect("count");
         left == 0
     })
     .await;

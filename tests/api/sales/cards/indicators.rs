@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Board, card, digits, three_stages};
 use crate::plain::created;
 use crate::steps::{NOBODY, sql};
-use crate::support::{OwnApp, TestApp};
+use crate::support::TestApp;
 
 /// A card as the test has made it.
 struct Made {
@@ -158,15 +158,19 @@ fn z(time: DateTime<Utc>) -> String {
 
 #[actix_web::test]
 async fn months_and_years_are_told_at_any_time() {
-    let app = OwnApp::start().await;
+    let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let mut random = StdRng::seed_from_u64(3);
+    let clear = async || {
+        let cards = sqlx::query("delete from cards where company_id = $1").bind(app.company.id);
+        cards.execute(&app.db).await.expect("none");
+    };
     for zone in ZONES {
-        sqlx::query("delete from cards").execute(&app.db).await.expect("none");
+        clear().await;
         // Brazil and Portugal have put their clocks forward and back in these years, Nepal never.
         for year in [2018, 2019, 2026] {
             let first: DateTime<Utc> = format!("{year}-01-01T00:00:00Z").parse().expect("a time");
-            sqlx::query("delete from cards").execute(&app.db).await.expect("none");
+            clear().await;
             let made = fill(&app, &board, zone, first + TimeDelta::days(200), year.try_into().expect("few")).await;
             for _ in 0..20 {
                 let now = first + TimeDelta::minutes(random.random_range(0..366 * 24 * 60));
