@@ -317,7 +317,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
 }
 
 /// How often a transaction is begun by somebody who goes away meanwhile, each time a little later.
-const GONE: u64 = 200;
+const GONE: u64 = 80;
 
 #[tokio::test]
 async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
@@ -344,7 +344,7 @@ async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
         };
         let store = Store::open(options, |reason| panic!("{reason}")).await.expect("the store opens");
         for number in 0..GONE {
-            let gone = Duration::from_micros(number * 10);
+            let gone = Duration::from_micros(number * 25);
             let _ = tokio::time::timeout(gone, store.db(company.id).begin()).await;
             let hour = media::set_swept_hour(store.housekeeper(), media::hour_of(Utc::now()));
             let _ = tokio::time::timeout(gone, hour).await;

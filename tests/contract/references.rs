@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use hotline_persistence::pool;
 use hotline_persistence::tables::cascades::{Cascade, Shown, When};
 
 use crate::support::TestDatabase;
@@ -34,8 +33,7 @@ fn shown(when: When) -> BTreeSet<Reference> {
 
 #[actix_web::test]
 async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason() {
-    let database = TestDatabase::create().await;
-    pool::migrate(&database.db).await.expect("migrate");
+    let database = TestDatabase::migrated().await;
     let tables: Vec<&str> = Cascade::EVERY.iter().map(|cascade| cascade.table()).collect();
     let keys: Vec<Reference> = sqlx::query_as(
         "select c.conrelid::regclass::text, a.attname::text, c.confrelid::regclass::text

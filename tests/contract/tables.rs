@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use hotline_persistence::pool;
 use hotline_persistence::tables::companies::{self, CompanyChanges};
 use sqlx::AssertSqlSafe;
 
@@ -47,15 +46,9 @@ fn written() -> BTreeMap<String, Shape> {
     tables
 }
 
-async fn migrated() -> TestDatabase {
-    let database = TestDatabase::create().await;
-    pool::migrate(&database.db).await.expect("migrate");
-    database
-}
-
 #[actix_web::test]
 async fn the_page_of_the_schema_has_every_table_with_its_key_and_its_columns() {
-    let database = migrated().await;
+    let database = TestDatabase::migrated().await;
     let mut tables: BTreeMap<String, Shape> = BTreeMap::new();
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns
@@ -95,7 +88,7 @@ async fn the_page_of_the_schema_has_every_table_with_its_key_and_its_columns() {
 
 #[actix_web::test]
 async fn every_company_is_in_a_slot_and_stays_there() {
-    let database = migrated().await;
+    let database = TestDatabase::migrated().await;
     let db = &database.db;
     let slot_of = async |id| -> i16 {
         sqlx::query_scalar("select slot from companies where id = $1").bind(id).fetch_one(db).await.expect("a slot")
@@ -133,7 +126,7 @@ async fn every_company_is_in_a_slot_and_stays_there() {
 
 #[actix_web::test]
 async fn companies_of_an_earlier_release_are_given_their_slots() {
-    let database = migrated().await;
+    let database = TestDatabase::migrated().await;
     let db = &database.db;
     let mut ids = Vec::new();
     for name in ["One", "Two", "Three"] {
@@ -153,7 +146,7 @@ async fn companies_of_an_earlier_release_are_given_their_slots() {
 
 #[actix_web::test]
 async fn names_that_looked_the_same_before_stay_and_no_others_come() {
-    let database = migrated().await;
+    let database = TestDatabase::migrated().await;
     let db = &database.db;
     let tables: Vec<String> = sqlx::query_scalar(
         "select table_name::text from information_schema.columns where table_schema = 'public' and column_name = 'looks'",

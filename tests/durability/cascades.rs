@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::process::{Process, with_database};
+use crate::process::{Process, database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
@@ -54,7 +54,8 @@ fn id(record: &Value) -> i64 {
 async fn what_a_deletion_leaves_goes_once_after_any_kill() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
-    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let db = database(folder.path()).await;
+    let company = Company::create(&db, "Acme").await;
     let api = Api::new(process.address, &company.key);
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
     let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
@@ -75,7 +76,7 @@ async fn what_a_deletion_leaves_goes_once_after_any_kill() {
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
 
-    let noted = async || with_database(folder.path(), async |db| left(db).await).await;
+    let noted = async || left(&db).await;
     // Right before the first step is committed, and right after. The record itself is gone by then.
     for (path, point) in
         [(format!("/tags/{tag}"), "cascade_step"), (format!("/users/{}", company.ben), "cascade_stepped")]

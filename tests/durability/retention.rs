@@ -6,7 +6,7 @@ use hotline_persistence::PgPool;
 use hotline_persistence::tables::{reports, retentions};
 use serde_json::json;
 
-use crate::process::{Process, with_database};
+use crate::process::{Process, database, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
@@ -75,19 +75,14 @@ pub async fn gone(db: &PgPool) -> i64 {
 async fn a_removal_that_is_killed_leaves_nothing_half_and_goes_on_after_the_start() {
     let folder = prepared_folder();
     let mut process = Process::serve(folder.path());
-    let company = with_database(folder.path(), async |db| {
-        let company = Company::create(db, "Acme").await;
-        conversations(db, &company, CONVERSATIONS).await;
-        let mut connection = db.acquire().await.expect("connection");
-        reports::rebuild(&mut connection, company.id).await.expect("counted");
-        company
-    })
-    .await;
-    let keep = async |days: Option<i32>| {
-        with_database(folder.path(), async |db| retentions::set(db, company.id, days).await.expect("said").removed)
-            .await
-    };
-    let counted = async || with_database(folder.path(), async |db| gone(db).await).await;
+    let db = database(folder.path()).await;
+    let company = Company::create(&db, "Acme").await;
+    conversations(&db, &company, CONVERSATIONS).await;
+    let mut connection = db.acquire().await.expect("connection");
+    reports::rebuild(&mut connection, company.id).await.expect("counted");
+    drop(connection);
+    let keep = async |days: Option<i32>| retentions::set(&db, company.id, days).await.expect("said").removed;
+    let counted = async || gone(&db).await;
     process.terminate();
     assert!(process.wait().success());
 

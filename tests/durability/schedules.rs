@@ -34,7 +34,7 @@ fn form() -> Form {
     if std::env::var_os("SCHEDULES_LONG").is_some() {
         return Form { messages: 2000, over: TimeDelta::seconds(10), kills: 10, outage: Duration::from_secs(20) };
     }
-    Form { messages: 400, over: TimeDelta::seconds(5), kills: 3, outage: Duration::from_secs(6) }
+    Form { messages: 200, over: TimeDelta::seconds(4), kills: 3, outage: Duration::from_secs(4) }
 }
 
 /// A service with contacts.

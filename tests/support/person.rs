@@ -1,5 +1,7 @@
 //! Somebody at the panel: a browser with its cookie, on the panel's own page.
 
+use std::sync::LazyLock;
+
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::admins;
 use hotline_persistence::tables::people::{self, PersonId};
@@ -11,6 +13,10 @@ use super::{Api, Reply, TestApp};
 
 /// What everybody's password is.
 pub const PASSWORD: &str = "correct horse battery";
+
+/// Made once in a process: it takes long, as is meant.
+static HASH: LazyLock<String> =
+    LazyLock::new(|| Password::chosen(PASSWORD.to_owned()).expect("a password").hash().expect("a hash"));
 
 /// A browser.
 #[derive(Clone)]
@@ -40,10 +46,9 @@ impl Person {
     /// Gives a user of the test's company everybody's password, as somebody does who may: an integration may not for who
     /// administers the company.
     pub async fn give_password(app: &TestApp, user: UserId) {
-        let hash = Password::chosen(PASSWORD.to_owned()).expect("a password").hash().expect("a hash");
         let person = PersonId::User(app.company.id, user);
         let mut db = app.db.acquire().await.expect("a connection");
-        people::set_password(&mut db, person, &hash).await.expect("a password");
+        people::set_password(&mut db, person, &HASH).await.expect("a password");
         people::shut_out(&mut db, person).await.expect("an end");
     }
 
@@ -58,8 +63,7 @@ impl Person {
 
     /// A new administrator of the installation.
     pub async fn admin(app: &TestApp, email: &str) -> (Self, AdminId) {
-        let hash = Password::chosen(PASSWORD.to_owned()).expect("a password").hash().expect("a hash");
-        let id = admins::insert(&app.db, email, &hash).await.expect("an administrator").id;
+        let id = admins::insert(&app.db, email, &HASH).await.expect("an administrator").id;
         let mut person = Self::nobody(app);
         assert_eq!(person.sign_in(email, json!({})).await.data(200)["state"], "open");
         (person, id)

@@ -12,9 +12,14 @@ use super::process::data_folder;
 /// all tests.
 pub fn prepared_folder() -> TempDir {
     let folder = data_folder();
-    // On a thread of its own: a test that asks may run a runtime or not.
-    std::thread::scope(|scope| scope.spawn(|| copy(folder.path())).join()).expect("a prepared PostgreSQL");
+    prepare(folder.path());
     folder
+}
+
+/// Makes one of this folder, which is empty or not there.
+pub fn prepare(folder: &Path) {
+    // On a thread of its own: a test that asks may run a runtime or not.
+    std::thread::scope(|scope| scope.spawn(|| copy(folder)).join()).expect("a prepared PostgreSQL");
 }
 
 #[tokio::main(flavor = "current_thread")]

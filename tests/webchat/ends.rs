@@ -167,7 +167,7 @@ async fn one_that_never_says_what_it_holds_is_closed() {
 #[actix_web::test]
 async fn a_slow_reader_is_cut_off_and_catches_up() {
     /// More than the pushes that wait and both sides' windows hold.
-    const MESSAGES: usize = 300;
+    const MESSAGES: usize = 100;
     let options = TestOptions { metrics: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;

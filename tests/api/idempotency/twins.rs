@@ -141,7 +141,7 @@ async fn send_and_leave(app: &TestApp, call: &Call, key: &str) {
 #[actix_web::test]
 async fn a_caller_that_goes_away_and_comes_back_has_one_effect() {
     let app = started().await;
-    for seed in 3..8 {
+    for seed in 3..6 {
         for (number, call) in every_call(&app, seed).await.iter().enumerate() {
             let before = count(&app, call.effects).await;
             let key = format!("key-{seed}-{number}");
@@ -181,7 +181,7 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
 #[actix_web::test]
 async fn callers_that_go_away_while_the_service_stops_have_one_effect_after_the_start() {
     let mut app = started().await;
-    for seed in 10..14 {
+    for seed in 10..12 {
         let calls = every_call(&app, seed).await;
         let mut before = Vec::new();
         for call in &calls {

@@ -10,7 +10,7 @@ use super::{DAYS, FIRST_ID, looked_through, old, quick, rows};
 use crate::support::{OwnApp, Reply, TestApp};
 
 /// Conversations that somebody uses while they go, at least.
-const ROUNDS: i64 = 90;
+const ROUNDS: i64 = 48;
 
 /// How much later than it begins to go somebody uses one, in microseconds: a random moment, around the one at which as many go as
 /// stay. That is learned, by so much a round.

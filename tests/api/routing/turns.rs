@@ -9,10 +9,10 @@ use crate::plain::deleted;
 use crate::steps::id;
 
 const TASKS: usize = 50;
-const TICKETS: usize = 1000;
+const TICKETS: usize = 400;
 
 #[actix_web::test]
-async fn a_thousand_tickets_that_open_at_once_are_shared_fairly_by_two_agents() {
+async fn hundreds_of_tickets_that_open_at_once_are_shared_fairly_by_two_agents() {
     let app = start().await;
     let api = &app.api;
     let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;

@@ -11,7 +11,7 @@ use crate::steps::id;
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// How often a caller meets a message that leaves.
-const RACES: i64 = 1000;
+const RACES: i64 = 400;
 
 /// Races at once.
 const AT_ONCE: usize = 16;
@@ -135,7 +135,7 @@ async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
 }
 
 /// How often two callers meet a message that leaves.
-const MEETINGS: i64 = 300;
+const MEETINGS: i64 = 150;
 
 /// What two callers who asked at once were answered, and whether each wanted it canceled.
 struct Meeting {

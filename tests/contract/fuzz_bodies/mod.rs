@@ -18,7 +18,7 @@ use crate::schema::{Schemas, types};
 use crate::support::{OwnApp, Reply};
 
 /// Bodies for each operation, unless the environment says otherwise: `make test` spends some seconds here.
-const CASES: u32 = 48;
+const CASES: u32 = 32;
 
 /// An operation with a body, and requests it would take.
 struct Target {

@@ -35,8 +35,7 @@ fn used(command: &mut Command) -> String {
 }
 
 async fn database_of(company: &str) -> TestDatabase {
-    let database = TestDatabase::create().await;
-    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let database = TestDatabase::migrated().await;
     companies::insert(&database.db, company).await.expect("company");
     database
 }

@@ -9,8 +9,7 @@ use crate::support::TestDatabase;
 #[actix_web::test]
 async fn a_failure_names_what_is_wrong_and_changes_nothing() {
     let folder = data_folder();
-    let database = TestDatabase::create().await;
-    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let database = TestDatabase::migrated().await;
     companies::insert(&database.db, "Acme").await.expect("company");
     let webchat = ["channel", "create", "--company", "1", "--type", "webchat", "--name", "Website"];
     json(folder.path(), &[&webchat[..], &["--database-url", &url(&database)]].concat());

@@ -233,8 +233,7 @@ async fn what_a_release_before_stored_in_clear_is_sealed_by_the_first_start() {
 
 #[actix_web::test]
 async fn a_command_elsewhere_makes_no_key_of_its_own() {
-    let database = TestDatabase::create().await;
-    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let database = TestDatabase::migrated().await;
     let company = Company::create(&database.db, "Acme").await.id.to_string();
     let url = url(&database);
     let here = data_folder();

@@ -120,7 +120,7 @@ async fn the_password_of_the_database_may_stand_in_a_file_of_postgresql() {
 #[actix_web::test]
 async fn addresses_are_taken_as_people_write_them() {
     let folder = data_folder();
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::migrated().await;
     let url = url(&database);
     for (listen, host) in [(":0", "0.0.0.0:"), ("localhost:0", "127.0.0.1:")] {
         let mut serve = command(folder.path(), &["serve", "--listen", listen, "--database-url", &url]);
@@ -142,7 +142,7 @@ async fn a_second_process_on_a_data_folder_says_that_and_nothing_else() {
         assert!(said.contains("in use by process") && said.contains(&process.pid().to_string()), "{said}");
     }
     process.kill();
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::migrated().await;
     let url = url(&database);
     let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
     let process = Process::start(folder.path(), &mut command(folder.path(), &serve)).expect("the first one");
@@ -233,8 +233,7 @@ async fn a_token_without_a_scope_is_offered_a_small_one_first() {
 #[actix_web::test]
 async fn a_newer_schema_is_served_where_it_may_be_and_else_refused_in_words() {
     let folder = data_folder();
-    let database = TestDatabase::create().await;
-    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let database = TestDatabase::migrated().await;
     let url = url(&database);
     // A release after this one has migrated, and says that this one may still serve.
     let newer = "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
@@ -287,8 +286,7 @@ struct Configured {
 
 impl Configured {
     async fn new() -> Self {
-        let configured = Self { folder: data_folder(), database: TestDatabase::create().await };
-        hotline_persistence::pool::migrate(&configured.database.db).await.expect("migrate");
+        let configured = Self { folder: data_folder(), database: TestDatabase::migrated().await };
         let options = format!("database_url = \"{}\"", url(&configured.database));
         std::fs::write(configured.file(), options).expect("written");
         configured

@@ -6,9 +6,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use hotline_postgres::{Cluster, ClusterOptions};
+
 use super::json;
-use crate::process::{Process, binary, data_folder, hotline, with_database};
-use crate::support::template::prepared_folder;
+use crate::process::{Process, binary, data_folder, hotline};
+use crate::support::template::{prepare, prepared_folder};
 
 /// Commands that are read by the command line and not run here, and why.
 const NOT_RUN: &[(&str, &str)] = &[
@@ -171,16 +173,21 @@ fn run_in(folder: &Path, mut command: Command, input: &str) -> Output {
     child.wait_with_output().expect("output")
 }
 
-/// A folder with an installation in `hotline-data`, with a company, a queue, a token, a channel and a webhook, each with the id 1.
-async fn installation() -> tempfile::TempDir {
+/// A folder with an installation in `hotline-data`, with a company, a queue, a token, a channel and a webhook, each with the id 1;
+/// and its PostgreSQL, which runs as beside a service: no command has to start it.
+async fn installation() -> (tempfile::TempDir, Cluster) {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
+    prepare(&data);
+    let cluster = Cluster::start(ClusterOptions::new(&data)).await.expect("the private PostgreSQL starts");
     json(&data, &["company", "create", "Acme"]);
     json(&data, &["token", "create", "--company", "1", "--name", "first", "--all"]);
     json(&data, &["channel", "create", "--company", "1", "--type", "webchat", "--name", "Website"]);
     json(&data, &["webhook", "create", "--company", "1", "--url", "https://example.com/hotline"]);
     let queue = "insert into queues (company_id, name) values (1, 'Support')";
-    with_database(&data, async |db| sqlx::query(queue).execute(db).await.expect("a queue")).await;
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    sqlx::query(queue).execute(&db).await.expect("a queue");
+    db.close().await;
     for (name, text) in [
         ("token.txt", "access-token"),
         ("secret.txt", "app-secret"),
@@ -189,12 +196,12 @@ async fn installation() -> tempfile::TempDir {
     ] {
         std::fs::write(folder.path().join(name), format!("{text}\n")).expect("written");
     }
-    folder
+    (folder, cluster)
 }
 
 #[actix_web::test]
 async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
-    let folder = installation().await;
+    let (folder, cluster) = installation().await;
     let makefile = read("Makefile");
     let targets: BTreeSet<&str> = makefile
         .lines()
@@ -278,6 +285,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
     assert!(run >= 15 && all.len() >= 50, "few commands are found: {run} run of {}", all.len());
     let known: BTreeSet<&str> = NOT_RUN.iter().map(|(command, _)| *command).collect();
     assert_eq!(not_run, known, "what is said not to be run is written nowhere");
+    cluster.stop().await.expect("the private PostgreSQL stops");
 }
 
 #[actix_web::test]
@@ -287,7 +295,7 @@ async fn every_example_of_the_help_works() {
         found.extend(text.lines().map(str::trim).filter(|line| line.starts_with("hotline ")).map(str::to_owned));
         command.get_subcommands().for_each(|command| examples(command, found));
     }
-    let folder = installation().await;
+    let (folder, cluster) = installation().await;
     let mut found = Vec::new();
     examples(&hotline::cli::command(), &mut found);
     assert!(found.len() >= 7, "few examples are found: {found:?}");
@@ -305,6 +313,7 @@ async fn every_example_of_the_help_works() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{example}: {said}");
     }
+    cluster.stop().await.expect("the private PostgreSQL stops");
     // The keys of the file that the help shows.
     let help = hotline::cli::command().get_after_help().map(ToString::to_string).expect("help");
     let keys: Vec<&str> =
@@ -354,6 +363,7 @@ async fn the_first_conversation_of_the_readme_goes_as_written() {
 async fn the_local_disk_holds_what_is_written_and_nothing_else() {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
+    prepare(&data);
     json(&data, &["company", "create", "Acme"]);
     let mut process = Process::serve(&data);
     process.terminate();
@@ -382,6 +392,7 @@ async fn the_local_disk_holds_what_is_written_and_nothing_else() {
 async fn the_statements_of_the_documents_are_answered_by_the_database_of_a_running_service() {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
+    prepare(&data);
     json(&data, &["company", "create", "Acme"]);
     let process = Process::serve(&data);
     let (prose, blocks) = parts(&read("docs/durability.md"));

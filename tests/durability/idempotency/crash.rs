@@ -153,8 +153,7 @@ impl Scene {
 
     /// Serves with more options.
     pub(super) async fn start_with(more: &[&str]) -> Self {
-        let database = TestDatabase::create().await;
-        hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+        let database = TestDatabase::migrated().await;
         let company = Company::create(&database.db, "Acme").await;
         sqlx::raw_sql(NOTE_UPDATES).execute(&database.db).await.expect("trigger");
         let folder = data_folder();

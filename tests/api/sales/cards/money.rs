@@ -194,14 +194,14 @@ fn total(price: Decimal, quantity: Decimal) -> Decimal {
 }
 
 #[actix_web::test]
-async fn a_total_never_drifts_over_a_thousand_changes() {
+async fn a_total_never_drifts_over_hundreds_of_changes() {
     let app = TestApp::shared().await;
     let board = three_stages(&app).await;
     let one = card(&app, &board, board.todo, "One").await;
     let lines = format!("{CARDS}/{one}/products");
     let mut random = StdRng::seed_from_u64(15);
     let mut model: Vec<(i64, Decimal)> = Vec::new();
-    for change in 0..1_000 {
+    for change in 0..300 {
         let (price, quantity) = (units(&mut random, 0), units(&mut random, 1));
         let body = format!(r#"{{"name": "x", "unitPrice": {price}, "quantity": {quantity}}}"#);
         let expected = total(price, quantity);
