@@ -35,13 +35,11 @@ impl TestDatabase {
     }
 
     /// One with the schema of this release and what `fill` writes: a copy, statistics included. It is filled once for all tests
-    /// of a build; and once a day, because rows say when they were written.
+    /// of a build.
     pub async fn filled(kind: &str, fill: impl AsyncFnOnce(&PgPool)) -> Self {
         let admin = admin().await;
-        let mut hasher = DefaultHasher::new();
         let tests = std::env::current_exe().expect("the tests that run");
-        (build_of(&tests), Utc::now().date_naive()).hash(&mut hasher);
-        let made = Template::of(&admin, kind, hasher.finish(), async |unfinished| {
+        let made = Template::of(&admin, kind, build_of(&tests), async |unfinished| {
             let mut schema = Template::of_schema(&admin).await;
             run(&mut schema.held, &copy(unfinished, &schema.name)).await;
             let db = hotline_persistence::pool::connect(admin.clone().database(unfinished));
@@ -109,9 +107,12 @@ impl Template {
         made.await
     }
 
-    /// The one of this kind and version. The first who asks makes it, and removes those of other versions; the others wait.
-    async fn of(admin: &PgConnectOptions, kind: &str, version: u64, make: impl AsyncFnOnce(&str)) -> Self {
-        let name = format!("{kind}_{version:016x}");
+    /// The one of this kind and version. The first who asks makes it, and removes those of other versions; the others wait. Each
+    /// day has its own: rows say when they were written, and a service that starts makes up for the time since.
+    async fn of(admin: &PgConnectOptions, kind: &str, version: impl Hash, make: impl AsyncFnOnce(&str)) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (version, Utc::now().date_naive()).hash(&mut hasher);
+        let name = format!("{kind}_{:016x}", hasher.finish());
         let mut held = connect(admin).await;
         turn(&mut held, "pg_advisory_lock_shared", kind).await;
         if !exists(&mut held, &name).await {
