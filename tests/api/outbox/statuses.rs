@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{Office, number};
 use crate::support::provider::hooks::{Phone, signature};
 use crate::support::seed::APP_SECRET;
-use crate::support::{Reply, eventually};
 
 /// The provider tells this, and is answered that it is taken.
 pub async fn told(office: &Office, public_key: &str, body: &Value) {
@@ -74,7 +73,7 @@ async fn a_failure_the_provider_tells_later_is_final() {
         told(&office, &channel.public_key, &phone.status(&id, &number(1), status, now + 5)).await;
         assert_eq!(office.message(&job).await["status"], "failed");
     }
-    let reply = Reply::of(office.app.api.request(reqwest::Method::GET, "/messages?status=failed")).await;
-    eventually("the list shows it", || async { reply.data(200).as_array().is_some_and(|rows| rows.len() == 1) }).await;
+    let failed = office.app.api.get("/messages?status=failed").await;
+    assert_eq!(failed.data(200).as_array().map(Vec::len), Some(1), "the list shows it");
     office.close().await;
 }

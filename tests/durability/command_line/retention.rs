@@ -39,7 +39,8 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     };
     eventually("all of them are gone", listed).await;
     assert_eq!(with_database(folder.path(), async |db| gone(db).await).await, 3);
-    assert!(process.log().contains("removed what was kept long enough"), "{}", process.log());
+    let says_so = || async { process.log().contains("removed what was kept long enough") };
+    eventually("the service says so", says_so).await;
 
     let off = printed(folder.path(), &["retention", "off", &id]);
     assert_eq!((&off["days"], &off["removed"]), (&json!(null), &json!(3)));
