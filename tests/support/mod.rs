@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DurationRound, TimeDelta, Utc};
 use hotline_persistence::sealed::Keyring;
+use mimalloc::MiMalloc;
 use tempfile::TempDir;
 
 pub use client::{Api, Reply};
@@ -39,6 +40,10 @@ pub use reader::Reader;
 pub use receiver::{Conduct, Received, Receiver};
 pub use seed::Company;
 pub use service::{OwnApp, TestApp};
+
+/// As the binary has it.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What seals the secrets of services that run in the tests' own processes, and of the one they share.
 pub fn keys() -> Keyring {
