@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::OwnApp;
@@ -26,24 +27,25 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
             for round in 0..ROUNDS {
                 let number = &numbers[(client + round) % CONTACTS];
                 let body = format!("{client}/{round}");
-                let reply = api
-                    .post(
-                        "/messages",
-                        json!({
-                            "channelId": phone, "number": number, "type": "text", "body": body,
-                            "reopenTicket": (client + round) % 3 == 0,
-                        }),
-                    )
-                    .await;
+                let send = json!({
+                    "channelId": phone, "number": number, "type": "text", "body": body,
+                    "reopenTicket": (client + round) % 3 == 0,
+                });
+                let reply = api.taken(|| api.request(Method::POST, "/messages").json(&send)).await;
                 let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
                 said.push((body, job.clone()));
                 // Some close the ticket they wrote in, some reopen it: the next sends meet every state.
                 if (client * 7 + round * 3) % 5 == 0 {
-                    let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].clone();
-                    let closed = api.post(&format!("/tickets/{ticket}/close"), json!({})).await;
+                    let asked = api.taken(|| api.request(Method::GET, &format!("/messages/jobs/{job}"))).await;
+                    let ticket = asked.data(200)["ticketId"].clone();
+                    let change = async |verb: &str| {
+                        let path = format!("/tickets/{ticket}/{verb}");
+                        api.taken(|| api.request(Method::POST, &path).json(&json!({}))).await
+                    };
+                    let closed = change("close").await;
                     assert!([200, 409].contains(&closed.status.as_u16()), "{}", closed.body);
                     if round % 2 == 0 {
-                        let reopened = api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await;
+                        let reopened = change("reopen").await;
                         assert!([200, 409].contains(&reopened.status.as_u16()), "{}", reopened.body);
                     }
                 }

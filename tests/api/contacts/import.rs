@@ -16,7 +16,9 @@ const IMPORT: &str = "/contacts/import";
 /// What an import answers; which contact each row has is checked here.
 async fn import(api: &Api, rows: Value, more: &Value) -> Value {
     let given = rows.as_array().map_or(0, Vec::len);
-    let mut report = api.post(IMPORT, with(json!({"contacts": rows}), more)).await.data(200).clone();
+    let body = with(json!({"contacts": rows}), more);
+    let reply = api.taken(|| api.request(Method::POST, IMPORT).json(&body)).await;
+    let mut report = reply.data(200).clone();
     let Some(contacts) = report.as_object_mut().and_then(|report| report.remove("contacts")) else {
         panic!("no contacts: {report}")
     };
@@ -261,12 +263,13 @@ async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
         assert_eq!(report["created"].as_u64().zip(report["updated"].as_u64()).map(|(new, old)| new + old), Some(60));
     });
     let creations = (0..NUMBERS).rev().map(async |index| {
-        let reply = app.api.post(PATH, json!({"number": number(index), "name": "created"})).await;
+        let created = json!({"number": number(index), "name": "created"});
+        let reply = app.api.taken(|| app.api.request(Method::POST, PATH).json(&created)).await;
         assert!([201, 409].contains(&reply.status.as_u16()), "{}", reply.body);
     });
     let sends = (0..NUMBERS).map(async |index| {
         let body = json!({"channelId": app.company.phone, "number": number(index), "type": "text", "body": "x"});
-        app.api.post("/messages", body).await.data(202);
+        app.api.taken(|| app.api.request(Method::POST, "/messages").json(&body)).await.data(202);
     });
     tokio::join!(join_all(imports), join_all(creations), join_all(sends));
     let all = app.api.all(PATH).await;
