@@ -87,9 +87,9 @@ impl Mix {
         eventually("the load goes on", || async { self.acknowledged() >= goal }).await;
     }
 
-    /// A ticket somebody talks in.
-    pub fn some_ticket(&self) -> i64 {
-        self.world.conversations[0].ticket.load(Ordering::Acquire)
+    /// The ticket of each conversation.
+    pub fn tickets(&self) -> Vec<i64> {
+        self.world.conversations.iter().map(|conversation| conversation.ticket.load(Ordering::Acquire)).collect()
     }
 
     /// Ends the load on a service that is well, once its door has said that it is over: whatever can be asked for again is,
