@@ -47,5 +47,5 @@ const code: "ERR_API_TICKET_CLOSED" | undefined =
 expect("a second close", code, "ERR_API_TICKET_CLOSED");
 // @ts-expect-error A tag without a name is refused before it is sent.
 const nameless = await createTag({ body: {} });
-expect("what is wrong", nameless.error?.error.details, [{ field: "name", reason: "is required" }]);
+expect("what is wrong", nameless.error?.error.details, [{ code: "required", field: "name", params: {}, reason: "is required" }]);
 console.log("@hey-api/openapi-ts: the first conversation went as it should");

@@ -47,5 +47,5 @@ expect("a second close", code, "ERR_API_TICKET_CLOSED");
 // @ts-expect-error A tag without a name is refused before it is sent.
 const nameless = await client.POST("/api/v1/tags", { body: {} });
 if (nameless.response.status !== 422 || nameless.error === undefined) throw new Error("a tag without a name was taken");
-expect("what is wrong", nameless.error.error.details, [{ field: "name", reason: "is required" }]);
+expect("what is wrong", nameless.error.error.details, [{ code: "required", field: "name", params: {}, reason: "is required" }]);
 console.log("openapi-typescript and openapi-fetch: the first conversation went as it should");
