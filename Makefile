@@ -95,7 +95,7 @@ test-document:
 test-times:
 	@$(TARGET)/debug/examples/test_times target/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
 
-# Folders of tests are in memory, where there is enough of it; of what measures, and of what goes on for long, they are on disk.
+# Folders of tests are in memory, where there is enough of it; of what measures or runs for long, they are on disk.
 measured kills faults cluster schedules webhooks campaigns neighbours load-sockets load-streams: export HOTLINE_TESTS_ON_DISK := 1
 
 # What measures time or memory, one at a time with nothing beside it.

@@ -269,7 +269,7 @@ fn state(process: Pid) -> Option<(String, i32)> {
 }
 
 /// Connections to the private database of a folder whose service runs. PostgreSQL outlives a service that is killed, and the next
-/// start goes on with it: they are of use until a service stops cleanly, and again while the next one runs.
+/// start continues with it: they are of use until a service stops cleanly, and again while the next one runs.
 pub async fn database(folder: &Path) -> PgPool {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
     hotline_persistence::pool::connect(cluster.connect_options())
