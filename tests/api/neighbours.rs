@@ -267,8 +267,9 @@ async fn what_nobody_waits_for_any_more_counts_until_the_server_has_ended_it() {
     let store = app.service.app.engine.store();
     let (id, share) = (app.company.id, request_shares().company_heavy);
     let asleep = async || {
+        // While it is only prepared it is active already: dropped then, it is never sent.
         let asleep = "select count(*) from pg_stat_activity
-            where datname = current_database() and state = 'active' and query = 'select pg_sleep(60)'";
+            where datname = current_database() and wait_event = 'PgSleep' and query = 'select pg_sleep(60)'";
         sqlx::query_scalar::<_, i64>(asleep).fetch_one(&app.db).await.expect("a count")
     };
     let heavy = async || sqlx::query("select 1").execute(store.db(id).heavy()).await;
