@@ -249,7 +249,7 @@ impl Directory {
     pub async fn follow(self, db: PgPool, events: Option<Arc<EventNews>>, webhooks: Arc<WebhookNews>) {
         loop {
             if let Err(error) = self.listen(&db, events.as_deref(), &webhooks).await {
-                tracing::debug!(%error, "the directory's news are interrupted");
+                tracing::debug!(%error, "directory notifications interrupted; reconnecting");
             }
             tokio::time::sleep(RECONNECT_PAUSE).await;
         }

@@ -67,13 +67,13 @@ impl Sweeper {
             }
             let owned = |company| self.base.owns(company);
             if let Err(error) = self.base.directory.write_uses(self.base.store.housekeeper(), owned).await {
-                tracing::debug!(%error, "the uses of tokens are not written now");
+                tracing::debug!(%error, "saving token usage will be retried");
             }
             if let Err(refusal) = self.end_idle_sessions().await {
-                tracing::debug!(%refusal, "idle sessions are not swept now");
+                tracing::debug!(%refusal, "sweep of idle sessions will be retried");
             }
             if let Err(error) = self.finish_removals().await {
-                tracing::debug!(%error, "the rows of what was deleted are not deleted now");
+                tracing::debug!(%error, "removal of deleted rows will be retried");
             }
         }
     }
@@ -112,7 +112,7 @@ impl Sweeper {
             if let Err(refusal) =
                 self.sessions.ask(company, &id, End { idle_since: Some(since), attached: None, by: By::SYSTEM }).await
             {
-                tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
+                tracing::debug!(%refusal, session.id = %id, "ending an idle session will be retried");
             }
         }
         Ok(())

@@ -89,13 +89,13 @@ pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T
                 company.id = company,
                 row.id = id,
                 columns = unreadable,
-                "a document that is stored cannot be read; it is shown as empty"
+                "stored JSON is unreadable; returning it as empty"
             );
         }
         Err(error) => {
             let (company, id) = named(row);
             // Only documents quote the content of a column in their errors, and their errors never get here.
-            tracing::error!(row.kind = kind::<T>(), company.id = company, row.id = id, %error, "a stored row cannot be read");
+            tracing::error!(row.kind = kind::<T>(), company.id = company, row.id = id, %error, "stored row is unreadable");
         }
     }
     read

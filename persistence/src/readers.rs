@@ -71,7 +71,7 @@ impl Readers {
                     shelf.keep(kept);
                     return Ok(found);
                 }
-                Err(error) if is_outage(&error) => tracing::debug!(%error, "a kept connection is no good any more"),
+                Err(error) if is_outage(&error) => tracing::debug!(%error, "pooled connection is broken; reconnecting"),
                 Err(error) => return Err(error),
             }
         }

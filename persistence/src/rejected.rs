@@ -50,7 +50,7 @@ pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::
             Err(error) if is_outage(&error) => return Err(error.into()),
             Err(error) => {
                 savepoint.rollback().await?;
-                tracing::debug!(reason = without_values(&error), kind, "a refused row is kept as a text");
+                tracing::debug!(reason = without_values(&error), kind, "rejected row is kept as text");
             }
         }
     }
@@ -98,7 +98,7 @@ async fn insert(
 fn note(refused: &Refused, error: &sqlx::Error) {
     let Refused { company, kind, id, .. } = refused;
     let logged = without_values(error);
-    tracing::error!(kind, company.id = %company, row.id = id, reason = logged, "the database refused a row; it is kept in rejected_changes");
+    tracing::error!(kind, company.id = %company, row.id = id, reason = logged, "database rejected a row; see the table rejected_changes");
     REJECTED.fetch_add(1, Ordering::Relaxed);
 }
 

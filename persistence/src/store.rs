@@ -116,7 +116,7 @@ impl Store {
         pool::migrate(&housekeeping).await?;
         let events = options.events.then(Arc::<EventNews>::default);
         if let Err(error) = make_room(&housekeeping, events.is_some()).await {
-            tracing::info!(%error, "not every table has a partition of today yet");
+            tracing::info!(%error, "some tables have no partition for today yet; will retry");
         }
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
         let claim = Arc::new(WriterClaim::default());
@@ -270,7 +270,7 @@ impl Store {
         // Connections opened on a request's thread are closed with that thread.
         let closed = async { tokio::join!(self.requests.close(), self.housekeeping.close()) };
         if tokio::time::timeout(POOL_CLOSE_TIME_MAX, closed).await.is_err() {
-            tracing::debug!("some connections are left to the end of the process");
+            tracing::debug!("some database connections were not closed in time");
         }
         Ok(())
     }
@@ -375,7 +375,7 @@ async fn recover(dir: &Path, options: journal::Options) -> Result<Recovered> {
     let recovered =
         tokio::task::spawn_blocking(opened).await.map_err(|error| Error::Unavailable(error.to_string()))??;
     if let Some(cut) = recovered.cut() {
-        tracing::warn!(?cut, "the journal's last write was torn by a crash; it had not been answered, and is cut");
+        tracing::warn!(?cut, "discarded an incomplete write at the journal's end; it had not been acknowledged");
     }
     Ok(recovered)
 }
@@ -400,7 +400,7 @@ async fn keep_refilled(ids: IdBlocks, db: PgPool, fence: Option<Fence>) {
     loop {
         clock.tick().await;
         if let Err(error) = ids.refill(Housekeeper::new(&db, fence.as_ref())).await {
-            tracing::debug!(%error, "id blocks are not refilled now");
+            tracing::debug!(%error, "refill of id blocks will be retried");
         }
     }
 }

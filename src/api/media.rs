@@ -116,7 +116,7 @@ pub async fn show(
     let found = app.media.read(company, &id, range).await?;
     // If reading fails, the client notices that the length is wrong.
     let content =
-        found.into_stream().inspect_err(|error| tracing::warn!(%error, "a file could not be read to its end"));
+        found.into_stream().inspect_err(|error| tracing::warn!(%error, "reading a file failed before its end"));
     Ok(response.body(SizedStream::new(length, content)))
 }
 

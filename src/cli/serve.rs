@@ -24,7 +24,9 @@ pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     }
     raise_file_limit();
     if args.durability == Durability::Memory {
-        tracing::warn!("durability is `memory`: whatever was answered is lost with the process; for benchmarks only");
+        tracing::warn!(
+            "durability is `memory`: acknowledged changes are lost when the process ends; for benchmarks only"
+        );
     }
     let service = Service::start(args.settings()?).await?;
     let recovered = &service.app.engine.store().recovered;
@@ -39,7 +41,7 @@ fn raise_file_limit() {
     let files = Resource::RLIMIT_NOFILE;
     let raised = getrlimit(files).and_then(|(_, hard)| setrlimit(files, hard, hard));
     if let Err(error) = raised {
-        tracing::warn!(%error, "cannot raise the limit of open files; connections are limited by it");
+        tracing::warn!(%error, "could not raise the open file limit; it limits the number of connections");
     }
 }
 
@@ -63,9 +65,9 @@ pub(super) async fn until_stopped(service: Service, mut signals: Signals) -> Res
         _ = signals.terminate.recv() => {}
         _ = signals.interrupt.recv() => {}
     }
-    tracing::info!("stopping: finishing what is in flight");
+    tracing::info!("stopping: finishing requests in flight");
     service.stop().await?;
     telemetry::stop().await;
-    tracing::info!("stopped; everything is flushed");
+    tracing::info!("stopped; all changes are written");
     Ok(())
 }

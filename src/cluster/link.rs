@@ -84,7 +84,7 @@ impl Links {
             Ok(Err(error)) => error,
             Err(_) => io::ErrorKind::TimedOut.into(),
         };
-        tracing::debug!(%error, node = peer.node, address = peer.address, "another process cannot be reached");
+        tracing::debug!(%error, node = peer.node, address = peer.address, "could not reach another process of the cluster");
         self.peers.borrow_mut().entry(peer.life).or_default().unreached = Some(Instant::now());
         Err(Unreachable)
     }

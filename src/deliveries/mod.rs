@@ -84,7 +84,7 @@ impl Deliveries {
         self.stop.send_replace(true);
         let thread = self.thread;
         if tokio::task::spawn_blocking(move || thread.join()).await.is_ok_and(|joined| joined.is_err()) {
-            tracing::error!("the dispatcher of webhooks ended with a defect");
+            tracing::error!("webhook dispatcher failed unexpectedly");
         }
     }
 
@@ -261,7 +261,7 @@ impl Dispatcher {
                 Ok(())
             }
             Ok(Err(error)) => {
-                tracing::debug!(%error, "webhooks are looked for later");
+                tracing::debug!(%error, "search for due webhooks will be retried");
                 Err(error)
             }
             Err(_) => Ok(()),
@@ -301,7 +301,7 @@ impl Dispatcher {
                     self.appoint(company, endpoints);
                     self.sweep(company);
                 }
-                Ok(Err(error)) => tracing::debug!(%error, company.id = %company, "webhooks are looked at later"),
+                Ok(Err(error)) => tracing::debug!(%error, company.id = %company, "reading webhooks will be retried"),
                 Err(_) => {}
             }
         }
@@ -341,7 +341,7 @@ impl Dispatcher {
         let shared = self.shared.clone();
         drop(self.shared.app.engine.background().spawn(async move {
             if let Err(error) = sweep(&shared, company).await {
-                tracing::debug!(%error, company.id = %company, "old deliveries are removed later");
+                tracing::debug!(%error, company.id = %company, "removal of old deliveries will be retried");
             }
         }));
     }

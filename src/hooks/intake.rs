@@ -59,7 +59,7 @@ pub(super) async fn take(
         unreadable: unreadable + counts.unreadable.into_inner(),
     };
     if tally.unreadable > 0 {
-        tracing::warn!(company.id = %company, channel.id = %channel.id, parts = tally.unreadable, "a call has parts nobody can read");
+        tracing::warn!(company.id = %company, channel.id = %channel.id, parts = tally.unreadable, "provider call has unreadable parts");
     }
     Ok(tally)
 }
@@ -120,7 +120,7 @@ async fn follow(to: Told<'_>, channel: ChannelId, strand: Vec<What>, counts: &Co
             Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_) | Refusal::Defect(_))) => return Err(refusal),
             // Repeating the call would not help: it would be refused again.
             Err(refusal) => {
-                tracing::warn!(%refusal, company.id = %to.company, channel.id = %channel, "a part of a call is refused");
+                tracing::warn!(%refusal, company.id = %to.company, channel.id = %channel, "part of a provider call was refused");
                 &counts.unreadable
             }
         };

@@ -71,7 +71,7 @@ fn read_messages(value: &Value, read: &mut Call) {
     }
     for error in list(value, "errors") {
         let code = text(error, "code");
-        tracing::warn!(code, "a provider tells of an error that belongs to no message");
+        tracing::warn!(code, "provider reported an error without a message");
         read.ignored += 1;
     }
 }

@@ -141,7 +141,7 @@ impl Mailer {
         let place = self.places.clone().try_acquire_owned().ok().map(|place| Place { place, asked: None });
         if place.is_none() {
             self.figures.mails.failed();
-            tracing::warn!("a letter was not sent: {QUEUE_MAX} are waiting");
+            tracing::warn!("e-mail dropped: {QUEUE_MAX} are already queued");
         }
         place
     }
@@ -150,7 +150,7 @@ impl Mailer {
     pub fn place_asked(&self) -> Option<Place> {
         let Ok(asked) = self.asked_places.clone().try_acquire_owned() else {
             self.figures.mails.failed();
-            tracing::warn!("a letter was not sent: {ASKED_MAX} that were asked for are waiting");
+            tracing::warn!("password e-mail dropped: {ASKED_MAX} are already queued");
             return None;
         };
         Some(Place { asked: Some(asked), ..self.place()? })
@@ -167,7 +167,7 @@ impl Mailer {
             Err(error) => {
                 self.figures.mails.failed();
                 // The recipient is left out, because logs must not contain personal data.
-                tracing::warn!(%error, "a letter was not sent");
+                tracing::warn!(%error, "could not send an e-mail");
             }
         }
         sent
@@ -217,7 +217,10 @@ impl Mailer {
     pub async fn close(&self) {
         let all = timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await;
         if all.is_err() {
-            tracing::warn!(left = QUEUE_MAX as usize - self.places.available_permits(), "letters were not sent");
+            tracing::warn!(
+                left = QUEUE_MAX as usize - self.places.available_permits(),
+                "e-mails were dropped at shutdown"
+            );
         }
         self.places.close();
         self.connections.close();

@@ -242,7 +242,7 @@ impl Media {
         let media = self.clone();
         drop(self.0.background.spawn(async move {
             if let Err(error) = media.0.place.remove(&files).await {
-                tracing::debug!(error, "files of a refused message are left to the sweep");
+                tracing::debug!(error, "could not remove files of a refused message; the sweep will");
             }
         }));
     }

@@ -78,7 +78,7 @@ impl Space {
             Ok(Ok(())) => {}
             // If the free space is unknown, there may be enough: writing will tell.
             Ok(Err(error)) => {
-                tracing::debug!(%error, "nobody can tell how much space is free");
+                tracing::debug!(%error, "could not read free disk space");
                 return Ok(());
             }
             Err(_) => return Ok(()),
@@ -109,9 +109,9 @@ impl Space {
             seen.is_full = is_full;
             let (free_mib, free_min_mib) = (free >> 20, self.0.free_bytes_min >> 20);
             if is_full {
-                tracing::warn!(free_mib, free_min_mib, "the disk is nearly full: no files are taken in");
+                tracing::warn!(free_mib, free_min_mib, "disk is nearly full: uploads are refused");
             } else {
-                tracing::info!(free_mib, free_min_mib, "there is space again: files are taken in");
+                tracing::info!(free_mib, free_min_mib, "disk has space again: uploads are accepted");
             }
         }
         Ok(())

@@ -43,7 +43,7 @@ impl Media {
                 () = self.0.sweep_asked.notified() => {}
             }
             if let Err(error) = self.sweep(engine, clock::now()).await {
-                tracing::debug!(error, "files without a message are not swept now");
+                tracing::debug!(error, "sweep of unused files will be retried");
             }
         }
     }
@@ -106,7 +106,7 @@ impl Media {
             media::without_message(&engine.store().housekeeping, files).await.map_err(|error| error.to_string())?;
         if !unnamed.is_empty() {
             in_time(self.0.place.remove(&unnamed)).await?;
-            tracing::info!(files = unnamed.len(), "removed files that no message came to name");
+            tracing::info!(files = unnamed.len(), "removed files that no message uses");
         }
         Ok(unnamed.len())
     }

@@ -67,7 +67,7 @@ impl Listener {
         .listen(socket)?
         .run();
         let handle = server.handle();
-        tracing::info!(%address, "figures are served at {PATH}");
+        tracing::info!(%address, "serving metrics at {PATH}");
         Ok(Self { address, server: handle, serving: tokio::spawn(server) })
     }
 
@@ -83,7 +83,7 @@ async fn show(engine: Data<Engine>, figures: Data<Metrics>) -> HttpResponse {
     match Sample::take(Engine::clone(&engine), figures).await.into_text() {
         Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT)).body(text),
         Err(error) => {
-            tracing::error!(%error, "the figures cannot be written");
+            tracing::error!(%error, "could not encode metrics");
             HttpResponse::InternalServerError().insert_header(ContentType::plaintext()).finish()
         }
     }

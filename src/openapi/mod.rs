@@ -249,7 +249,7 @@ pub async fn docs(file: Path<String>) -> HttpResponse {
         Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(shared(file.bytes)),
         Ok(None) => HttpResponse::NotFound().finish(),
         Err(error) => {
-            tracing::error!(%error, "a file of the documentation cannot be read");
+            tracing::error!(%error, "could not read a documentation file");
             HttpResponse::InternalServerError().finish()
         }
     }

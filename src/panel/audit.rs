@@ -91,7 +91,7 @@ pub(super) async fn kept(
     let (id, name) = made;
     let ended = audit_log::end(app.db(company), begun, response.status().as_u16(), (id.as_deref(), name.as_deref()));
     if let Err(error) = ended.await {
-        tracing::warn!(%error, company.id = %company, action, "what became of an act is not in the audit log");
+        tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
     }
     Ok(response)
 }
@@ -158,7 +158,7 @@ impl<'a> AtTheDoor<'a> {
     /// Records how it ended.
     pub(super) async fn end(&self, person: PersonId, begun: Begun, status: u16) {
         if let Err(error) = audit_log::end(self.app.db(person.company()), begun, status, (None, None)).await {
-            tracing::warn!(%error, action = self.action, "what became of an act is not in the audit log");
+            tracing::warn!(%error, action = self.action, "could not record an action's result in the audit log");
         }
     }
 
@@ -167,7 +167,7 @@ impl<'a> AtTheDoor<'a> {
         let company = person.company();
         let noted = audit_log::note(self.app.db(company), company, self.entry(person, name), status);
         if let Err(error) = noted.await {
-            tracing::warn!(%error, action = self.action, "an act is not in the audit log");
+            tracing::warn!(%error, action = self.action, "could not record an action in the audit log");
         }
     }
 }

@@ -180,7 +180,7 @@ pub async fn request(
                     drop(mailer.send(own, letter).await);
                 }
             }
-            Err(error) => tracing::warn!(%error, "a link to choose a password was not made"),
+            Err(error) => tracing::warn!(%error, "could not create a password link"),
         }
     });
     Ok(NoContent)
@@ -201,7 +201,7 @@ async fn remind(
         let db = app.db(person.company());
         // A link that is there stays good if no letter could bring another one.
         if !panel.limits.has_asked_letters(person.company()) {
-            tracing::warn!(company.id = %person.company(), "a letter was not sent: all that may be asked for in this hour are");
+            tracing::warn!(company.id = %person.company(), "e-mail dropped: the hourly limit of password e-mails is reached");
             continue;
         }
         let Some((token, kind)) = links::make_again(db, person).await? else { continue };

@@ -97,7 +97,7 @@ async fn sent(
 ) -> Option<String> {
     let mailer = panel.mailer.as_ref()?;
     if !panel.limits.may_write(company) {
-        tracing::warn!(company.id = %company, "a letter was not sent: the company has sent all of this hour");
+        tracing::warn!(company.id = %company, "e-mail dropped: the company's hourly limit is reached");
         return None;
     }
     let place = mailer.place()?;

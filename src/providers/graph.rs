@@ -161,7 +161,7 @@ impl Graph {
             left = match left.checked_sub(body.len()) {
                 Some(left) => left,
                 None => {
-                    tracing::warn!(channel.id = %account.channel, "an account has more templates than are read");
+                    tracing::warn!(channel.id = %account.channel, "account has more templates than the limit; the rest are ignored");
                     break;
                 }
             };

@@ -41,7 +41,7 @@ async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
     loop {
         ticks.tick().await;
         if let Err(error) = turn_event_days(&store, options).await {
-            tracing::debug!(%error, "the days of events are not turned now");
+            tracing::debug!(%error, "maintenance of event partitions will be retried");
         }
     }
 }

@@ -53,7 +53,7 @@ impl Forgetting {
             return Ok(());
         }
         if let Err(error) = retries.keys.load_company(&engine.store().housekeeping, company).await {
-            tracing::debug!(%error, company.id = %company, "the company's idempotency keys are looked up until they are loaded");
+            tracing::debug!(%error, company.id = %company, "could not load a company's idempotency keys; looking them up in the database");
         }
         drop(closed);
         self.handles.hooks.downloads.look_soon();

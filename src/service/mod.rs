@@ -371,6 +371,6 @@ fn listen(
 /// Memory is ahead of the disk, and only a recovery can repair that: the process exits at once, without answering those
 /// that wait.
 fn fail(reason: String) {
-    tracing::error!(reason, "nothing can be made durable any more; stopping");
+    tracing::error!(reason, "changes can no longer be made durable; stopping");
     std::process::exit(1);
 }

@@ -110,7 +110,7 @@ pub(super) async fn stop() {
     // It blocks until the exporter's thread is done, which needs this runtime to send.
     let stopped = tokio::task::spawn_blocking(|| provider.shutdown_with_timeout(STOP_TIME_MAX)).await;
     if !matches!(stopped, Ok(Ok(()))) {
-        tracing::warn!("the last spans were not exported");
+        tracing::warn!("could not export the last spans");
     }
 }
 

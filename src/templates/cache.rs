@@ -149,11 +149,11 @@ async fn fetch(
     let rows = match tokio::time::timeout(FETCH_TIME_MAX, fetched).await {
         Ok(Ok(rows)) => rows,
         Ok(Err(error)) => {
-            tracing::warn!(channel.id = %account.channel, %error, "the templates of a channel cannot be fetched");
+            tracing::warn!(channel.id = %account.channel, %error, "could not fetch a channel's templates");
             return None;
         }
         Err(_) => {
-            tracing::warn!(channel.id = %account.channel, "the templates of a channel do not come in time");
+            tracing::warn!(channel.id = %account.channel, "fetching a channel's templates timed out");
             return None;
         }
     };

@@ -89,7 +89,7 @@ impl Aside {
 }
 
 fn unavailable(denied: Denied) -> ApiError {
-    tracing::debug!(%denied, "a large body is refused for now");
+    tracing::debug!(%denied, "refused a large body: no capacity");
     ApiError::unavailable()
 }
 

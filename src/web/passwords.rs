@@ -51,7 +51,7 @@ async fn behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
 fn step_back() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-        tracing::debug!(%error, "passwords are hashed at the priority of everything else");
+        tracing::debug!(%error, "could not lower the priority of password hashing");
     }
 }
 

@@ -73,7 +73,7 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
         .error(500, "ERR_API_INTERNAL");
     let poison = json!({"ticketId": ticket, "type": "text", "body": format!("{SAID} Poison")});
     api.post("/messages", poison).await.data(202);
-    eventually("the row is set aside", || async { process.log().contains("refused a row") }).await;
+    eventually("the row is set aside", || async { process.log().contains("rejected a row") }).await;
 
     process.terminate();
     assert!(process.wait().success());
@@ -85,7 +85,13 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
         }
         assert!(!line.to_lowercase().contains("bearer"), "a token's header is in the log: {line}");
     }
-    for expected in ["answered", "a request met a defect", "refused a row", "SQLSTATE 22P02", "everything is flushed"] {
+    for expected in [
+        "answered",
+        "request failed with an internal error",
+        "rejected a row",
+        "SQLSTATE 22P02",
+        "all changes are written",
+    ] {
         assert!(log.contains(expected), "the log does not say `{expected}`: {log}");
     }
 }
@@ -118,9 +124,9 @@ async fn every_line_of_a_request_names_it() {
         let lines_of = |id: &str| log.lines().filter(|line| line.contains(id)).collect::<Vec<_>>();
         for (id, said) in [
             ("plain-one", "answered"),
-            ("broken-two", "a request met a defect"),
+            ("broken-two", "request failed with an internal error"),
             ("broken-two", "answered"),
-            ("keyed-three", "a request met a defect"),
+            ("keyed-three", "request failed with an internal error"),
             ("keyed-three", "answered"),
         ] {
             let line = lines_of(id).into_iter().find(|line| line.contains(said));

@@ -96,7 +96,7 @@ async fn the_disk_of_the_journal_becomes_read_only() {
     rig.shim().set(Knob::ChangeErrno, Errno::EROFS as i64);
     let (status, log) = rig.died();
     assert_eq!(status.code(), Some(1), "{status}: {log}");
-    assert!(log.contains("nothing can be made durable any more"), "{log}");
+    assert!(log.contains("changes can no longer be made durable"), "{log}");
     let refused = rig.try_serve().expect_err("it serves on a disk it cannot write");
     let said = refused.lines().last().unwrap_or_default().to_owned();
     assert!(refused.contains("journal"), "the start does not say what it cannot write: {refused}");
@@ -151,7 +151,7 @@ async fn a_sync_of_the_journal_fails_and_loses_what_it_was_for() {
         rig.shim().set(Knob::SyncErrno, Errno::EIO as i64);
         let (status, log) = rig.died();
         assert_eq!(status.code(), Some(1), "{status}: {log}");
-        assert!(log.contains("nothing can be made durable any more"), "{log}");
+        assert!(log.contains("changes can no longer be made durable"), "{log}");
         rig.shim().set(Knob::SyncErrno, 0);
         rig.serve();
     }

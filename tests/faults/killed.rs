@@ -66,7 +66,7 @@ async fn what_was_answered_survives_a_power_cut_that_tears_the_last_write() {
         assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{status}: {log}");
         rig.shim().set(Knob::PowerCut, 0);
         rig.serve();
-        torn += usize::from(rig.process().log().contains("torn by a crash"));
+        torn += usize::from(rig.process().log().contains("discarded an incomplete write"));
     }
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const STOP_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// What the service logs last when nothing was lost.
-const STOPPED_CLEANLY: &str = "stopped; everything is flushed";
+const STOPPED_CLEANLY: &str = "stopped; all changes are written";
 
 /// Lines of the log that a failure shows.
 const LOG_LINES: usize = 40;

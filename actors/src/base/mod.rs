@@ -106,8 +106,8 @@ impl Base {
         let refreshed = self.directory.refresh(self.db(company), company);
         match tokio::time::timeout(REFRESH_TIME_MAX, refreshed).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, %company, "a change of the directory is seen later"),
-            Err(_) => tracing::warn!(%company, "a change of the directory is seen later"),
+            Ok(Err(error)) => tracing::warn!(%error, %company, "directory reload delayed"),
+            Err(_) => tracing::warn!(%company, "directory reload delayed"),
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>
     loop {
         match attempt().await {
             Err(Refusal::Unavailable(reason) | Refusal::Unknown(reason)) => {
-                tracing::debug!(reason, "it is tried again")
+                tracing::debug!(reason, "unavailable; will retry")
             }
             outcome => return outcome,
         }

@@ -92,7 +92,10 @@ impl Accepted {
         let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
         let given = self.provider_message_id;
         if let Some(bytes) = given.as_ref().filter(|id| !is_id(id)).map(String::len) {
-            tracing::warn!(bytes, "a provider calls a message what is no id; its statuses will not be known");
+            tracing::warn!(
+                bytes,
+                "provider returned an invalid message id; the message will receive no status updates"
+            );
         }
         Self { provider_message_id: given.filter(is_id) }
     }

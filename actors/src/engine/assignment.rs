@@ -65,7 +65,7 @@ impl Assignment {
                         Ok::<_, Refusal>(desk::each_open(db, company, overview::TICKETS_MAX as i64 + 1).await?)
                     };
                     let open = open.await.inspect_err(|refusal| {
-                        tracing::debug!(%refusal, company.id = %company, "what is open is counted in the tables");
+                        tracing::debug!(%refusal, company.id = %company, "could not read live ticket counts; counting in the database");
                     });
                     overview.end_reading(open.ok(), Instant::now());
                 });
@@ -86,7 +86,7 @@ impl Assignment {
                     let held =
                         async { Ok::<_, Refusal>(tickets::held(base.reads().tables(company).await?, company).await?) };
                     let held = held.await.inspect_err(|refusal| {
-                        tracing::debug!(%refusal, company.id = %company, "loads are not known now; agents take turns");
+                        tracing::debug!(%refusal, company.id = %company, "agents' open tickets could not be counted; assigning in turn");
                     });
                     desk.end_count(held.ok(), Instant::now());
                 });

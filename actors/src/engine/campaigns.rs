@@ -187,7 +187,7 @@ impl Campaigns {
                 Ok(())
             });
             if let Err(refusal) = begun.await {
-                tracing::error!(%refusal, company.id = %company, "campaigns do not begin again");
+                tracing::error!(%refusal, company.id = %company, "could not resume campaigns");
             }
         });
     }

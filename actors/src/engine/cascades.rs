@@ -85,12 +85,12 @@ impl Cascades {
                 if failures == Some(FAILURES_WARNED) {
                     tracing::warn!(
                         %refusal, company.id = %gone.company, record = ?gone.cascade,
-                        "a deleted record cannot be taken from those that show it, and is retried; nobody sees it there"
+                        "could not remove references to a deleted record; they stay hidden, and removal will be retried"
                     );
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, company.id = %gone.company, "what a deleted record leaves goes later");
+                tracing::debug!(%error, company.id = %gone.company, "cleanup after a deletion will be retried");
             }
         }
     }
@@ -123,7 +123,7 @@ impl Cascades {
             let found = match cascades::companies(&store.housekeeping, &of, after, limit).await {
                 Ok(found) => found,
                 Err(error) => {
-                    tracing::debug!(%error, "what deleted records leave goes later");
+                    tracing::debug!(%error, "cleanup after deletions will be retried");
                     continue;
                 }
             };
@@ -148,7 +148,7 @@ impl Cascades {
         let left = match left {
             Ok(left) => left,
             Err(error) => {
-                tracing::debug!(%error, company.id = %company, "what deleted records leave goes later");
+                tracing::debug!(%error, company.id = %company, "cleanup after deletions will be retried");
                 return Turn::Rests;
             }
         };

@@ -165,7 +165,7 @@ impl Retention {
             let store = &self.base.store;
             match retentions::rules(&store.housekeeping, &store.ownership().of_slots()).await {
                 Ok(rules) => self.go_on(rules, &files_left).await,
-                Err(error) => tracing::debug!(%error, "nothing that was kept long enough is removed now"),
+                Err(error) => tracing::debug!(%error, "could not read retention rules; will retry"),
             }
         }
     }
@@ -186,7 +186,7 @@ impl Retention {
                     Ok(true) => {}
                     Ok(false) => has_more.push(rule),
                     Err(refusal) => {
-                        tracing::debug!(%refusal, company.id = %rule.company_id, "what was kept long enough is removed later");
+                        tracing::debug!(%refusal, company.id = %rule.company_id, "retention run will be retried");
                     }
                 }
                 drop(presence);
@@ -235,7 +235,7 @@ impl Retention {
             let duration_ms = u64::try_from(run.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::info!(
                 company.id = %company, days = rule.days, conversations = tickets, messages, events, duration_ms,
-                "removed what was kept long enough"
+                "removed conversations past their retention"
             );
         }
         self.runs().insert(company, run);

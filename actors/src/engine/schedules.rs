@@ -94,7 +94,7 @@ impl Schedules {
         let schedules = self.clone();
         self.base.spawn(async move {
             if let Err(refusal) = schedules.begin(company).await {
-                tracing::error!(%refusal, company.id = %company, "scheduled messages do not begin again");
+                tracing::error!(%refusal, company.id = %company, "could not resume scheduled messages");
             }
         });
     }

@@ -71,7 +71,7 @@ impl Home {
             tracing::info!(
                 cluster = %self.cluster.display(),
                 user = self.user.name,
-                "the database lies outside the data folder, which PostgreSQL's user cannot enter"
+                "database is outside the data folder because PostgreSQL's user cannot access that folder"
             );
         }
         rename(&self.unfinished(), &self.cluster)?;

@@ -42,7 +42,7 @@ pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
     tracing::warn!(
         cluster = %cluster.display(),
         pid,
-        "removing a postmaster.pid that names no postmaster of this cluster"
+        "removing a stale postmaster.pid"
     );
     std::fs::remove_file(&path).map_err(ClusterError::io("remove", &path))?;
     Ok(None)

@@ -104,7 +104,7 @@ impl Postmaster {
                 pid = self.pid,
                 %signal,
                 duration_ms = limit.as_millis(),
-                "PostgreSQL does not stop"
+                "PostgreSQL did not stop in time"
             );
         }
         Err(ClusterError::StillRunning { pid: self.pid, log_file: home.log_file.clone() })

@@ -121,7 +121,7 @@ impl Watch {
                 pid = postmaster.pid,
                 status = status.map(|status| status.to_string()),
                 log = postmaster.log_tail(&self.home),
-                "PostgreSQL ended unasked and will be restarted"
+                "PostgreSQL exited unexpectedly and will be restarted"
             );
             if began.elapsed() > STEADY_AFTER {
                 failures = 0;
@@ -136,7 +136,7 @@ impl Watch {
                 match self.again() {
                     Ok(postmaster) => break postmaster,
                     Err(error) => {
-                        tracing::error!(error = &error as &dyn std::error::Error, "PostgreSQL could not be restarted")
+                        tracing::error!(error = &error as &dyn std::error::Error, "could not restart PostgreSQL")
                     }
                 }
             };

@@ -88,7 +88,7 @@ impl Membership {
                 // Nothing is committed before it serves.
                 match lives::beat(&db, life, 0).await {
                     Ok(sent) => lease.extend(sent),
-                    Err(error) => tracing::debug!(%error, "a process that starts is not seen"),
+                    Err(error) => tracing::debug!(%error, "heartbeat failed during startup; will retry"),
                 }
                 tokio::time::sleep(BEAT_EVERY).await;
             }

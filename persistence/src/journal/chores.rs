@@ -52,7 +52,7 @@ impl<T> Helper<'_, T> {
     fn clear_away(&mut self) {
         while let Some(oldest) = self.released.pop_front() {
             if let Err(error) = self.take_away(&oldest) {
-                tracing::error!(%error, file = %oldest.path.display(), "cannot remove a released journal segment");
+                tracing::error!(%error, file = %oldest.path.display(), "could not remove a released journal segment");
                 self.released.push_front(oldest);
                 return;
             }
@@ -90,7 +90,7 @@ impl<T> Helper<'_, T> {
         while !self.state.has_room_beside(spares.len()) {
             let Some(spare) = spares.pop() else { return };
             if let Err(error) = segment::remove(&self.state.dir, &spare.path) {
-                tracing::error!(%error, file = %spare.path.display(), "cannot remove a spare journal segment");
+                tracing::error!(%error, file = %spare.path.display(), "could not remove a spare journal segment");
             }
         }
     }
@@ -102,7 +102,7 @@ impl<T> Helper<'_, T> {
         let number = self.number_spare();
         match segment::create_spare(&self.state.dir, number, self.state.options.segment_bytes) {
             Ok(spare) => lock(&self.state.spares).push(spare),
-            Err(error) => tracing::warn!(%error, "cannot prepare the next journal segment ahead"),
+            Err(error) => tracing::warn!(%error, "could not prepare the next journal segment ahead of time"),
         }
     }
 
@@ -115,7 +115,7 @@ impl<T> Helper<'_, T> {
         }
         match segment::create_reserve(&self.state.dir) {
             Ok(reserve) => *held = Some(reserve),
-            Err(error) => tracing::warn!(%error, "cannot hold a file open for the next journal segment"),
+            Err(error) => tracing::warn!(%error, "could not open a file for the next journal segment"),
         }
     }
 

@@ -149,7 +149,7 @@ impl<T: Send + 'static> Journal<T> {
                 Failure::Unwritten(records) => JournalError::Unwritten { records },
                 Failure::Poisoned(error) => {
                     for_writer.set_poisoned();
-                    tracing::error!(%error, "journal is poisoned: memory is ahead of the disk");
+                    tracing::error!(%error, "journal write failed after changes were applied; no further changes are accepted");
                     on_poisoned(&error);
                     JournalError::Poisoned
                 }
@@ -225,7 +225,7 @@ impl<T: Send + 'static> Journal<T> {
         let written = threads.writer.join().unwrap_or(Err(JournalError::Poisoned));
         self.handle.state.want_chore(Chore::Stop);
         if threads.helper.join().is_err() {
-            tracing::error!("the journal's helper thread panicked");
+            tracing::error!("journal maintenance thread panicked");
         }
         self.handle.state.unlock_dir();
         written

@@ -162,7 +162,7 @@ pub(super) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
         } else if is_leftover(name) {
             leftovers.push(path);
         } else if !is_lasting(name) {
-            tracing::warn!(file = %path.display(), "journal directory holds a file that is not the journal's");
+            tracing::warn!(file = %path.display(), "unknown file in the journal directory; ignoring it");
         }
     }
     segments.sort_unstable();

@@ -271,7 +271,7 @@ impl<T> State<T> {
     pub fn note_confirmed(&self) {
         let watermark = lock(&self.segments).watermark;
         if let Err(error) = lock(&self.confirmed).note(watermark) {
-            tracing::warn!(%error, "cannot note how far the database has come");
+            tracing::warn!(%error, "could not save the database's watermark");
         }
     }
 
@@ -279,7 +279,7 @@ impl<T> State<T> {
     pub fn settle_confirmed(&self) {
         self.note_confirmed();
         if let Err(error) = lock(&self.confirmed).sync() {
-            tracing::warn!(%error, "cannot keep the note how far the database has come");
+            tracing::warn!(%error, "could not sync the file with the database's watermark");
         }
     }
 

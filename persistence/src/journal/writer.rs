@@ -173,7 +173,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
             }
         };
         if state.set_disk_full(false) {
-            tracing::info!("the next journal segment is made; changes are taken again");
+            tracing::info!("journal segment created; accepting changes again");
         }
         self.file = file;
         self.seed = header.seed();
@@ -191,7 +191,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
 
     fn wait_for_disk(&self, error: &io::Error) -> Result<(), Failure> {
         if self.state.set_disk_full(true) {
-            tracing::error!(%error, "the next journal segment cannot be made now; changes are refused until it can");
+            tracing::error!(%error, "could not create the next journal segment; changes are refused until this succeeds: check free disk space");
         }
         let queue = lock(&self.state.queue);
         if queue.is_closed {

@@ -89,7 +89,7 @@ impl<T: Send + 'static> Persister<T> {
                 Err(error) => {
                     self.queue.flush_failed();
                     if self.queue.set_up(false) {
-                        tracing::warn!(%error, "the database does not take changes; they are kept and tried again");
+                        tracing::warn!(%error, "writing to the database failed; changes are kept and will be retried");
                     }
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(RETRY_PAUSE_MAX);
@@ -97,7 +97,7 @@ impl<T: Send + 'static> Persister<T> {
             }
         };
         if !self.queue.set_up(true) {
-            tracing::info!("the database takes changes again");
+            tracing::info!("writing to the database works again");
         }
         self.queue.flushed_to(last, batch.changes, took);
         for entry in entries {
@@ -118,7 +118,7 @@ impl<T: Send + 'static> Persister<T> {
             match self.read_back(from) {
                 // For example too many open files: waiting loses nothing.
                 Err(Error::Journal(error)) if error.is_shortage() => {
-                    tracing::warn!(%error, "the journal cannot be read back now; it is tried again");
+                    tracing::warn!(%error, "reading the journal back failed; will retry");
                     tokio::time::sleep(RETRY_PAUSE_MAX).await;
                 }
                 entries => break entries?,

@@ -274,7 +274,7 @@ impl<'a> Rows<'a> {
                     savepoint.rollback().await?;
                     match part.split() {
                         Some((first, second)) => parts.extend([second, first]),
-                        None => tracing::error!(reason = without_values(&error), "a figure of reports is not counted"),
+                        None => tracing::error!(reason = without_values(&error), "could not update a report count"),
                     }
                 }
                 Err(error) => {
@@ -301,7 +301,7 @@ impl<'a> Rows<'a> {
             }
             Err(error) if is_of_values(&error) => {
                 savepoint.rollback().await?;
-                tracing::error!(reason = without_values(&error), "events of a batch are not told");
+                tracing::error!(reason = without_values(&error), "could not publish events of a batch");
                 Ok(Vec::new())
             }
             Err(error) => Err(Error::Unavailable(format!("no event is told: {}", without_values(&error)))),
@@ -324,7 +324,7 @@ impl<'a> Rows<'a> {
                 savepoint.rollback().await?;
                 tracing::error!(
                     reason = without_values(&error),
-                    "recipients of campaigns do not follow their messages"
+                    "could not update campaign recipients from their messages"
                 );
             }
             Err(error) => {
@@ -369,7 +369,11 @@ impl<'a> Rows<'a> {
         if let Some(reduced) = K::reduced(row)
             && let Some(error) = self.try_write::<K>(&[&reduced]).await?
         {
-            tracing::debug!(kind = K::NAME, reason = without_values(&error), "nothing of a refused row can be written");
+            tracing::debug!(
+                kind = K::NAME,
+                reason = without_values(&error),
+                "rejected row could not be written in part"
+            );
         }
         Ok(())
     }

@@ -227,7 +227,7 @@ impl Keyring {
             if self.keys().is_empty() {
                 return Err(error);
             }
-            tracing::warn!(%error, "the key file cannot be read; secrets are sealed with the key of the start");
+            tracing::warn!(%error, "could not read the key file; encrypting with the key loaded at startup");
         }
         let keys = self.keys();
         let key = keys.first().ok_or_else(|| KeyError::NoKey { path: self.inner.path.clone() })?;

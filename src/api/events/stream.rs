@@ -297,7 +297,7 @@ impl Streaming {
                 // The company has moved. A reader that reconnects is forwarded to the new owner.
                 Err(_) if !self.app.engine.store().ownership().is_placed_here(self.caller.company) => return None,
                 Err(error) => {
-                    tracing::debug!(company.id = %self.caller.company, status = %error.status, "a stream waits for the database");
+                    tracing::debug!(company.id = %self.caller.company, status = %error.status, "event stream is waiting for the database");
                     sleep(OUTAGE_PAUSE).await;
                     if Instant::now() < self.comment_at {
                         continue;

@@ -208,11 +208,11 @@ pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: Sessio
         let engine = behind;
         for (ticket, up_to) in arrived {
             if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
-                tracing::debug!(%refusal, "a delivery is not noted now");
+                tracing::debug!(%refusal, "could not record a delivery status");
             }
         }
         if let Err(refusal) = engine.sessions.ask(company, &session, Seen).await {
-            tracing::debug!(%refusal, "a visitor's presence is not noted now");
+            tracing::debug!(%refusal, "could not record a visitor's presence");
         }
     });
 }

@@ -34,7 +34,7 @@ impl Member {
                     if !self.is_passing(&error) {
                         return;
                     }
-                    tracing::debug!(%error, "the cluster is not heard of");
+                    tracing::debug!(%error, "cluster state unavailable");
                     continue;
                 }
             };
@@ -59,12 +59,12 @@ impl Member {
                 Ok(true) => break,
                 Ok(false) => return,
                 Err(error) if !self.is_passing(&error) => return,
-                Err(error) => tracing::debug!(%error, life = %dead, "a life that looks dead is ended later"),
+                Err(error) => tracing::debug!(%error, life = %dead, "fencing an unresponsive process will be retried"),
             }
             sleep(RETRY_PAUSE).await;
         }
         self.figures().sealed();
-        tracing::warn!(life = %dead, "a process of the cluster was not heard of any more, and is ended");
+        tracing::warn!(life = %dead, "fenced an unresponsive process of the cluster");
         self.inherit(dead).await;
         self.figures().took_over(suspected.elapsed());
     }

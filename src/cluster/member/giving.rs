@@ -32,7 +32,7 @@ impl Member {
         self.figures().called_off();
         self.called_off().extend(slots);
         if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
-            tracing::debug!(%error, "a move is called off later");
+            tracing::debug!(%error, "canceling a move will be retried");
         }
         self.serve(slots).await;
     }
@@ -50,13 +50,13 @@ impl Member {
             match lives::hand_over(&self.0.db, self.life(), slots).await {
                 Ok(_) => break,
                 Err(error) if !self.is_passing(&error) => return,
-                Err(error) => tracing::debug!(%error, "slots are handed over later"),
+                Err(error) => tracing::debug!(%error, "handing over slots will be retried"),
             }
             sleep(RETRY_PAUSE).await;
         }
         // Slots whose receiver is over stay here, and the next look reopens them.
         self.figures().handed_over(slots.len());
-        tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "slots are handed over");
+        tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "handed over slots");
     }
 
     /// Ends all work in these slots, and writes all of it to the tables. Returns the slots that cannot be closed.
@@ -73,7 +73,7 @@ impl Member {
         let mut kept = HashSet::new();
         while let Some((company, closed)) = closing.next().await {
             if let Err(refusal) = closed {
-                tracing::info!(%refusal, company.id = %company, "a move is called off");
+                tracing::info!(%refusal, company.id = %company, "canceled a move");
                 kept.extend(directory.slot(company));
             }
         }
@@ -81,7 +81,7 @@ impl Member {
         // that was dropped first.
         let log = &engine.store().log;
         if let Err(error) = log.reached(log.appended()).await {
-            tracing::info!(%error, "a move is called off");
+            tracing::info!(%error, "canceled a move");
             kept.extend(slots);
         }
         kept

@@ -16,7 +16,9 @@ impl Member {
             match lives::inherit(&self.0.db, self.life(), dead).await {
                 Ok(_) => break,
                 Err(error) if !self.is_passing(&error) => return,
-                Err(error) => tracing::debug!(%error, life = %dead, "what an ended life has left is given away later"),
+                Err(error) => {
+                    tracing::debug!(%error, life = %dead, "reassigning a fenced process's work will be retried")
+                }
             }
             sleep(RETRY_PAUSE).await;
         }
@@ -33,7 +35,7 @@ impl Member {
                 if !self.is_passing(&error) {
                     return;
                 }
-                tracing::debug!(%error, "what others have left is looked after later");
+                tracing::debug!(%error, "taking over from ended processes will be retried");
             }
         }
         known.retain(|life, ()| seals.iter().any(|seal| seal.life == *life));
@@ -48,7 +50,7 @@ impl Member {
         if seals.iter().any(|seal| seal.done)
             && let Err(error) = lives::forget_seals(&self.0.db).await
         {
-            tracing::debug!(%error, "ended lives are forgotten later");
+            tracing::debug!(%error, "removing records of ended processes will be retried");
         }
     }
 }

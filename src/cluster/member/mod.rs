@@ -109,7 +109,7 @@ impl Member {
     pub async fn drain(&self) {
         let given = tokio::time::timeout(DRAIN_TIME_MAX, async {
             while let Err(error) = lives::drain(&self.0.db, self.life()).await {
-                tracing::debug!(%error, "slots are given away later");
+                tracing::debug!(%error, "releasing slots will be retried");
                 sleep(RETRY_PAUSE).await;
             }
             loop {
@@ -122,7 +122,10 @@ impl Member {
             }
         });
         if given.await.is_err() {
-            tracing::warn!(slots = self.0.membership.placement.count_here(), "some slots could not be given away");
+            tracing::warn!(
+                slots = self.0.membership.placement.count_here(),
+                "could not release all slots before stopping"
+            );
         }
     }
 

@@ -22,7 +22,7 @@ impl Member {
     pub(super) async fn keep_listening(&self) {
         loop {
             if let Err(error) = self.listen().await {
-                tracing::debug!(%error, "news of the placement are interrupted");
+                tracing::debug!(%error, "placement notifications interrupted; reconnecting");
             }
             sleep(RETRY_PAUSE).await;
         }
@@ -44,7 +44,7 @@ impl Member {
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut left: HashMap<LifeId, ()> = HashMap::new();
         while let Err(error) = lives::join(&self.0.db, self.life()).await {
-            tracing::debug!(%error, "slots are taken later");
+            tracing::debug!(%error, "claiming slots will be retried");
             sleep(RETRY_PAUSE).await;
         }
         loop {
@@ -65,11 +65,11 @@ impl Member {
             if !self.is_passing(&error) {
                 return;
             }
-            tracing::debug!(%error, "nothing is planned now");
+            tracing::debug!(%error, "placement planning will be retried");
         }
         match self.learn().await {
             Ok(()) => {}
-            Err(error) => tracing::debug!(%error, "the placement is not read now"),
+            Err(error) => tracing::debug!(%error, "could not read the placement; will retry"),
         }
     }
 
@@ -115,10 +115,10 @@ impl Member {
         let companies = match engine.learn(&slots).await {
             Ok(companies) => companies,
             // They are not open, so the next look retries.
-            Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "slots cannot be read now"),
+            Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "could not load slots; will retry"),
         };
         let count = companies.len();
-        tracing::info!(slots = slots.len(), companies = count, took_ms = begun.elapsed().as_millis(), "slots are read");
+        tracing::info!(slots = slots.len(), companies = count, took_ms = begun.elapsed().as_millis(), "loaded slots");
         // Other processes have used keys since these were loaded.
         keys.forget_all(&companies.into_iter().collect());
         self.serve(&slots).await;
@@ -129,12 +129,12 @@ impl Member {
         let Parts { engine, keys, .. } = &self.0.parts;
         if let Err(refusal) = engine.open(slots).await {
             // They are not open, so the next look retries.
-            tracing::warn!(%refusal, slots = slots.len(), "slots cannot be opened now");
+            tracing::warn!(%refusal, slots = slots.len(), "could not open slots; will retry");
             return;
         }
         self.0.membership.placement.open(slots.iter().copied());
         self.figures().opened(slots.len());
-        tracing::info!(slots = slots.len(), "slots are served here");
+        tracing::info!(slots = slots.len(), "serving slots");
         (self.0.parts.opened)();
         let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());
         self.spawn(async move { keys.load_missing(&db).await });

@@ -148,7 +148,7 @@ impl Courier {
                             }
                         }
                         Err(error) => {
-                            tracing::error!(%error, webhook.id = %self.endpoint.id, "a webhook's work met a defect");
+                            tracing::error!(%error, webhook.id = %self.endpoint.id, "webhook worker failed unexpectedly");
                             break None;
                         }
                     }
@@ -386,7 +386,7 @@ impl Courier {
     }
 
     fn pause(&mut self, reason: &str) {
-        tracing::debug!(reason, webhook.id = %self.endpoint.id, "a webhook waits for the database");
+        tracing::debug!(reason, webhook.id = %self.endpoint.id, "webhook worker is waiting for the database");
         self.paused_until = Some(Instant::now() + RETRY_AFTER);
     }
 
@@ -411,7 +411,7 @@ impl Courier {
                     break;
                 };
                 if until.is_none_or(|until| Instant::now() >= until) {
-                    tracing::debug!(reason, webhook.id = %endpoint.id, "what was delivered last may be sent again");
+                    tracing::debug!(reason, webhook.id = %endpoint.id, "could not save delivery results; the last deliveries may be repeated");
                     break;
                 }
                 writing = Some(again);

@@ -127,12 +127,12 @@ pub(super) async fn switch_off(shared: &Shared, endpoint: &Endpoint, why: Why) {
             Ok(is_off) => {
                 if is_off {
                     shared.app.figures.webhooks.switched_off();
-                    tracing::info!(webhook.id = %endpoint.id, company.id = %endpoint.company, reason, "a webhook is switched off");
+                    tracing::info!(webhook.id = %endpoint.id, company.id = %endpoint.company, reason, "disabled a webhook");
                 }
                 return;
             }
             Err(error) => {
-                tracing::debug!(%error, webhook.id = %endpoint.id, "a webhook is switched off later");
+                tracing::debug!(%error, webhook.id = %endpoint.id, "disabling a webhook will be retried");
                 if *shared.stopping.borrow() {
                     return;
                 }

@@ -185,7 +185,7 @@ impl Downloads {
             }
             match self.look(from).await {
                 Ok(next) => from = next,
-                Err(error) => tracing::debug!(%error, "files that are wanted are looked for later"),
+                Err(error) => tracing::debug!(%error, "search for files to download will be retried"),
             }
         }
     }
@@ -240,12 +240,12 @@ impl Downloads {
             Err(Missing::Forever(error)) => Err(error),
             Err(Missing::Yet(reason)) if age > wanted.tried_for() => Err(unavailable(&reason)),
             Err(Missing::Yet(reason)) => {
-                tracing::debug!(reason, message.id = %message.id, "a file is fetched later");
+                tracing::debug!(reason, message.id = %message.id, "file download will be retried");
                 return running.pause(pause_at(age));
             }
         };
         if let Err(error) = &media {
-            tracing::warn!(code = error.code, message.id = %message.id, "a file cannot be fetched");
+            tracing::warn!(code = error.code, message.id = %message.id, "file download failed");
         }
         running.leave();
         self.put(message, media).await;
@@ -259,7 +259,7 @@ impl Downloads {
             let _presence = ownership.enter_in_time(message.company_id).await;
             match self.0.engine.tickets.ask(message.company_id, message.ticket_id, command.clone()).await {
                 Err(Refusal::Unavailable(reason)) => {
-                    tracing::debug!(reason, message.id = %message.id, "a file is put into its message later");
+                    tracing::debug!(reason, message.id = %message.id, "attaching a file to its message will be retried");
                     drop(_presence);
                     tokio::time::sleep(jittered(PAUSE_MIN)).await;
                 }

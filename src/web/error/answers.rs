@@ -236,7 +236,7 @@ impl ApiError {
 
     /// An internal error. The cause is logged, never sent to the caller.
     pub fn internal(defect: impl std::fmt::Display) -> Self {
-        tracing::error!(%defect, "a request met a defect");
+        tracing::error!(%defect, "request failed with an internal error");
         Self::defect("internal error")
     }
 

@@ -58,11 +58,11 @@ impl From<Refusal> for ApiError {
             Refusal::InteractiveInvalid(fields) => Self::interactive_invalid(&fields),
             Refusal::ContactNotFound => Self::contact_not_found(),
             Refusal::Unavailable(reason) => {
-                tracing::debug!(reason, "refused for now");
+                tracing::debug!(reason, "request refused as unavailable");
                 Self::unavailable()
             }
             Refusal::Unknown(reason) => {
-                tracing::warn!(reason, "nobody knows whether a change was made");
+                tracing::warn!(reason, "unknown whether a change was made; closing the connection");
                 Self { is_unknown: true, ..Self::unavailable() }
             }
             Refusal::Gone | Refusal::ContactLeaving(_) | Refusal::Outdated => Self::unavailable(),
@@ -114,7 +114,7 @@ impl From<Unavailable> for ApiError {
         match unavailable {
             // A full disk is not the fault of the request.
             Unavailable::Store(reason) => {
-                tracing::warn!(reason, "a file cannot be stored");
+                tracing::warn!(reason, "could not store a file");
                 Self::unavailable()
             }
             // This was logged when it was detected: one line per request would fill the remaining space.
@@ -128,7 +128,7 @@ impl From<ReadError> for ApiError {
         match error {
             ReadError::NotFound => Self::not_found(),
             ReadError::Unavailable(reason) => {
-                tracing::warn!(reason, "a file cannot be read");
+                tracing::warn!(reason, "could not read a file");
                 Self::unavailable()
             }
         }

@@ -155,7 +155,7 @@ impl Keys {
         };
         for some in unloaded.chunks(LOADED_AT_ONCE) {
             if let Err(error) = self.load_companies(db, some).await {
-                tracing::debug!(%error, companies = some.len(), "idempotency keys of companies are not loaded now");
+                tracing::debug!(%error, companies = some.len(), "loading idempotency keys will be retried");
             }
         }
     }
@@ -238,7 +238,7 @@ impl Keys {
         // The current second is not expired yet: a recorded response must not outlive the entry of its key.
         self.lock().hashes.expire(before.timestamp());
         if let Err(error) = idempotency_keys::sweep(db, clock::now(), before).await {
-            tracing::debug!(%error, "expired idempotency keys are not swept now");
+            tracing::debug!(%error, "sweep of expired idempotency keys will be retried");
         }
     }
 }

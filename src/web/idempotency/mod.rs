@@ -133,7 +133,7 @@ async fn serve<B: MessageBody + 'static>(
                 Ok(replay(request, answer.status, body))
             }
             Err(error) => {
-                tracing::warn!(%error, "an answer that holds a secret does not open, and cannot be given again");
+                tracing::warn!(%error, "could not decrypt a recorded response; it cannot be replayed");
                 Ok(refuse(request, &ApiError::unavailable()))
             }
         },

@@ -150,13 +150,13 @@ impl Idempotency {
         let amended = match running.answer_of(reply) {
             Ok(answer) => AnswerRow { created_at: first.created_at, ..answer },
             Err(error) => {
-                tracing::warn!(%error, "what became of a change was not recorded");
+                tracing::warn!(%error, "could not record a change's result");
                 return;
             }
         };
         match idempotency_keys::amend(db, &amended).await {
             Ok(()) => *running.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(amended),
-            Err(error) => tracing::warn!(%error, "what became of a change was not recorded"),
+            Err(error) => tracing::warn!(%error, "could not record a change's result"),
         }
     }
 

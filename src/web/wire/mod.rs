@@ -281,9 +281,9 @@ async fn attend(serving: impl Future<Output = Result<(), DispatchError>>, progre
     let serving = pin!(serving);
     tokio::select! {
         biased;
-        () = progress.cut() => tracing::debug!("a connection is cut: nobody knows what to answer"),
+        () = progress.cut() => tracing::debug!("closed a connection: the outcome of its request is unknown"),
         // The framework has already answered errors, if it could.
         _ = serving => {}
-        overdue = progress.watch(limits) => tracing::debug!(?overdue, "a connection is closed"),
+        overdue = progress.watch(limits) => tracing::debug!(?overdue, "closed a connection that timed out"),
     }
 }

@@ -85,7 +85,7 @@ impl Peers {
         self.stop.send_replace(true);
         let all = self.lanes.0.room.acquire_many(self.lanes.0.connections_max);
         if timeout(drain, all).await.is_err() {
-            tracing::warn!("requests of other processes have not ended in time");
+            tracing::warn!("requests from other processes did not finish before shutdown");
         }
     }
 }
@@ -108,7 +108,7 @@ impl Lanes {
         <F::Service as Service<TcpStream>>::Future: 'static,
     {
         let Ok(service) = factory.new_service(()).await else {
-            return tracing::error!("a thread cannot serve the other processes");
+            return tracing::error!("could not serve other processes on a thread");
         };
         let (sender, mut taken) = mpsc::unbounded_channel();
         self.threads().senders.push(sender);
@@ -143,7 +143,7 @@ impl Lanes {
                     // The other side has given up meanwhile.
                     Err(error) if is_of_connection(&error) => {}
                     Err(error) => {
-                        tracing::error!(%error, "connections of other processes are not accepted now");
+                        tracing::error!(%error, "could not accept a connection from another process; will retry");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 }

@@ -59,7 +59,7 @@ async fn takeover() -> Duration {
     answered().await;
     let took = begun.elapsed();
     let log = first.log();
-    let read = log.lines().rfind(|line| line.contains("slots are read")).expect("the slots were read");
+    let read = log.lines().rfind(|line| line.contains("loaded slots")).expect("the slots were read");
     println!("taken over after {took:?}: {read}");
     scene.owns(&one, 1024..=1024).await;
     drop(first);

@@ -39,7 +39,7 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     };
     eventually("all of them are gone", listed).await;
     assert_eq!(with_database(folder.path(), async |db| gone(db).await).await, 3);
-    let says_so = || async { process.log().contains("removed what was kept long enough") };
+    let says_so = || async { process.log().contains("removed conversations past their retention") };
     eventually("the service says so", says_so).await;
 
     let off = printed(folder.path(), &["retention", "off", &id]);

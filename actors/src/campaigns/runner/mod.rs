@@ -186,7 +186,7 @@ impl CampaignRunner {
             self.show();
         }));
         if done.is_err() {
-            tracing::error!(company.id = %self.company, campaign.id = %self.id, "a campaign met a defect");
+            tracing::error!(company.id = %self.company, campaign.id = %self.id, "campaign failed unexpectedly; restarting it");
             self.line.begin_anew();
             self.outdated();
             self.is_busy = false;

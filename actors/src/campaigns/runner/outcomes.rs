@@ -99,7 +99,7 @@ impl CampaignRunner {
             let is_skipped =
                 matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed(_) | Refusal::ContactNotFound);
             let status = if is_skipped { RecipientStatus::Skipped } else { RecipientStatus::Failed };
-            tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "a recipient is not written to");
+            tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "campaign recipient skipped or failed");
             return self.pass_over(recipient, status, &refusal.as_failure("the channel is gone"));
         }
         self.line.put_back(recipient);

@@ -94,7 +94,7 @@ impl CampaignRunner {
             // It may have been created since.
             Ok(None) => self.known = Known::Nothing,
             Err(refusal) => {
-                self.note(&refusal, "a campaign is read later");
+                self.note(&refusal, "reading a campaign will be retried");
                 self.waiting.drain(..).for_each(|waiting| waiting.give(Err(refusal.clone())));
                 self.rest(OUTAGE_PAUSE);
             }
@@ -136,7 +136,7 @@ impl CampaignRunner {
                 }
             }
             Err(refusal) => {
-                self.note(&refusal, "a campaign's messages are looked at later");
+                self.note(&refusal, "reading a campaign's messages will be retried");
                 cx.run_later(OUTAGE_PAUSE, move |this, cx| this.guarded(cx, |this, cx| this.verify(asked, cx)));
             }
         }
@@ -199,7 +199,7 @@ impl CampaignRunner {
         self.is_busy = false;
         match (what, outcome) {
             (_, Err(refusal)) => {
-                self.note(&refusal, "a campaign is changed later");
+                self.note(&refusal, "updating a campaign will be retried");
                 self.rest(OUTAGE_PAUSE);
             }
             (What::CallOff, Ok(is_more)) => self.is_called_off = !is_more,

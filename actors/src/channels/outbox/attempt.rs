@@ -190,11 +190,13 @@ async fn record_in_ticket(dispatch: Arc<Dispatch>, what: Outgoing, progress: Upd
             Err(refusal @ Refusal::Defect(_)) => {
                 defects += 1;
                 if defects >= DEFECTS_MAX {
-                    tracing::error!(%refusal, message.id = %what.id(), company.id = %company, "a ticket cannot record what has become of a message");
+                    tracing::error!(%refusal, message.id = %what.id(), company.id = %company, "could not record a message's status on its ticket");
                     return None;
                 }
             }
-            Err(refusal) => tracing::debug!(%refusal, message.id = %what.id(), "a ticket is asked later"),
+            Err(refusal) => {
+                tracing::debug!(%refusal, message.id = %what.id(), "recording a message's status will be retried")
+            }
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(RECORD_PAUSE_MAX);

@@ -212,7 +212,7 @@ impl Outboxes {
             sender.addr.do_send(Stop);
         }
         if tokio::time::timeout(STOP_TIME_MAX, dispatch.ended()).await.is_err() {
-            tracing::warn!("providers have not answered in time; messages on their way may be sent again");
+            tracing::warn!("providers did not answer before shutdown; messages in flight may be sent twice");
         }
     }
 }

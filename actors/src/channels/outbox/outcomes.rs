@@ -58,7 +58,7 @@ impl ChannelSender {
                         Waiting::Message(stored) => readable.push(Outgoing::from(*stored)),
                         Waiting::Unreadable(message) => {
                             let (company, id) = (message.company_id, message.id);
-                            tracing::error!(channel.id = %self.channel.1, company.id = %company, message.id = %id, "a message that waits to be sent cannot be read; it fails");
+                            tracing::error!(channel.id = %self.channel.1, company.id = %company, message.id = %id, "queued message is unreadable and was marked as failed");
                             self.refuse(message, MessageError::unreadable());
                         }
                         Waiting::Withdrawn(message, error) => self.refuse(message, error),
@@ -140,7 +140,7 @@ impl ChannelSender {
                     self.work.failures = self.work.failures.saturating_add(1);
                     let pause = self.work.retry.patient_pause(self.work.failures).max(after.unwrap_or_default());
                     self.work.paused_until = Some(now + pause);
-                    tracing::debug!(channel.id = %self.channel.1, pause_ms = pause.as_millis(), "a provider slows a channel");
+                    tracing::debug!(channel.id = %self.channel.1, pause_ms = pause.as_millis(), "provider is throttling a channel");
                 }
                 self.work.lanes.schedule(contact, now, now);
                 return;
@@ -167,7 +167,7 @@ impl ChannelSender {
         let Some(speaker) = self.work.speaks_as.take_if(|speaker| speaker.version == version) else { return };
         self.work.refused = Some(version);
         let (base, channel) = (self.dispatch.base.clone(), self.channel);
-        tracing::warn!(channel.id = %channel.1, company.id = %channel.0, "a provider refuses a channel's token; what it is to send is held");
+        tracing::warn!(channel.id = %channel.1, company.id = %channel.0, "provider rejected a channel's access token; its messages stay queued until it has a new one");
         self.work.under_way.push(
             async move {
                 let background = base.background.clone();
@@ -184,7 +184,7 @@ impl ChannelSender {
                     base.refresh(channel.0).await;
                 };
                 if let Err(error) = background.spawn(marking).await {
-                    tracing::error!(%error, channel.id = %channel.1, company.id = %channel.0, "a channel's error is not noted");
+                    tracing::error!(%error, channel.id = %channel.1, company.id = %channel.0, "could not save a channel's error");
                 }
                 Event::Marked
             }
@@ -208,7 +208,7 @@ impl ChannelSender {
                 let read = background.spawn(async move { read(&base, channel, &held, reading).await }).await;
                 let read = read.unwrap_or_else(|error| Err(Refusal::Defect(error.to_string())));
                 if let Err(refusal) = &read {
-                    tracing::debug!(%refusal, "an outbox is read later");
+                    tracing::debug!(%refusal, "reading an outbox will be retried");
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Event::Read { read: read.ok(), asked: reading.count }

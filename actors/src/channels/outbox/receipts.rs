@@ -74,7 +74,9 @@ impl Receipts {
         let place = loop {
             match self.base.store.log.reserve(company) {
                 Ok(place) => break place,
-                Err(error) => tracing::debug!(%error, company.id = %company, "what providers have said is noted later"),
+                Err(error) => {
+                    tracing::debug!(%error, company.id = %company, "recording provider message ids will be retried")
+                }
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         };
@@ -104,7 +106,7 @@ impl Receipts {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, company.id = %company, "the log does not take what providers have said of messages");
+                tracing::error!(%error, company.id = %company, "could not write provider message ids to the log");
             }
         }
     }

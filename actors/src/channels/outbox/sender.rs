@@ -259,7 +259,7 @@ impl ChannelSender {
     /// Restarts after a defect. The state in memory is dropped without loss: the tables hold every queued message.
     fn begin_anew(&mut self) {
         let (company, channel) = self.channel;
-        tracing::error!(channel.id = %channel, company.id = %company, "a channel's sender met a defect");
+        tracing::error!(channel.id = %channel, company.id = %company, "channel sender failed unexpectedly; restarting it");
         self.work = Work::new(self.options());
         self.outbox.begin_anew(self.dispatch.base.store.log.last_of(company));
         self.rests_until = Some(Instant::now() + DEFECT_PAUSE);

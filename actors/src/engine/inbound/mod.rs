@@ -148,7 +148,7 @@ impl Inbound {
         };
         // An unknown quote does not refuse the message: without the database an old quoted message is left out.
         let quoted = quoted.unwrap_or_else(|refusal| {
-            tracing::debug!(%refusal, "a quoted message is not found now");
+            tracing::debug!(%refusal, "quoted message could not be looked up");
             None
         });
         let receive = Receive {
@@ -297,7 +297,9 @@ impl Inbound {
             let db = inbound.base.db(company);
             match contacts::note_address(db, company, channel, &address, contact.id).await {
                 Ok(()) => inbound.contacts.known().remember_address(company, channel, &address, contact.id),
-                Err(error) => tracing::debug!(%error, "a contact's address is noted with the next message"),
+                Err(error) => {
+                    tracing::debug!(%error, "could not save a contact's address; the next message will retry")
+                }
             }
         });
     }
@@ -310,7 +312,7 @@ impl Inbound {
             changes.note([contact]);
             match contacts::name_numbered(inbound.base.db(company), company, contact, &name).await {
                 Ok(()) => changes.settle().await,
-                Err(error) => tracing::debug!(%error, "a contact is named with the next message"),
+                Err(error) => tracing::debug!(%error, "could not save a contact's name; the next message will retry"),
             }
         };
         self.base.spawn_for(company, acting(current(), naming));

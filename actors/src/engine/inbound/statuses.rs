@@ -157,7 +157,7 @@ impl Inbound {
             for id in ids {
                 let give = || inbound.give_pending(company, channel, &id);
                 if let Err(refusal) = while_unavailable(RETRY_PAUSE, give).await {
-                    tracing::warn!(%refusal, company.id = %company, "an early status is not given");
+                    tracing::warn!(%refusal, company.id = %company, "could not apply an early message status");
                 }
             }
         });
@@ -191,7 +191,7 @@ impl Inbound {
     /// Does the same at once, after this process has begun to serve more companies.
     pub async fn find_pending(self: &Arc<Self>) {
         if let Err(refusal) = self.sweep_pending().await {
-            tracing::debug!(%refusal, "early statuses are swept later");
+            tracing::debug!(%refusal, "sweep of early statuses will be retried");
         }
     }
 

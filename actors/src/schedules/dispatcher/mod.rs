@@ -153,7 +153,7 @@ impl ScheduleDispatcher {
             self.round(cx);
         }));
         if done.is_err() {
-            tracing::error!(company.id = %self.company, "a company's scheduled messages met a defect");
+            tracing::error!(company.id = %self.company, "schedule dispatcher failed unexpectedly; restarting it");
             self.begin_anew();
             self.loads_after = Some(Instant::now() + TICK);
             self.ring_in(TICK, cx);

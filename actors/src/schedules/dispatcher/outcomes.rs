@@ -80,7 +80,7 @@ impl ScheduleDispatcher {
             // It may have left, so it is not tried again before that is known; whoever waits for it waits on.
             Err(defect) => {
                 let schedule = row.id;
-                tracing::error!(%defect, company.id = %self.company, schedule.id = %schedule, "it is not known whether a scheduled message has left");
+                tracing::error!(%defect, company.id = %self.company, schedule.id = %schedule, "unknown whether a scheduled message was sent; checking again");
                 cx.run_later(OUTAGE_PAUSE, move |this, cx| this.guarded(cx, |this, cx| this.check(row, refusal, cx)));
                 return;
             }
@@ -110,7 +110,7 @@ impl ScheduleDispatcher {
             let by = row.scheduled_by(user.map(|user| user.name.as_str()));
             if self.append(Arc::new(row.failed(&error, now(), by)), Vec::new).is_ok() {
                 self.scope.failed.fetch_add(1, Ordering::Relaxed);
-                tracing::debug!(%refusal, company.id = %self.company, "a scheduled message could not be sent");
+                tracing::debug!(%refusal, company.id = %self.company, "scheduled message failed");
                 return;
             }
         }

@@ -119,9 +119,9 @@ impl ScheduleDispatcher {
             }
             Err(refusal) => {
                 if refusal.is_passing() {
-                    tracing::debug!(%refusal, company.id = %self.company, "scheduled messages are loaded later");
+                    tracing::debug!(%refusal, company.id = %self.company, "loading scheduled messages will be retried");
                 } else {
-                    tracing::error!(%refusal, company.id = %self.company, "scheduled messages cannot be loaded");
+                    tracing::error!(%refusal, company.id = %self.company, "could not load scheduled messages");
                 }
                 self.loads_after = Some(Instant::now() + OUTAGE_PAUSE);
             }
@@ -157,7 +157,7 @@ impl ScheduleDispatcher {
                 }
             });
             if let Err(refusal) = ahead.await {
-                tracing::debug!(%refusal, "what scheduled messages need is looked up later");
+                tracing::debug!(%refusal, "prefetch for scheduled messages failed");
             }
             home.do_send(LookedAhead);
         });

@@ -432,7 +432,7 @@ impl Handler<Dismiss> for VisitorSession {
         if !self.sockets.are_none() {
             // A present visitor must not count as gone before the browser reconnects.
             if let Err(refusal) = self.note_seen(self.sockets.heard_after(now())) {
-                tracing::debug!(%refusal, "a visitor's presence is not noted now");
+                tracing::debug!(%refusal, "could not record a visitor's presence");
             }
         }
         self.sockets.cut_all(CutReason::Moved);

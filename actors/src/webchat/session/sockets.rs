@@ -172,7 +172,7 @@ impl VisitorSession {
         self.life.used();
         self.sockets.heard_at = None;
         if let Err(refusal) = self.note_seen(now()) {
-            tracing::debug!(%refusal, "a visitor's leaving is not noted now");
+            tracing::debug!(%refusal, "could not record that a visitor left");
         }
     }
 }

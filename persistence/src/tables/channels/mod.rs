@@ -91,7 +91,7 @@ impl ChannelRow {
         let place = self.id.to_string();
         for lost in keys.open_json(&place_of(self.company_id, &place), &mut self.settings) {
             tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = lost.field,
-                error = %lost.error, "a secret of a channel does not open; the channel is used without it");
+                error = %lost.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
         }
     }
 
@@ -286,7 +286,7 @@ async fn opened(connection: &mut PgConnection, keys: &Keyring, id: ChannelId) ->
     for lost in keys.open_json(&place_of(row.company_id, &place), &mut row.settings) {
         match lost.error {
             KeyError::Damaged => tracing::warn!(channel.id = %row.id, company.id = %row.company_id, field = lost.field,
-                "a secret of a channel was damaged and is gone; give it anew"),
+                "a channel's damaged secret was cleared; set it again"),
             error => return Err(error.into()),
         }
     }

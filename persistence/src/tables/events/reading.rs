@@ -160,14 +160,14 @@ fn events_of(told: &str) -> Vec<Option<Told>> {
     let parts: Vec<&RawValue> = match serde_json::from_str(told) {
         Ok(parts) => parts,
         Err(error) => {
-            tracing::error!(%error, "a row of the log of events cannot be read");
+            tracing::error!(%error, "row of the event log is unreadable");
             return Vec::new();
         }
     };
     let read = |part: &RawValue| match serde_json::from_str(part.get()) {
         Ok(event) => Some(event),
         Err(error) => {
-            tracing::warn!(%error, "an event cannot be read and is left out");
+            tracing::warn!(%error, "event is unreadable and was skipped");
             None
         }
     };

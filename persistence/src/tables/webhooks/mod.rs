@@ -326,7 +326,7 @@ pub async fn active(db: impl PgExecutor<'_>, keys: &Keyring, company: CompanyId)
         let id = row.id;
         let told = |error: &Error| {
             tracing::error!(webhook.id = %id, company.id = %company, %error,
-                "the secret of a webhook does not open; nothing is delivered to it");
+                "could not decrypt a webhook's secret; deliveries to it stopped: check the secrets key");
         };
         row.open(keys).inspect_err(told).ok()
     });

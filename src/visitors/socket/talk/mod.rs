@@ -347,7 +347,7 @@ impl Talk {
 
     async fn write(&mut self, frame: &Frame) -> Result<(), End> {
         let text = serde_json::to_string(frame).map_err(|error| {
-            tracing::error!(%error, "a frame cannot be written");
+            tracing::error!(%error, "could not encode a socket frame");
             End::Lost
         })?;
         tokio::select! {

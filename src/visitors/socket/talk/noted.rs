@@ -17,7 +17,7 @@ impl Talk {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
             self.app.engine.spawn_for(company, async move {
                 if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
-                    tracing::debug!(%refusal, "a delivery is not noted now");
+                    tracing::debug!(%refusal, "could not record a delivery status");
                 }
             });
         }
@@ -36,7 +36,7 @@ impl Talk {
         });
         self.app.engine.spawn_for(session.company_id, async move {
             if let Err(refusal) = note_seen_in(&engine, &session, tickets, up_to).await {
-                tracing::debug!(%refusal, "what a visitor has seen is not noted now");
+                tracing::debug!(%refusal, "could not record a read status");
             }
         });
     }

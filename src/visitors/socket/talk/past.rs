@@ -43,12 +43,12 @@ impl Talk {
             let page = match self.read_past(size).await {
                 Ok(page) => page,
                 Err(Refusal::Unavailable(reason)) => {
-                    tracing::debug!(reason, "a visitor is caught up later");
+                    tracing::debug!(reason, "sending missed messages to a visitor will be retried");
                     self.position = Position::Behind { at: Instant::now() + RETRY_PAUSE };
                     return Ok(());
                 }
                 Err(refusal) => {
-                    tracing::error!(%refusal, "a visitor cannot be caught up");
+                    tracing::error!(%refusal, "could not send missed messages to a visitor");
                     return Err(End::Lost);
                 }
             };
