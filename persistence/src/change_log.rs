@@ -32,7 +32,7 @@ impl FromStr for Durability {
             "journal" => Ok(Self::Journal),
             "database" => Ok(Self::Database),
             "memory" => Ok(Self::Memory),
-            _ => Err(format!("`{word}` is none of journal, database, memory")),
+            _ => Err("must be journal, database or memory".to_owned()),
         }
     }
 }

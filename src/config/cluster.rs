@@ -17,23 +17,23 @@ const NOTICE_S_MAX: u64 = 600;
 /// One of many processes on one database. Without `--cluster-listen` a process is alone.
 #[derive(Args, Clone, Debug)]
 pub struct ClusterArgs {
-    /// Address and port where the other processes of a cluster are served, in a network of their own; without it Hotline is
-    /// alone on its database. Needs --database-url, --durability database, and files in a bucket or a shared folder
+    /// Address and port for the other processes of a cluster, on a private network; without it, this is the only
+    /// process on its database. Requires --database-url, --durability database, and --media-store or --media-shared
     #[arg(long, env = "HOTLINE_CLUSTER_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub cluster_listen: Option<SocketAddr>,
-    /// Host and port of --cluster-listen as the others reach it; without it what --cluster-listen says
+    /// Host and port at which the other processes reach --cluster-listen; by default its value
     #[arg(long, env = "HOTLINE_CLUSTER_ADDRESS", value_name = "HOST:PORT", value_parser = reached_at)]
     pub cluster_address: Option<String>,
-    /// What this machine is called in `hotline cluster status`; without it the address for the others
+    /// Name of this process in `hotline cluster status`; by default its cluster address
     #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node)]
     pub cluster_node: Option<String>,
-    /// Seconds for which a process of a cluster that is to stop still answers after /health/ready has said so: until then
-    /// whatever balances the load must have taken it out
+    /// Seconds that a stopping process of a cluster still serves requests after /health/ready answers 503, so that
+    /// load balancers can remove it
     #[arg(long, env = "HOTLINE_CLUSTER_NOTICE_S", default_value_t = 5, value_name = "SECONDS",
         value_parser = clap::value_parser!(u64).range(..=NOTICE_S_MAX))]
     pub cluster_notice_s: u64,
-    /// A folder for the files of messages that all processes of a cluster share; without it, and without --media-store, they
-    /// are kept in the data folder
+    /// Folder for message files that all processes of a cluster share; without it and --media-store, files are stored
+    /// in the data folder
     #[arg(long, env = "HOTLINE_MEDIA_SHARED", value_name = "FOLDER")]
     pub media_shared: Option<PathBuf>,
 }
@@ -51,29 +51,29 @@ impl ClusterArgs {
     ) -> Result<Option<ClusterSettings>, String> {
         // Checked here, because one of them may come from the configuration file.
         if self.media_shared.is_some() && media_store.is_some() {
-            return Err("--media-shared and --media-store exclude each other: files are kept in one place".to_owned());
+            return Err("--media-shared and --media-store cannot be used together".to_owned());
         }
         let Some(listen) = self.cluster_listen else {
             return match (&self.cluster_address, &self.cluster_node) {
                 (None, None) => Ok(None),
-                _ => Err("--cluster-address and --cluster-node need --cluster-listen".to_owned()),
+                _ => Err("--cluster-address and --cluster-node require --cluster-listen".to_owned()),
             };
         };
         let mut missing = Vec::new();
         if database.database_url.is_none() {
-            missing.push("--database-url: its processes share one PostgreSQL");
+            missing.push("--database-url (the processes share one database)");
         }
         if durability != Durability::Database {
-            missing.push("--durability database: a journal on this machine's disk is out of the others' reach");
+            missing.push("--durability database (the other processes cannot read a journal on this machine)");
         }
         if media_store.is_none() && self.media_shared.is_none() {
-            missing.push("--media-store or --media-shared: files in the data folder are out of the others' reach");
+            missing.push("--media-store or --media-shared (the other processes cannot read files in the data folder)");
         }
         if self.cluster_address.is_none() && (listen.ip().is_unspecified() || listen.port() == 0) {
-            missing.push("--cluster-address: the others cannot reach what --cluster-listen says");
+            missing.push("--cluster-address (the other processes cannot connect to the address of --cluster-listen)");
         }
         if !missing.is_empty() {
-            return Err(format!("a process of a cluster (--cluster-listen) needs {}", missing.join("; and ")));
+            return Err(format!("--cluster-listen requires {}", missing.join(", and ")));
         }
         let address = self.cluster_address.clone().unwrap_or_else(|| listen.to_string());
         let node = self.cluster_node.clone().unwrap_or_else(|| address.clone());
@@ -96,14 +96,14 @@ fn node(text: &str) -> Result<String, String> {
     let is_word = !text.is_empty()
         && text.len() <= NODE_CHARACTERS_MAX
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte));
-    is_word.then(|| text.to_owned()).ok_or_else(|| {
-        format!("`{text}` is no name: it has letters, digits, `.`, `-`, `_` and `:`, {NODE_CHARACTERS_MAX} at most")
-    })
+    is_word
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("must be 1 to {NODE_CHARACTERS_MAX} letters, digits, `.`, `-`, `_` or `:`"))
 }
 
 /// Parses `host:port`; the host may be a name that only the other processes can resolve.
 fn reached_at(text: &str) -> Result<String, String> {
-    let refused = || format!("`{text}` is no host with a port, such as node-1.internal:7400 or [fd00::1]:7400");
+    let refused = || "must be a host with a port, for example node-1.internal:7400 or [fd00::1]:7400".to_owned();
     let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
     let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
     let url = url::Url::parse(&format!("http://{text}")).map_err(|_| refused())?;

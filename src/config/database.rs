@@ -12,16 +12,16 @@ const KEY_FILE: &str = "secrets.key";
 /// Which database, for every command.
 #[derive(Args, Clone, Debug)]
 pub struct DatabaseArgs {
-    /// Folder of the journal and the private PostgreSQL
+    /// Folder for the journal, message files and the private PostgreSQL server
     #[arg(long, env = "HOTLINE_DATA_DIR", default_value = "./hotline-data", value_name = "FOLDER")]
     pub data_dir: PathBuf,
-    /// A PostgreSQL server of your own (15 or newer); without it Hotline runs a private one under the data folder
+    /// URL of a PostgreSQL database (15 or newer); without it, Hotline runs a private server in the data folder
     #[arg(long, env = "HOTLINE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// File of the keys that seal the secrets of channels; without it `secrets.key` in the data folder
+    /// File with the keys that encrypt credentials; by default `secrets.key` in the data folder
     #[arg(long, env = "HOTLINE_KEY_FILE", value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Folder of the PostgreSQL binaries, when they are not found
+    /// Folder of the PostgreSQL binaries, if they are not found automatically
     #[arg(long, env = "HOTLINE_PG_BIN", value_name = "FOLDER")]
     pub pg_bin: Option<PathBuf>,
 }
@@ -49,10 +49,9 @@ fn database(url: &str) -> Result<PgConnectOptions, String> {
             PgConnectOptions::from_str(url).map_err(|error| format!("--database-url: {error}"))
         }
         Some(scheme) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Err(format!(
-            "--database-url: `{scheme}` is no scheme of PostgreSQL, which is the database Hotline speaks to; the URL \
-             begins with postgres://"
+            "--database-url must begin with postgres://, not `{scheme}://`: Hotline supports PostgreSQL only"
         )),
-        _ => Err("--database-url: it is no URL; it begins with postgres://".to_owned()),
+        _ => Err("--database-url must be a URL that begins with postgres://".to_owned()),
     }
 }
 
@@ -66,12 +65,12 @@ mod tests {
             assert!(database(good).is_ok(), "{good}");
         }
         for (bad, said) in [
-            ("mysql://hotline:hidden@db.example/hotline", "`mysql`"),
-            ("https://hotline:hidden@db.example", "`https`"),
-            ("hotline:hidden@db.example", "no URL"),
-            ("host=db.example password=hidden", "no URL"),
+            ("mysql://hotline:hidden@db.example/hotline", "`mysql://`"),
+            ("https://hotline:hidden@db.example", "`https://`"),
+            ("hotline:hidden@db.example", "must be a URL"),
+            ("host=db.example password=hidden", "must be a URL"),
             ("postgres://hotline:hidden@db.example:port/hotline", "--database-url"),
-            ("", "no URL"),
+            ("", "must be a URL"),
         ] {
             let told = database(bad).expect_err(bad);
             assert!(told.contains(said) && !told.contains("hidden"), "{bad}: {told}");

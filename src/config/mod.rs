@@ -38,20 +38,20 @@ pub struct ServeArgs {
     /// Which database.
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// Address and port of HTTP; `:8080` is every address of the machine
+    /// Address and port for HTTP; `:8080` listens on all IPv4 addresses
     #[arg(long, env = "HOTLINE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT",
         value_parser = address)]
     pub listen: SocketAddr,
-    /// When a change counts as kept: once the local journal has synced it (journal), once PostgreSQL has committed
-    /// it (database), or at once (memory, for benchmarks only)
+    /// When a change is acknowledged: after the local journal is synced (`journal`), after PostgreSQL commits it
+    /// (`database`), or immediately (`memory`, for benchmarks only)
     #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database|memory")]
     pub durability: Durability,
-    /// Serve companies whatever their plan says
+    /// Serve the API to every company, regardless of its plan
     #[arg(long, env = "HOTLINE_ON_PREMISE", value_name = "true|false", action = clap::ArgAction::Set, num_args = 0..=1,
         require_equals = true, default_value = "false", default_missing_value = "true",
         value_parser = clap::builder::BoolishValueParser::new())]
     pub on_premise: bool,
-    /// Most the journal may grow to while the database is away, in MiB
+    /// Maximum size of the journal in MiB; it grows while the database is unavailable
     #[arg(long, env = "HOTLINE_JOURNAL_MAX_MIB", default_value_t = 4096, value_name = "MIB",
         value_parser = clap::value_parser!(u64).range(1..=JOURNAL_MAX_MIB_MAX))]
     pub journal_max_mib: u64,
@@ -59,110 +59,108 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_JOURNAL_SEGMENT_KIB", default_value_t = 65_536, value_name = "KIB",
         value_parser = clap::value_parser!(u64).range(1..=JOURNAL_SEGMENT_KIB_MAX))]
     pub journal_segment_kib: u64,
-    /// Seconds an actor without work stays in memory
+    /// Seconds after which an idle actor is unloaded from memory
     #[arg(long, env = "HOTLINE_IDLE_AFTER_S", default_value_t = 300, value_name = "SECONDS")]
     pub idle_after_s: u64,
-    /// Seconds without its visitor after which a webchat session ends
+    /// Seconds of visitor absence after which a webchat session ends
     #[arg(long, env = "HOTLINE_SESSION_IDLE_AFTER_S", default_value_t = 1800, value_name = "SECONDS")]
     pub session_idle_after_s: u64,
-    /// Hours after a contact's last message in which a phone channel takes more than templates; 0: always, for a
-    /// provider that has no such window
+    /// Hours after a contact's last message in which a phone channel accepts any message; afterwards only templates.
+    /// 0 for providers without such a window
     #[arg(long, env = "HOTLINE_CONVERSATION_WINDOW_HOURS", default_value_t = 24, value_name = "HOURS",
         value_parser = clap::value_parser!(i64).range(0..=CONVERSATION_WINDOW_HOURS_MAX))]
     pub conversation_window_hours: i64,
-    /// A proxy in front of Hotline, an address or a range: its `X-Forwarded-For` names the caller (repeatable, or
-    /// separated by commas)
+    /// Address or range of a reverse proxy whose `X-Forwarded-For` header is trusted (repeatable or comma-separated)
     #[arg(long, env = "HOTLINE_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network, value_name = "IP|CIDR")]
     pub trusted_proxies: Vec<IpNet>,
-    /// Connections that one address may have open, those of trusted proxies aside; 0: as many as it likes
+    /// Maximum open connections per client address, except trusted proxies; 0 for no limit
     #[arg(long, env = "HOTLINE_CONNECTIONS_PER_ADDRESS", default_value_t = CONNECTIONS_PER_ADDRESS,
         value_name = "CONNECTIONS")]
     pub connections_per_address: u32,
-    /// Requests a minute of a company that has no limit of its own; 0: as many as it likes
+    /// Maximum requests per minute of a company without its own limit; 0 for no limit
     #[arg(long, env = "HOTLINE_RATE_PER_MINUTE", default_value_t = 6000, value_name = "REQUESTS")]
     pub rate_per_minute: u32,
-    /// Most records of a page, from 1 to 1000
+    /// Maximum page size (1 to 1000)
     #[arg(long, env = "HOTLINE_PER_PAGE_MAX", default_value_t = 100, value_name = "RECORDS",
         value_parser = clap::value_parser!(i64).range(1..=1000))]
     pub per_page_max: i64,
-    /// Webchat sessions that visitors of one address may open in a minute; 0: as many as they like
+    /// Maximum webchat sessions opened per visitor address and minute; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_SESSIONS_PER_MINUTE", default_value_t = VISITORS.sessions_per_minute,
         value_name = "SESSIONS")]
     pub visitor_sessions_per_minute: u32,
-    /// Messages that visitors of one address may send in a minute; 0: as many as they like
+    /// Maximum messages per visitor address and minute; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_MESSAGES_PER_MINUTE", default_value_t = VISITORS.messages_per_minute,
         value_name = "MESSAGES")]
     pub visitor_messages_per_minute: u32,
-    /// Other requests of one address's visitors in a minute, sockets they open included; 0: as many as they like
+    /// Maximum other requests per visitor address and minute, including opened sockets; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_REQUESTS_PER_MINUTE", default_value_t = VISITORS.requests_per_minute,
         value_name = "REQUESTS")]
     pub visitor_requests_per_minute: u32,
-    /// Sockets that visitors of one address may have open; 0: as many as they like
+    /// Maximum open sockets per visitor address; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_SOCKETS_PER_ADDRESS", default_value_t = VISITORS.sockets_per_address,
         value_name = "SOCKETS")]
     pub visitor_sockets_per_address: u32,
-    /// MiB that a visitor's session may send in an hour; 0: as many as it likes
+    /// Maximum data sent per visitor session and hour, in MiB; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_SESSION_MIB_PER_HOUR", default_value_t = VISITORS.uploads.session_mib_per_hour,
         value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=UPLOAD_MIB_MAX))]
     pub visitor_session_mib_per_hour: u32,
-    /// MiB that visitors of one address may send in an hour; 0: as many as they like
+    /// Maximum data sent per visitor address and hour, in MiB; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_ADDRESS_MIB_PER_HOUR", default_value_t = VISITORS.uploads.address_mib_per_hour,
         value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=UPLOAD_MIB_MAX))]
     pub visitor_address_mib_per_hour: u32,
-    /// MiB that all visitors of one company may send in an hour; 0: as many as they like
+    /// Maximum data sent by all visitors of a company per hour, in MiB; 0 for no limit
     #[arg(long, env = "HOTLINE_VISITOR_COMPANY_MIB_PER_HOUR", default_value_t = VISITORS.uploads.company_mib_per_hour,
         value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=UPLOAD_MIB_MAX))]
     pub visitor_company_mib_per_hour: u32,
-    /// Requests with a wrong token that are answered at once, per address and minute; further ones wait a second for the same
-    /// answer, and their connection is closed. Those with a valid token pass. 0: no limit
+    /// Maximum requests with an invalid token per address and minute; further ones are answered after a second, and
+    /// their connection is closed. Requests with a valid token are not affected. 0 for no limit
     #[arg(long, env = "HOTLINE_WRONG_TOKENS_PER_MINUTE", default_value_t = WRONG_TOKENS_PER_MINUTE,
         value_name = "REQUESTS")]
     pub wrong_tokens_per_minute: u32,
-    /// Keep no events: nothing is told, and `/events` is not there
+    /// Disable events; `/events` and `/webhooks` then answer 404
     #[arg(long, env = "HOTLINE_NO_EVENTS", value_name = "true|false", action = clap::ArgAction::Set, num_args = 0..=1,
         require_equals = true, default_value = "false", default_missing_value = "true",
         value_parser = clap::builder::BoolishValueParser::new())]
     pub no_events: bool,
-    /// Days that events are kept
+    /// Days for which events are kept
     #[arg(long, env = "HOTLINE_EVENTS_KEPT_FOR_DAYS", default_value_t = EventOptions::default().kept_for_days,
         value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=EVENTS_KEPT_FOR_DAYS_MAX))]
     pub events_kept_for_days: u32,
-    /// Address and port of the figures; without it there are none
+    /// Address and port for Prometheus metrics; without it, metrics are disabled
     #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
-    /// Bytes of a file that is sent or received, at most
+    /// Maximum size of a sent or received file, in bytes
     #[arg(long, env = "HOTLINE_MEDIA_BYTES_MAX", default_value_t = media::BYTES_MAX, value_name = "BYTES",
         value_parser = clap::value_parser!(u64).range(1..=MEDIA_BYTES_MAX))]
     pub media_bytes_max: u64,
-    /// MiB that stay free on the disks of files and journal: while there is less, files are refused. 0: none
+    /// Minimum free disk space in MiB; below it, files are refused. 0 disables the check
     #[arg(long, env = "HOTLINE_FREE_MIB_MIN", default_value_t = media::FREE_BYTES_MIN >> 20, value_name = "MIB",
         value_parser = clap::value_parser!(u64).range(..=FREE_MIB_MAX))]
     pub free_mib_min: u64,
-    /// A bucket for the files of messages, with the region, endpoint and credentials in the usual `AWS_…` variables;
-    /// without it they are kept in the data folder
+    /// Bucket for message files, with region, endpoint and credentials in the standard `AWS_…` variables; without it,
+    /// files are stored in the data folder
     #[arg(long, env = "HOTLINE_MEDIA_STORE", value_name = "s3://BUCKET/FOLDER")]
     pub media_store: Option<StoreUrl>,
-    /// Seconds the address of a file is good
+    /// Seconds for which a file URL is valid
     #[arg(long, env = "HOTLINE_MEDIA_LINK_VALID_FOR_S", default_value_t = media::LINK_VALID_FOR.as_secs(),
         value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MEDIA_LINK_VALID_FOR_S_MAX))]
     pub media_link_valid_for_s: u64,
-    /// Scheme, host and port under which others reach the service: the addresses of files begin with it; without it
-    /// they are paths
+    /// Public URL of the service (scheme, host and port); file URLs begin with it. Without it, they are paths
     #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
-    /// A network that webhooks may be in although it is not public; of this machine's own also over http (repeatable, or
-    /// separated by commas)
+    /// Private network that webhook endpoints may be in; on this machine, also over http (repeatable or
+    /// comma-separated)
     #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = network,
         value_name = "IP|CIDR")]
     pub webhook_allow_network: Vec<IpNet>,
-    /// A relay that takes mail: invitations and links to choose a password are sent to people instead of being passed on.
-    /// `smtp://` is STARTTLS, `?tls=none` no TLS. Needs --mail-from and --public-url
+    /// SMTP server for invitations and password links; without it, administrators pass the links on. `smtp://` uses
+    /// STARTTLS, `?tls=none` disables TLS. Requires --mail-from and --public-url
     #[arg(long, env = "HOTLINE_SMTP_URL", value_name = "smtps://USER:PASSWORD@HOST:PORT", hide_env_values = true)]
     pub smtp_url: Option<Relay>,
-    /// From whom mail comes
+    /// Sender of e-mails
     #[arg(long, env = "HOTLINE_MAIL_FROM", value_name = "NAME <ADDRESS>", value_parser = mailbox)]
     pub mail_from: Option<Mailbox>,
-    /// Let administrators of the installation do nothing in the panel before they have a second factor
+    /// Require administrators of the installation to set up a second factor before they use the panel
     #[arg(long, env = "HOTLINE_REQUIRE_ADMIN_SECOND_FACTOR", value_name = "true|false", action = clap::ArgAction::Set,
         num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true",
         value_parser = clap::builder::BoolishValueParser::new())]
@@ -173,11 +171,11 @@ pub struct ServeArgs {
     /// One of many processes.
     #[command(flatten)]
     pub cluster: ClusterArgs,
-    /// Logs: `pretty` for people, `json` for machines. What is logged: RUST_LOG
+    /// Log format: `pretty` for people, `json` for machines. RUST_LOG sets the level
     #[arg(long, env = "HOTLINE_LOG", default_value = "pretty", value_name = "pretty|json")]
     pub log: crate::telemetry::LogFormat,
-    /// Address of an OpenTelemetry collector (OTLP over HTTP), as http://localhost:4318: requests' spans are exported to
-    /// it; without it none are. Needs a build with the feature `otlp`
+    /// URL of an OpenTelemetry collector (OTLP over HTTP) that receives request spans, for example
+    /// http://localhost:4318. Requires a build with the feature `otlp`
     #[arg(long, env = "HOTLINE_OTLP_ENDPOINT", value_name = "URL", value_parser = collector)]
     pub otlp_endpoint: Option<Url>,
 }
@@ -198,10 +196,10 @@ impl ServeArgs {
     /// The settings of mail, if it is configured.
     fn mail(&self) -> Result<Option<MailOptions>, String> {
         let Some(relay) = &self.smtp_url else { return Ok(None) };
-        let from = self.mail_from.as_ref().ok_or("--smtp-url needs --mail-from: somebody has to be the sender")?;
+        let from = self.mail_from.as_ref().ok_or("--smtp-url requires --mail-from, the sender of e-mails")?;
         // The `Host` of a request can be forged, and a letter must not contain a link to another host.
         if self.public_url.is_none() {
-            return Err("--smtp-url needs --public-url: the links in letters begin with it".to_owned());
+            return Err("--smtp-url requires --public-url, with which the links in e-mails begin".to_owned());
         }
         Ok(Some(MailOptions::new(relay.clone(), from.clone())))
     }
@@ -214,8 +212,8 @@ impl ServeArgs {
         let (max_mib, segment_kib) = (self.journal_max_mib, self.journal_segment_kib);
         if max_mib * 1024 < 2 * segment_kib {
             return Err(format!(
-                "--journal-max-mib {max_mib} is less than two segments of {segment_kib} KiB (--journal-segment-kib): \
-                 give at least {}, or smaller segments",
+                "--journal-max-mib {max_mib} is less than two segments of {segment_kib} KiB (--journal-segment-kib); \
+                 use at least {}, or smaller segments",
                 (2 * segment_kib).div_ceil(1024)
             ));
         }

@@ -12,12 +12,12 @@ use crate::webhooks::WebhookOptions;
 /// Parses the URL of a collector.
 pub(super) fn collector(text: &str) -> Result<Url, String> {
     let url = web_address::parse(text).ok().filter(|url| url.query().is_none() && url.fragment().is_none());
-    url.ok_or_else(|| "must be an address, as http://localhost:4318".to_owned())
+    url.ok_or_else(|| "must be an http or https URL without a query, for example http://localhost:4318".to_owned())
 }
 
 /// Parses `https://support.example`, or `http://host:port`.
 pub fn public_url(text: &str) -> Result<String, String> {
-    let url = web_address::parse(text).map_err(|_| format!("`{text}` is no address of the web"))?;
+    let url = web_address::parse(text).map_err(|_| "must be an http or https URL".to_owned())?;
     let is_plain = url.username().is_empty()
         && url.password().is_none()
         && url.path() == "/"
@@ -26,14 +26,14 @@ pub fn public_url(text: &str) -> Result<String, String> {
     if is_plain {
         Ok(url.origin().ascii_serialization())
     } else {
-        Err(format!("`{text}` is more than scheme, host and port"))
+        Err("must be only scheme, host and port, for example https://support.example".to_owned())
     }
 }
 
 /// Parses an address with a port in the common notations: `:8080` means all IPv4 addresses, `localhost:8080` this
 /// machine's own, and a host name is resolved by the system.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    let refused = || format!("`{text}` is no address with a port, such as 127.0.0.1:8080, localhost:8080 or :8080");
+    let refused = || "must be an address with a port, for example 127.0.0.1:8080, localhost:8080 or :8080".to_owned();
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
@@ -53,7 +53,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Parses `desk@acme.example`, or `Acme <desk@acme.example>`.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox, String> {
-    text.parse().map_err(|_| format!("`{text}` is no address, as Acme <desk@acme.example>"))
+    text.parse().map_err(|_| "must be an e-mail address, for example Acme <desk@acme.example>".to_owned())
 }
 
 /// The settings of deliveries to webhooks, with these networks allowed.
@@ -66,7 +66,7 @@ pub fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     text.parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
-        .map_err(|_| format!("`{text}` is no address and no range"))
+        .map_err(|_| format!("`{text}` is not an IP address or range"))
 }
 
 #[cfg(test)]

@@ -15,16 +15,16 @@ pub enum ServiceError {
     #[error(transparent)]
     Store(#[from] hotline_persistence::Error),
     /// The messages to send could not be loaded.
-    #[error("messages that wait to be sent: {0}")]
+    #[error("loading the messages to send: {0}")]
     Sending(#[from] hotline_actors::Refusal),
     /// The HTTP client for providers could not be created.
-    #[error("the HTTP client: {0}")]
+    #[error("creating the HTTP client: {0}")]
     Client(#[from] reqwest::Error),
     /// The mail relay could not be set up.
     #[error("--smtp-url: {0}")]
     Mail(#[from] crate::mail::MailError),
     /// The dispatcher of webhooks could not start.
-    #[error("the dispatcher of webhooks: {0}")]
+    #[error("starting webhook deliveries: {0}")]
     Dispatcher(std::io::Error),
     /// The storage of messages' files could not be opened.
     #[error(transparent)]
@@ -44,11 +44,11 @@ pub enum ServiceError {
 fn cannot_listen(option: &str, address: SocketAddr, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => {
-            format!("{option} {address}: another process has this port; end it or give another one")
+            format!("{option} {address}: the port is in use by another process; stop it or choose another port")
         }
-        ErrorKind::AddrNotAvailable => format!("{option} {address}: this machine has no such address"),
+        ErrorKind::AddrNotAvailable => format!("{option} {address}: no such address on this machine"),
         ErrorKind::PermissionDenied => {
-            format!("{option} {address}: this user may not listen there; ports from 1024 are for everybody")
+            format!("{option} {address}: permission denied; ports below 1024 require privileges")
         }
         _ => format!("{option} {address}: {error}"),
     }

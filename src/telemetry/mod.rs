@@ -31,7 +31,7 @@ impl FromStr for LogFormat {
         match word {
             "pretty" => Ok(Self::Pretty),
             "json" => Ok(Self::Json),
-            _ => Err(format!("`{word}` is none of pretty, json")),
+            _ => Err("must be pretty or json".to_owned()),
         }
     }
 }
@@ -72,7 +72,7 @@ pub fn start_exporting(format: LogFormat, endpoint: &Url) -> Result<(), String> 
 }
 
 fn check_export(is_built: bool) -> Result<(), String> {
-    let refused = || "--otlp-endpoint: this build exports no spans; one made with `--features otlp` does".to_owned();
+    let refused = || "--otlp-endpoint requires a build with `--features otlp`".to_owned();
     if is_built { Ok(()) } else { Err(refused()) }
 }
 
