@@ -69,7 +69,7 @@ impl Unreachable {
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::NoNumber => "they have no phone number",
-            Self::NoConversation => "they have never written on it",
+            Self::NoConversation => "they have never sent a message on it",
             Self::NoSession => "they have never opened a session in this webchat",
         }
     }
@@ -122,7 +122,7 @@ pub enum Refusal {
     #[error("the contact is being deleted")]
     ContactLeaving(ContactId),
     /// What its caller had looked at has changed since: it is to be looked at again.
-    #[error("what this was based on has changed")]
+    #[error("the underlying data has changed")]
     Outdated,
     /// The change cannot be made durable, or the database is needed and unavailable.
     #[error("{0}")]
@@ -134,7 +134,7 @@ pub enum Refusal {
     #[error("the actor has retired")]
     Gone,
     /// The command met a defect. The actor is rebuilt from its last durable state.
-    #[error("the command met a defect")]
+    #[error("the command failed with an internal error")]
     Defect(String),
 }
 
@@ -159,7 +159,7 @@ impl Refusal {
     /// missing record.
     pub(crate) fn as_failure(&self, not_found: &str) -> MessageError {
         let (code, message) = match self {
-            Self::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact is gone".to_owned()),
+            Self::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact was deleted".to_owned()),
             Self::NotFound => ("ERR_API_NOT_FOUND", not_found.to_owned()),
             Self::ContactUnreachable(_) => ("ERR_API_CONTACT_UNREACHABLE", self.to_string()),
             Self::WindowClosed(_) => ("ERR_API_WINDOW_CLOSED", self.to_string()),

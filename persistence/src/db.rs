@@ -394,7 +394,7 @@ impl PlainChange {
         let Some(transaction) = self.transaction.take() else { return Err(sqlx::Error::PoolClosed.into()) };
         match timeout(STATEMENT_TIME_MAX, transaction.commit()).await {
             Ok(outcome) => Ok(of_commit(outcome)?),
-            Err(_) => Err(unheard(format!("no answer within {} s", STATEMENT_TIME_MAX.as_secs())).into()),
+            Err(_) => Err(unheard(format!("no response within {} s", STATEMENT_TIME_MAX.as_secs())).into()),
         }
     }
 }

@@ -15,7 +15,7 @@ pub enum Error {
     #[error("no such {0}")]
     NotFound(&'static str),
     /// A unique value already belongs to another row; nothing was changed.
-    #[error("this {} is taken", .0.field)]
+    #[error("this {} is already in use", .0.field)]
     Taken(Taken),
     /// The row is not in the state that the caller expects; nothing was changed.
     #[error("the record has been changed")]
@@ -27,7 +27,7 @@ pub enum Error {
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
     /// It is unknown whether the change was made: the database did not answer the commit, or the log stopped earlier.
-    #[error("nobody knows whether the change was made: {0}")]
+    #[error("it is unknown whether the change was made: {0}")]
     Unknown(String),
     /// Another process of the cluster serves the company, or is about to; nothing was changed.
     #[error("the company is served by another process")]
@@ -64,7 +64,7 @@ pub enum Error {
     #[error(transparent)]
     Newer(#[from] NewerSchema),
     /// Another process is the writer of this database.
-    #[error("another Hotline serves this database")]
+    #[error("another Hotline process serves this database")]
     NotOwner,
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
     /// to a standby that did not have them yet. Memory is ahead of the tables, and may be shown no more.
@@ -222,7 +222,7 @@ impl Error {
 
 /// The reply to a commit was lost.
 #[derive(Debug, thiserror::Error)]
-#[error("a commit was not answered: {0}")]
+#[error("no response to a commit: {0}")]
 struct Unheard(String);
 
 /// Classifies the outcome of a commit: an outage after it was sent leaves the outcome unknown; a refusal by the server
@@ -322,7 +322,7 @@ pub(crate) fn within<T>(
     // No `async fn`: it would have room for the statement twice, as its argument and as what it awaits.
     tokio::time::timeout(time_max, statement).map(move |outcome| match outcome {
         Ok(outcome) => Ok(outcome?),
-        Err(_) => Err(Error::Unavailable(format!("no answer within {} s", time_max.as_secs()))),
+        Err(_) => Err(Error::Unavailable(format!("no response within {} s", time_max.as_secs()))),
     })
 }
 

@@ -225,7 +225,7 @@ impl Block {
             let is_renewed = self.renewing.load(Ordering::Acquire) > 0;
             let known = std::mem::replace(&mut end, self.end.load(Ordering::Acquire));
             if end == known && !is_renewed {
-                return Err(Error::Unavailable(format!("no {} ids are left", self.kind)));
+                return Err(Error::Unavailable(format!("no {} ids left", self.kind)));
             }
             std::thread::yield_now();
         }

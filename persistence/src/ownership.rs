@@ -219,13 +219,13 @@ impl Ownership {
     pub async fn close(&self, company: CompanyId) -> Result<Closed> {
         let door = self.door(company);
         if door.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
-            return Err(Error::Unavailable("the company is being closed already".to_owned()));
+            return Err(Error::Unavailable("the company is already being closed".to_owned()));
         }
         self.0.closing.fetch_add(1, Ordering::AcqRel);
         let closing = Closing { ownership: self.clone(), door };
         let closed = closing.door.wait_for(|| closing.door.try_close());
         let in_time = timeout(CLOSE_TIME_MAX, closed).await;
-        in_time.map_err(|_| Error::Unavailable("work of the company does not end".to_owned()))?;
+        in_time.map_err(|_| Error::Unavailable("the company's work did not finish in time".to_owned()))?;
         Ok(Closed(closing))
     }
 
@@ -249,7 +249,7 @@ impl Ownership {
 
 /// The error for work of a company that is not served.
 pub(crate) fn not_served() -> Error {
-    Error::Unavailable("the company is not served at the moment".to_owned())
+    Error::Unavailable("the company is not being served".to_owned())
 }
 
 impl Closed {

@@ -268,7 +268,7 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
     };
     let failed = match tokio::time::timeout(REACH_TIME_MAX, connected).await {
         Ok(failed) => failed,
-        Err(_) => Some(format!("no answer within {} s", REACH_TIME_MAX.as_secs())),
+        Err(_) => Some(format!("no response within {} s", REACH_TIME_MAX.as_secs())),
     };
     failed.map_or(Ok(()), |reason| Err(Error::Unreachable { place: place(options), reason }))
 }

@@ -54,7 +54,7 @@ pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::
             }
         }
     }
-    Err(Error::Unavailable("rejected_changes takes nothing".to_owned()))
+    Err(Error::Unavailable("could not write to rejected_changes".to_owned()))
 }
 
 /// The company and id of refused rows of a kind, if they have an id.

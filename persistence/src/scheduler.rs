@@ -100,10 +100,10 @@ pub struct Permit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// Too much work of this company is waiting already.
-    #[error("too many requests of this company wait already")]
+    #[error("too many requests of this company are waiting")]
     TooMany,
     /// No permit was free in time.
-    #[error("no turn was free in time")]
+    #[error("no capacity became free in time")]
     TooLong,
     /// The service is stopping.
     #[error("the service is stopping")]

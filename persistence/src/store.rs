@@ -249,7 +249,7 @@ impl Store {
         if let Some(persister) = persister
             && tokio::time::timeout(CLOSE_TIME_MAX, persister).await.is_err()
         {
-            return Err(Error::Unavailable("the database does not take the last changes".to_owned()));
+            return Err(Error::Unavailable("the database did not accept the last changes".to_owned()));
         }
         if let Some(journal) = self.log.journal().cloned() {
             let settled = tokio::task::spawn_blocking(move || journal.settle()).await;

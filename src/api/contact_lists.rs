@@ -66,7 +66,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactListId>) -
     let mut removal = app.db(caller.company).begin().await?;
     let using = contact_lists::remove(removal.connection()?, caller.company, id.0).await?;
     if using > 0 {
-        let state = "campaigns that are not over are for the list";
+        let state = "unfinished campaigns use the list";
         return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("campaign", using)])).into());
     }
     removal.commit().await?;

@@ -69,7 +69,7 @@ struct ScheduleFailure {
     #[schema(example = "ERR_API_CONTACT_NOT_FOUND")]
     code: String,
     /// For people.
-    #[schema(example = "the contact is gone")]
+    #[schema(example = "the contact was deleted")]
     message: String,
 }
 

@@ -134,7 +134,7 @@ async fn check_unused(db: Db<'_>, company: CompanyId, id: WrapupTypeId) -> ApiRe
         0 => Ok(()),
         count => {
             let tickets = [("ticket", count)];
-            Err(Refusal::Conflict(Conflict::used_by("tickets have the wrap-up type", "in_use", tickets)).into())
+            Err(Refusal::Conflict(Conflict::used_by("tickets use the wrap-up type", "in_use", tickets)).into())
         }
     }
 }

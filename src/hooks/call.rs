@@ -206,7 +206,7 @@ pub(super) fn failure(errors: &[Value]) -> MessageError {
         text_at(error, "/error_data/details").or_else(|| text(error, "message")).or_else(|| text(error, "title"));
     MessageError {
         code: text(error, "code").unwrap_or_else(|| "unknown".to_owned()),
-        message: message.unwrap_or_else(|| "the provider says no more".to_owned()),
+        message: message.unwrap_or_else(|| "the provider gave no reason".to_owned()),
     }
 }
 

@@ -58,10 +58,10 @@ impl MailOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
     /// The recipient's address is invalid, or the text cannot be encoded.
-    #[error("the letter cannot be written: {0}")]
+    #[error("could not compose the e-mail: {0}")]
     Letter(String),
     /// The relay has not accepted it.
-    #[error("the relay has not taken it: {0}")]
+    #[error("the relay did not accept it: {0}")]
     Relay(#[from] lettre::transport::smtp::Error),
     /// The timeout has expired.
     #[error("the relay took longer than {} s", .0.as_secs_f32())]

@@ -24,7 +24,7 @@ struct Bounded(HttpClient);
 
 /// The response exceeds the limit.
 #[derive(Debug, thiserror::Error)]
-#[error("the bucket's answer is longer than {ANSWER_BYTES_MAX} bytes")]
+#[error("the bucket's response is longer than {ANSWER_BYTES_MAX} bytes")]
 struct TooLong;
 
 impl HttpConnector for Bounding {

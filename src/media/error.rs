@@ -26,10 +26,10 @@ pub enum Refused {
     #[error("the file is larger than {0} bytes")]
     TooLarge(u64),
     /// Its type cannot be determined.
-    #[error("the type of the file cannot be determined: its name has no extension, and its part no Content-Type")]
+    #[error("could not determine the file's type: its name has no extension and its part no Content-Type")]
     TypeUnknown,
     /// Its content does not match the declared type.
-    #[error("the content of the file contradicts its declared type")]
+    #[error("the file's content does not match its declared type")]
     TypeMismatch,
 }
 
@@ -37,7 +37,7 @@ pub enum Refused {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError<E> {
     /// The source stream failed.
-    #[error("the file broke off: {0}")]
+    #[error("the file is incomplete: {0}")]
     Source(E),
     /// The file was refused.
     #[error(transparent)]
@@ -51,10 +51,10 @@ pub enum StoreError<E> {
 #[derive(Debug, thiserror::Error)]
 pub enum Unavailable {
     /// The store reported an error.
-    #[error("the file cannot be stored now: {0}")]
+    #[error("could not store the file: {0}")]
     Store(String),
     /// The remaining disk space is reserved.
-    #[error("the file cannot be stored now: the disk is nearly full")]
+    #[error("could not store the file: the disk is nearly full")]
     DiskFull,
 }
 
@@ -62,9 +62,9 @@ pub enum Unavailable {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It does not exist.
-    #[error("there is no such file")]
+    #[error("no such file")]
     NotFound,
     /// The store is unavailable; a retry may succeed.
-    #[error("the file cannot be read now: {0}")]
+    #[error("could not read the file: {0}")]
     Unavailable(String),
 }

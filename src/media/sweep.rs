@@ -115,6 +115,6 @@ impl Media {
 async fn in_time<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     match tokio::time::timeout(STEP_TIME_MAX, work).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(format!("no answer within {} s", STEP_TIME_MAX.as_secs())),
+        Err(_) => Err(format!("no response within {} s", STEP_TIME_MAX.as_secs())),
     }
 }

@@ -85,13 +85,13 @@ pub struct Outbound {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboundError {
     /// The URL is never called.
-    #[error("the address is not allowed: {0}")]
+    #[error("the URL is not allowed: {0}")]
     Forbidden(&'static str),
     /// The server could not be reached, or did not respond in time.
-    #[error("the address is not reached: {0}")]
+    #[error("the request failed: {0}")]
     Unreachable(String),
     /// The response was not a success. Its body is not read.
-    #[error("the address answered {0}")]
+    #[error("the host responded with status {0}")]
     Status(u16),
 }
 
@@ -216,21 +216,21 @@ impl Outbound {
         let is_secure = match url.scheme() {
             "https" => true,
             "http" if self.reach.has_allowed() => false,
-            "http" => return Err(OutboundError::Forbidden("it must begin with https://")),
-            _ => return Err(OutboundError::Forbidden("it is no address of the web")),
+            "http" => return Err(OutboundError::Forbidden("it must start with https://")),
+            _ => return Err(OutboundError::Forbidden("it is not a valid URL")),
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(OutboundError::Forbidden("it names a user"));
+            return Err(OutboundError::Forbidden("it contains credentials"));
         }
         // These need no resolver, so they must be checked here.
         let address = match url.host() {
             Some(Host::Domain(_)) => None,
             Some(Host::Ipv4(address)) => Some(address.into()),
             Some(Host::Ipv6(address)) => Some(address.into()),
-            None => return Err(OutboundError::Forbidden("it names no host")),
+            None => return Err(OutboundError::Forbidden("it has no host")),
         };
         if address.is_some_and(|address| !self.reach.permits(address, is_secure)) {
-            return Err(OutboundError::Forbidden("it leads into a network that is not public"));
+            return Err(OutboundError::Forbidden("it points to a private network"));
         }
         Ok(if is_secure { &self.secure } else { &self.plain })
     }
@@ -240,14 +240,14 @@ fn parse(address: &str) -> Result<Url, OutboundError> {
     if address.len() > URL_BYTES_MAX {
         return Err(OutboundError::Forbidden("it is too long"));
     }
-    Url::parse(address).map_err(|_| OutboundError::Forbidden("it is no address of the web"))
+    Url::parse(address).map_err(|_| OutboundError::Forbidden("it is not a valid URL"))
 }
 
 fn parse_from(base: &Url, location: &str) -> Result<Url, OutboundError> {
     if location.len() > URL_BYTES_MAX {
         return Err(OutboundError::Forbidden("it is too long"));
     }
-    base.join(location).map_err(|_| OutboundError::Forbidden("it leads to no address of the web"))
+    base.join(location).map_err(|_| OutboundError::Forbidden("it redirects to an invalid URL"))
 }
 
 fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
@@ -263,12 +263,12 @@ pub fn failure(error: reqwest::Error) -> OutboundError {
     let mut last = String::new();
     while let Some(cause) = source {
         if cause.is::<NotReached>() {
-            return OutboundError::Forbidden("its name leads into a network that is not public");
+            return OutboundError::Forbidden("its host resolves to a private network");
         }
         last = cause.to_string();
         source = cause.source();
     }
-    OutboundError::Unreachable(if error.is_timeout() { "no answer in time".to_owned() } else { last })
+    OutboundError::Unreachable(if error.is_timeout() { "no response in time".to_owned() } else { last })
 }
 
 #[cfg(test)]

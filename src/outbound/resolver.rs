@@ -41,7 +41,7 @@ pub(super) struct Guarded {
 
 /// None of the name's addresses is permitted.
 #[derive(Debug, thiserror::Error)]
-#[error("none of its addresses may be reached")]
+#[error("none of the host's addresses is allowed")]
 pub(super) struct NotReached;
 
 impl Guarded {

@@ -259,7 +259,7 @@ pub async fn begin_factor(
     let keys = &app.engine.store().keys;
     let secret = match factors::begin(app.db(signed.company_id), keys, signed.person()).await {
         Err(Error::InUse) => {
-            return Err(ApiError::conflict("there is a second factor already", json!({"reason": "in_force"})));
+            return Err(ApiError::conflict("a second factor is already set up", json!({"reason": "in_force"})));
         }
         secret => secret?,
     };
@@ -332,7 +332,7 @@ pub async fn renew_codes(
 }
 
 fn no_factor() -> ApiError {
-    ApiError::conflict("there is no second factor", json!({"reason": "none"}))
+    ApiError::conflict("no second factor is set up", json!({"reason": "none"}))
 }
 
 /// `POST /account/second-factor/remove`.
@@ -345,7 +345,7 @@ pub async fn remove_factor(
     let signed = &session.0;
     check(&app, &panel, signed, body.0.0, "password").await?;
     if signed.needs_factor {
-        return Err(ApiError::conflict("a second factor is required here", json!({"reason": "required"})));
+        return Err(ApiError::conflict("the company requires a second factor", json!({"reason": "required"})));
     }
     let removed = factors::remove(app.db(signed.company_id), signed.person()).await?;
     if removed { Ok(NoContent) } else { Err(no_factor()) }

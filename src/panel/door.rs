@@ -309,7 +309,9 @@ async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered
         (PersonId::User(..), Some(_)) => return Err(ApiError::not_found()),
         (PersonId::Admin(_), Some(named)) => named,
         (PersonId::Admin(_), None) => {
-            return Err(ApiError::bad_request("say in which company: Hotline-Company: {companyId}"));
+            return Err(ApiError::bad_request(
+                "the header Hotline-Company is required: the id of the company to work in",
+            ));
         }
     };
     let organization = entered.parts.admission.directory.company(company).ok_or_else(ApiError::not_found)?;

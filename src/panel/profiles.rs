@@ -20,7 +20,8 @@ use crate::web::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
 /// The records that use a profile.
-const USERS: KeptBy = KeptBy { state: "users have the profile", noun: "user", column: ("users", "profile_id") };
+const USERS: KeptBy =
+    KeptBy { state: "the profile is assigned to users", noun: "user", column: ("users", "profile_id") };
 
 /// A permission profile with what only administrators see.
 #[derive(Debug, Serialize, ToSchema)]
@@ -149,7 +150,7 @@ async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiRes
         return Ok(());
     }
     let details = json!({"state": "last", "reason": "last_administering_profile"});
-    Err(ApiError::conflict("no profile would administer the company any more", details))
+    Err(ApiError::conflict("the company must keep at least one profile that administers it", details))
 }
 
 /// `PUT /profiles/{profileId}`: from its users' next requests on. A person of the company cannot take from its profiles what

@@ -177,7 +177,11 @@ pub async fn create(
     let TokenNew { name, permissions, allowed_ips, expires_at } = body.0;
     let create = once.transaction(app.db(company), async |db| {
         if tokens::count(&mut *db, company).await? >= TOKENS_MAX {
-            let many = Conflict::used_by("the company has as many tokens as it may", "limit", [("token", TOKENS_MAX)]);
+            let many = Conflict::used_by(
+                "the company has reached its maximum number of tokens",
+                "limit",
+                [("token", TOKENS_MAX)],
+            );
             return Err(Refusal::Conflict(many).into());
         }
         let new = NewToken { name: &name.0, permissions: permissions.0, allowed_ips, expires_at };

@@ -54,13 +54,13 @@ pub struct Graph {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// The server could not be reached, or did not respond in time. It is unknown whether the call had its effect.
-    #[error("the provider is not reached: {0}")]
+    #[error("the request to the provider failed: {0}")]
     Unreachable(String),
     /// The address, or an id in it, is never called.
-    #[error("the provider may not be called: {0}")]
+    #[error("the provider's URL is not allowed: {0}")]
     Forbidden(&'static str),
     /// The provider refused.
-    #[error("the provider answered {status}: {message}")]
+    #[error("the provider responded with status {status}: {message}")]
     Refused {
         /// The status of the response.
         status: u16,
@@ -195,7 +195,7 @@ fn digits(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
         Ok(id)
     } else {
-        Err(GraphError::Forbidden("an id of the account is no number"))
+        Err(GraphError::Forbidden("an id of the account is not a number"))
     }
 }
 

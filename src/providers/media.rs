@@ -80,7 +80,7 @@ impl Uploads {
             MediaUnavailable::Later(reason) => SendFailure::Retry { reason, after: None },
             MediaUnavailable::Gone => SendFailure::Failed(MessageError {
                 code: "ERR_MEDIA_GONE".to_owned(),
-                message: "the file of the message is not there".to_owned(),
+                message: "the message's file no longer exists".to_owned(),
             }),
         })?;
         let part =
@@ -88,7 +88,7 @@ impl Uploads {
         let part = part.mime_str(&file.mime_type).map_err(|_| {
             SendFailure::Failed(MessageError {
                 code: "ERR_MEDIA_TYPE_UNKNOWN".to_owned(),
-                message: "the file's type is none".to_owned(),
+                message: "the file's type is invalid".to_owned(),
             })
         })?;
         let id = upload(&file.mime_type, part).await?.into();

@@ -32,9 +32,9 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
             .interactive
             .as_ref()
             .and_then(interactive)
-            .ok_or_else(|| unsupported("this kind of interactive message does not exist on the channel"))?,
+            .ok_or_else(|| unsupported("the channel does not support this kind of interactive message"))?,
         MessageType::Template | MessageType::Note => {
-            return Err(unsupported("this type of message does not exist on the channel"));
+            return Err(unsupported("the channel does not support this type of message"));
         }
     };
     let answer: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;

@@ -112,7 +112,7 @@ impl<'a> Content<'a> {
                     _ => Self::Document { document: File { filename: Some(file_name), ..file } },
                 })
             }
-            (MessageType::Media | MessageType::Note, _) => Err(unsupported("a note is never sent")),
+            (MessageType::Media | MessageType::Note, _) => Err(unsupported("notes cannot be sent")),
         }
     }
 }

@@ -60,7 +60,7 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
     });
     let claims = claims.map_err(ApiError::identity)?;
     let external_id = claims.sub.as_ref().ok_or("its `sub` is missing").and_then(|sub| {
-        ExternalId::from_json(sub).map_err(|_| "its `sub` must be a text of one line, with at most 255 characters")
+        ExternalId::from_json(sub).map_err(|_| "its `sub` must be a single-line string of at most 255 characters")
     });
     let external_id = external_id.map_err(ApiError::identity)?.0;
     let mut wrong = Vec::new();
@@ -83,7 +83,7 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
 
 /// The claims of a token that is signed with one of these secrets.
 fn claims_of(token: &str, secrets: &[Secret]) -> Result<Claims, &'static str> {
-    const NO_TOKEN: &str = "it is no JSON Web Token";
+    const NO_TOKEN: &str = "it is not a JSON Web Token";
     if token.len() > BYTES_MAX {
         return Err("it is too long");
     }
@@ -97,7 +97,7 @@ fn claims_of(token: &str, secrets: &[Secret]) -> Result<Claims, &'static str> {
     if !secrets.iter().any(|secret| is_signed_with(secret, signed, &signature)) {
         return Err("it is not signed with a secret of this webchat");
     }
-    part(claims).ok_or("its claims cannot be read")
+    part(claims).ok_or("its claims are unreadable")
 }
 
 /// Verifies the signature in constant time.
@@ -122,7 +122,7 @@ fn part<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
 fn holds(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'static str> {
     let seconds = |time: &Value| time.as_f64().filter(|time| time.is_finite());
     let now = now.timestamp_millis() as f64 / 1000.0;
-    let expires = claims.exp.as_ref().and_then(seconds).ok_or("its `exp` is missing, or no number of seconds")?;
+    let expires = claims.exp.as_ref().and_then(seconds).ok_or("its `exp` is missing or not a number of seconds")?;
     if expires <= now - SKEW_S {
         return Err("it has expired");
     }
@@ -130,9 +130,9 @@ fn holds(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'
         return Err("its `exp` must be at most 24 hours ahead");
     }
     if let Some(begins) = &claims.nbf {
-        let begins = seconds(begins).ok_or("its `nbf` is no number of seconds")?;
+        let begins = seconds(begins).ok_or("its `nbf` is not a number of seconds")?;
         if begins > now + SKEW_S {
-            return Err("it is not good yet");
+            return Err("it is not valid yet");
         }
     }
     let is_meant = match &claims.aud {
@@ -140,7 +140,7 @@ fn holds(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'
         Some(Value::Array(all)) => all.iter().any(|audience| audience == public_key),
         Some(audience) => audience == public_key,
     };
-    if is_meant { Ok(()) } else { Err("its `aud` names somebody else") }
+    if is_meant { Ok(()) } else { Err("its `aud` is not this webchat's public key") }
 }
 
 fn optional<T: FromField>(name: &str, value: Option<Value>, wrong: &mut Vec<FieldError>) -> Option<T> {

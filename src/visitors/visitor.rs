@@ -186,7 +186,7 @@ pub async fn open(
     let who = match identity {
         Some(identity) => Who::Identified(identity.read(&door)?),
         None if door.settings.require_identity => {
-            return Err(ApiError::identity("this webchat requires one, and there is none"));
+            return Err(ApiError::identity("this webchat requires one, but none was sent"));
         }
         None => Who::Unknown { earlier: earlier(&app, &door, &shown).await? },
     };

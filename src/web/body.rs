@@ -69,7 +69,7 @@ pub(super) fn parse_from<T: Input>(bytes: &[u8], is_brought: bool) -> Result<T, 
         Ok(value) => value,
         // A number may be too large for a float: its field says what it accepts, and reads the digits as they are written.
         Err(error) => serde_json::from_slice(&with_finite_numbers(bytes))
-            .map_err(|_| ApiError::bad_request(format!("the body is not JSON: {error}")))?,
+            .map_err(|_| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?,
     };
     if is_brought {
         controls::leave_out_of(&mut value);

@@ -251,10 +251,10 @@ async fn text(part: &mut Field, left: &mut usize) -> Result<Vec<u8>, ApiError> {
 fn form_error(error: actix_multipart::MultipartError) -> ApiError {
     match error {
         actix_multipart::MultipartError::Payload(PayloadError::Overflow) => {
-            ApiError::bad_request("the form is broken: the head of a part is too large")
+            ApiError::bad_request("invalid form: the headers of a part are too large")
         }
         actix_multipart::MultipartError::Payload(error) => body_error(error),
-        error => ApiError::bad_request(format!("the form is broken: {error}")),
+        error => ApiError::bad_request(format!("invalid form: {error}")),
     }
 }
 

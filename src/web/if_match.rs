@@ -24,7 +24,7 @@ impl IfMatch {
         let mut is_any = true;
         for header in request.headers().get_all(IF_MATCH) {
             is_any = false;
-            let text = header.to_str().map_err(|_| ApiError::bad_request("If-Match must name an ETag"))?;
+            let text = header.to_str().map_err(|_| ApiError::bad_request("If-Match must contain an ETag"))?;
             for tag in text.split(',').map(str::trim) {
                 // The record must exist, which every change requires.
                 if tag == "*" {

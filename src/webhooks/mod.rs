@@ -220,9 +220,9 @@ impl Webhooks {
 fn refused(status: u16) -> Option<String> {
     match status {
         200..=299 => None,
-        300..=399 => Some(format!("the endpoint answered {status}; no redirect is followed")),
-        GONE => Some("the endpoint answered 410 Gone".to_owned()),
-        status => Some(format!("the endpoint answered {status}")),
+        300..=399 => Some(format!("the endpoint responded with {status}; redirects are not followed")),
+        GONE => Some("the endpoint responded with 410 Gone".to_owned()),
+        status => Some(format!("the endpoint responded with {status}")),
     }
 }
 

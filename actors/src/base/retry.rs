@@ -31,7 +31,7 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
             outcome => return outcome,
         }
     }
-    Err(Refusal::Unavailable("the conversation changes too fast".to_owned()))
+    Err(Refusal::Unavailable("too many concurrent changes of the conversation".to_owned()))
 }
 
 /// The contact's open ticket has changed: it was closed, or another one was opened.

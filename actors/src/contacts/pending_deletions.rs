@@ -84,7 +84,7 @@ impl PendingDeletions {
         // The value never changes; the channel closes.
         match tokio::time::timeout(LEAVING_TIME_MAX, seen.changed()).await {
             Ok(_) => Ok(()),
-            Err(_) => Err(Refusal::Unavailable("something of the contact is being deleted".to_owned())),
+            Err(_) => Err(Refusal::Unavailable("the contact is being deleted".to_owned())),
         }
     }
 }

@@ -155,7 +155,7 @@ impl Campaigns {
         };
         let held = on_conflict(self.contacts.known(), company, attempt, nothing);
         let in_time = tokio::time::timeout(HOLD_TIME_MAX, held).await;
-        let held = in_time.map_err(|_| Refusal::Unavailable("the campaign does not stand still".to_owned()))??;
+        let held = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
         // Its decisions are in the tables after this.
         self.base.reads().tables(company).await?;
         Ok(held)

@@ -105,5 +105,5 @@ where
         .collect();
     let all_gone = futures_util::future::join_all(going);
     let in_time = tokio::time::timeout(DISMISS_TIME_MAX, all_gone).await;
-    in_time.map(drop).map_err(|_| Refusal::Unavailable("an actor does not end".to_owned()))
+    in_time.map(drop).map_err(|_| Refusal::Unavailable("an actor did not stop in time".to_owned()))
 }

@@ -79,7 +79,7 @@ impl TicketScope {
         opening: Opening<C>,
     ) -> Result<(C::Reply, Durable), Refusal> {
         catch_unwind(AssertUnwindSafe(|| self.open_in_slot(conversations, opening)))
-            .unwrap_or_else(|_| Err(Refusal::Defect("panic while a ticket was opened".to_owned())))
+            .unwrap_or_else(|_| Err(Refusal::Defect("opening a ticket panicked".to_owned())))
     }
 
     fn open_in_slot<C: Command>(

@@ -62,7 +62,7 @@ impl TryFrom<i16> for Slot {
 
 /// The database returned a number that is not a slot.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("{0} is the number of no slot")]
+#[error("{0} is not a slot number")]
 pub struct NoSlot(i16);
 
 impl fmt::Display for Slot {

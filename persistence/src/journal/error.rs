@@ -59,7 +59,7 @@ pub enum JournalError {
         reason: &'static str,
     },
     /// An earlier write or sync failed, so queued records are not on disk.
-    #[error("journal is poisoned by an earlier failed write")]
+    #[error("the journal accepts no changes after an earlier failed write")]
     Poisoned,
     /// The disk stayed full until the journal closed, so queued records are not on disk.
     #[error("disk is full: {records} journal records were not written")]
@@ -96,7 +96,7 @@ pub enum Refused {
     #[error("journal is full")]
     JournalFull,
     /// A write or sync failed; only a restart recovers.
-    #[error("journal is poisoned by a failed write")]
+    #[error("the journal accepts no changes after a failed write")]
     Poisoned,
     /// The journal was closed.
     #[error("journal is closed")]

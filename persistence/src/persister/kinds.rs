@@ -19,7 +19,7 @@ use crate::tables::{campaigns, contacts, idempotency_keys, messages, schedules, 
 
 /// Shown in place of an error or file that the database refused.
 const REFUSED_CODE: &str = "ERR_NOT_STORED";
-const REFUSED_MESSAGE: &str = "what the provider told could not be stored";
+const REFUSED_MESSAGE: &str = "the provider's response could not be stored";
 
 /// Rows of one kind, written together.
 pub(super) trait Kind {

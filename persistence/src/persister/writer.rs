@@ -278,7 +278,10 @@ impl<'a> Rows<'a> {
                     }
                 }
                 Err(error) => {
-                    return Err(Error::Unavailable(format!("no figure is counted: {}", without_values(&error))));
+                    return Err(Error::Unavailable(format!(
+                        "could not update report counts: {}",
+                        without_values(&error)
+                    )));
                 }
             }
         }
@@ -304,7 +307,7 @@ impl<'a> Rows<'a> {
                 tracing::error!(reason = without_values(&error), "could not publish events of a batch");
                 Ok(Vec::new())
             }
-            Err(error) => Err(Error::Unavailable(format!("no event is told: {}", without_values(&error)))),
+            Err(error) => Err(Error::Unavailable(format!("could not append events: {}", without_values(&error)))),
         }
     }
 
@@ -328,7 +331,10 @@ impl<'a> Rows<'a> {
                 );
             }
             Err(error) => {
-                return Err(Error::Unavailable(format!("no recipient is moved: {}", without_values(&error))));
+                return Err(Error::Unavailable(format!(
+                    "could not update campaign recipients: {}",
+                    without_values(&error)
+                )));
             }
         }
         Ok(())
@@ -356,7 +362,7 @@ impl<'a> Rows<'a> {
             && let Some(fault) = self.try_write::<K>(&[]).await?
         {
             let (kind, fault) = (K::NAME, without_values(&fault));
-            return Err(Error::Unavailable(format!("the database takes no {kind} at all: {fault}")));
+            return Err(Error::Unavailable(format!("the database rejects every {kind}: {fault}")));
         }
         let refused = Refused {
             company: K::company(row),

@@ -60,9 +60,9 @@ pub enum KeyError {
          secrets.key and name it with --key-file (HOTLINE_KEY_FILE)", path.display()
     )]
     NoKey { path: PathBuf },
-    #[error("a sealed value does not open: it was changed, or it was sealed for another place")]
+    #[error("could not decrypt a value: it was modified or belongs to another record")]
     Damaged,
-    #[error("a value cannot be sealed: {0}")]
+    #[error("could not encrypt a value: {0}")]
     Unsealable(String),
 }
 

@@ -41,7 +41,7 @@ pub async fn add(
 
 fn too_many() -> ApiError {
     let count = i64::try_from(STAGES_MAX).unwrap_or(i64::MAX);
-    let state = "the board has as many stages as it may have";
+    let state = "the board has reached its maximum number of stages";
     Refusal::Conflict(Conflict::used_by(state, "too_many", [("crmBoardList", count)])).into()
 }
 
@@ -58,7 +58,7 @@ pub async fn update(
     once.transaction(app.db(caller.company), async |db| {
         let changed = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
         if columns.is_false("doneList") && boards::won_cards(&mut *db, caller.company, stage, None).await? > 0 {
-            let state = "won cards are in the stage";
+            let state = "the stage contains won cards";
             let seen = boards::won_cards(db, caller.company, stage, caller.sees_own_of()).await?;
             return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", seen)])).into());
         }

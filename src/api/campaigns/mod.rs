@@ -67,7 +67,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
         CampaignStatus::Processing | CampaignStatus::Paused => return Err(conflict(&campaign)),
         // The campaign's row is needed until its withdrawn messages are settled.
         CampaignStatus::Canceled if campaign.counts.pending > 0 => {
-            let state = "the campaign was canceled, and some of its recipients are not settled yet";
+            let state = "the campaign was canceled, but some recipients are still pending; try again later";
             return Err(Refusal::Conflict(Conflict::of(state, "canceled", "campaignId", id)).into());
         }
         CampaignStatus::Scheduled | CampaignStatus::Completed | CampaignStatus::Canceled => {}

@@ -41,7 +41,7 @@ pub(super) fn check_stays_won(state: &State, stage: Stage) -> ApiResult<()> {
     if !state.won || stage.done_list || stage.id == state.list_id {
         return Ok(());
     }
-    Err(conflict("the card is won, and stays in the list that concludes cards; reopen it first", "won", state.id))
+    Err(conflict("the card is won and cannot leave the stage for won cards; reopen it first", "won", state.id))
 }
 
 /// The card's state does not allow the change.

@@ -144,7 +144,7 @@ pub async fn add(
         let catalogue = catalogue_of(db, company, &given).await?;
         let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
-            let state = "the card has as many products as a card can have";
+            let state = "the card has reached its maximum number of products";
             return Err(Refusal::Conflict(Conflict::of(state, "too_many_products", "cardId", id)).into());
         }
         let line = given.resolve(&catalogue, None)?;

@@ -140,7 +140,7 @@ impl Tails {
     /// `429` when the company has reached the limit.
     pub(super) fn admit(&self, company: CompanyId) -> ApiResult<Seat<CompanyId>> {
         let seat = self.readers.take(company, READERS_PER_COMPANY_MAX);
-        seat.ok_or_else(|| ApiError::too_many_open("streams of events", RETRY_AFTER_S))
+        seat.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
     }
 
     fn of(&self, company: CompanyId, site: String) -> Arc<Tail> {

@@ -77,7 +77,7 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
         (Some(_), None) => return Err(invalid("channelId", "is required without ticketId")),
         (Some(Whom::Contact(contact)), Some(channel)) => Recipient::Contact(channel.id, *contact),
         (Some(Whom::Number(_)), Some(channel)) if !channel.kind.has_phone() => {
-            return Err(ApiError::contact_not_identified("number is not valid on a channel without phone"));
+            return Err(ApiError::contact_not_identified("number is only valid on a phone channel"));
         }
         (Some(Whom::Number(number)), Some(channel)) => {
             let name = new.contact_name.as_ref().map(|name| name.0.clone());

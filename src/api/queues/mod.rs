@@ -56,7 +56,7 @@ async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<
     let pointing = channels::of_queue(db, company, id).await?;
     let (state, reason) = match (open, pointing) {
         (0, 0) => return Ok(()),
-        (0, _) => ("a channel points to the queue", "channel"),
+        (0, _) => ("a channel uses the queue", "channel"),
         _ => ("the queue has open tickets", "open_tickets"),
     };
     Err(Refusal::Conflict(Conflict::used_by(state, reason, [("ticket", open), ("channel", pointing)])).into())

@@ -29,5 +29,5 @@ pub async fn check(db: impl PgExecutor<'_>, company: CompanyId, without: Option<
         return Ok(());
     }
     let details = json!({"state": "last", "reason": "last_administrator"});
-    Err(ApiError::conflict("no active user would administer the company any more", details))
+    Err(ApiError::conflict("the company must keep at least one active administrator", details))
 }

@@ -49,7 +49,7 @@ struct WebhookAttempt {
     #[schema(example = 503)]
     status: Option<u16>,
     /// Why it does not count as delivered.
-    #[schema(example = "the endpoint answered 503")]
+    #[schema(example = "the endpoint responded with 503")]
     error: Option<String>,
     #[schema(example = 41)]
     duration_ms: u64,

@@ -169,8 +169,11 @@ fn maker(caller: &Caller) -> Option<UserId> {
 }
 
 fn too_many() -> ApiError {
-    let conflict =
-        Conflict::used_by("the company has as many webhooks as it may", "limit", [("webhook", WEBHOOKS_MAX)]);
+    let conflict = Conflict::used_by(
+        "the company has reached its maximum number of webhooks",
+        "limit",
+        [("webhook", WEBHOOKS_MAX)],
+    );
     Refusal::Conflict(conflict).into()
 }
 

@@ -98,7 +98,7 @@ pub async fn test(
     let endpoint = endpoint.ok_or_else(ApiError::not_found)?;
     // Each test occupies its request for as long as the endpoint takes.
     let Some(_turn) = app.webhooks.begin_test(company, id.0) else {
-        let state = "a test of this webhook is under way";
+        let state = "a test of this webhook is already running";
         return Err(Refusal::Conflict(Conflict::of(state, "test_running", "webhookId", id.0.0)).into());
     };
     let json = Bytes::from(test_event(id.0, clock::now()).to_string());
@@ -188,7 +188,7 @@ pub async fn replay(
     let webhook = found(&app, &caller, id.0).await?;
     seen::check_types(&caller, &webhook.types)?;
     if !webhook.active {
-        let state = "the webhook is switched off: switch it on first";
+        let state = "the webhook is disabled; enable it first";
         return Err(Refusal::Conflict(Conflict::of(state, "inactive", "webhookId", id.0.0)).into());
     }
     once.transaction(app.db(company), async |db| {

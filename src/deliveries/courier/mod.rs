@@ -52,7 +52,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 const REST_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// What is shown of an event that is withheld.
-const WITHHELD: &str = "who set this webhook up may not see every card";
+const WITHHELD: &str = "the webhook's creator may not see every card";
 
 /// An event and how its attempt ended; `None`: it is withheld.
 type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Option<Tried>)>>;
@@ -363,7 +363,7 @@ impl Courier {
                 for (due, letter) in due {
                     match letter {
                         Some(letter) => self.line.take_due(&due, letter, now),
-                        None => self.line.give_up(due, "the event is no longer kept", now),
+                        None => self.line.give_up(due, "the event has expired", now),
                     }
                 }
                 // The next write also asks what is due after these.

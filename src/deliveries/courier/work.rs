@@ -14,7 +14,7 @@ use crate::deliveries::line::{Letter, Why, Writing};
 use crate::deliveries::log::{self, Page, Unread};
 
 /// Why a statement is not begun: the company is about to move, and its courier has nothing in memory.
-pub(super) const NOT_SERVED: &str = "the company is not served now";
+pub(super) const NOT_SERVED: &str = "the company is unavailable";
 
 /// The result of a courier's statement.
 pub(super) enum Work {
@@ -117,7 +117,7 @@ pub(super) async fn may_tell(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, let
 /// Disables a webhook, and retries until this succeeds: otherwise it would be tried again after the next start.
 pub(super) async fn switch_off(shared: &Shared, endpoint: &Endpoint, why: Why) {
     let reason = match why {
-        Why::Gone => "the endpoint answered 410 Gone".to_owned(),
+        Why::Gone => "the endpoint responded with 410 Gone".to_owned(),
         Why::FailingSince(since) => {
             format!("every delivery has failed since {}", since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
         }

@@ -290,8 +290,10 @@ impl Downloads {
     async fn find(&self, account: &Account, wanted: &Wanted) -> Result<Found, Missing> {
         let mime_type = wanted.mime_type.clone();
         let Some(id) = &wanted.id else {
-            let url =
-                wanted.url.clone().ok_or_else(|| Missing::Forever(unavailable("the provider names no address")))?;
+            let url = wanted
+                .url
+                .clone()
+                .ok_or_else(|| Missing::Forever(unavailable("the provider gave no URL for the file")))?;
             return Ok(Found { url, mime_type, is_asked_for: false });
         };
         let told = self.0.graph.file(account, id).await.map_err(|error| not_told(&error))?;
@@ -301,7 +303,7 @@ impl Downloads {
             return Err(Taking::Refused(Refused::TooLarge(bytes_max)).into_missing());
         }
         let url = told["url"].as_str().map(str::to_owned);
-        let url = url.ok_or_else(|| Missing::Yet("the provider's answer names no address".to_owned()))?;
+        let url = url.ok_or_else(|| Missing::Yet("the provider's response has no URL for the file".to_owned()))?;
         let mime_type = told["mime_type"].as_str().map(str::to_owned).or(mime_type);
         Ok(Found { url, mime_type, is_asked_for: true })
     }
@@ -361,7 +363,7 @@ impl Taking {
         };
         let message = match refused {
             // For who runs the service: the provider itself may take larger ones.
-            Refused::TooLarge(_) => format!("{refused}, the limit that --media-bytes-max sets"),
+            Refused::TooLarge(_) => format!("{refused}, the limit set by --media-bytes-max"),
             refused => refused.to_string(),
         };
         Missing::Forever(MessageError { code: code.to_owned(), message })

@@ -45,7 +45,7 @@ pub(super) const REFUSED: &str = "Refused";
 /// Every error response of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
     let table: [(u16, &str, &[&str], &str, &str); 13] = [
-        (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not JSON"),
+        (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not valid JSON"),
         (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),
         (
             403,
@@ -55,7 +55,7 @@ pub fn errors() -> BTreeMap<String, Value> {
             "ERR_API_FORBIDDEN_SCOPE",
             "the token has no permission for POST in the module tickets",
         ),
-        (408, "The body comes too slowly.", &[], "ERR_API_BAD_REQUEST", "the body comes too slowly"),
+        (408, "The body comes too slowly.", &[], "ERR_API_BAD_REQUEST", "the body was sent too slowly"),
         (404, "It does not exist, or belongs to another company.", &[], "ERR_API_NOT_FOUND", "record not found"),
         (
             409,
@@ -85,7 +85,7 @@ pub fn errors() -> BTreeMap<String, Value> {
             "The requests of this minute are used up.",
             &["Retry-After"],
             "ERR_API_RATE_LIMITED",
-            "too many requests in this minute",
+            "rate limit exceeded; try again later",
         ),
         (500, "A defect.", &[], "ERR_API_INTERNAL", "internal error; request req_4f0XkLmZq2R8"),
         (
@@ -93,7 +93,7 @@ pub fn errors() -> BTreeMap<String, Value> {
             "The store cannot serve now; nothing was changed.",
             &["Retry-After"],
             "ERR_API_UNAVAILABLE",
-            "the service cannot take this now; try again",
+            "the service is unavailable; try again",
         ),
     ];
     table

@@ -68,7 +68,7 @@ pub async fn rotate_secret(
         let rotation = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
             if row.kind != ChannelType::Webchat {
                 let details = json!({"state": row.kind, "reason": "type"});
-                return Err(ApiError::conflict("an identity secret is of a webchat", details));
+                return Err(ApiError::conflict("only webchat channels have an identity secret", details));
             }
             let secret = settings.rotate_identity_secret(!body.0.revoke_previous);
             made =

@@ -97,7 +97,7 @@ pub async fn open(
     let mut bounded = actix_web::dev::Payload::Stream { payload: heads };
     let bounded = Payload::from_request(&request, &mut bounded).await.map_err(ApiError::internal)?;
     let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
-        .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
+        .map_err(|error| ApiError::bad_request(format!("invalid WebSocket handshake: {error}")))?;
     let window = Window::default();
     let unread = request.app_data::<Data<Unread>>().cloned();
     let unread = unread.ok_or_else(|| ApiError::internal("what sockets hold is not counted"))?;

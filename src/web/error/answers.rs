@@ -26,7 +26,7 @@ impl ApiError {
     /// the secret it helps nobody else.
     pub fn identity(reason: &str) -> Self {
         let mut error = Self::unauthorized();
-        error.message = format!("the identity is not accepted: {reason}");
+        error.message = format!("the identity is invalid: {reason}");
         error.details = Some(Box::new(json!([detail("identity", reason)])));
         error
     }
@@ -38,7 +38,7 @@ impl ApiError {
 
     /// The company's plan does not include the API.
     pub fn not_enabled() -> Self {
-        Self::new(StatusCode::FORBIDDEN, "ERR_API_NOT_ENABLED", "the API is not enabled in the company's plan")
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_NOT_ENABLED", "the company's plan does not include the API")
     }
 
     /// The token has no permission for this.
@@ -55,7 +55,7 @@ impl ApiError {
 
     /// Only administrators may do this.
     pub fn administrators_only() -> Self {
-        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "this is for administrators")
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "only administrators may do this")
     }
 
     /// A field that only administrators of the installation may set.
@@ -66,33 +66,33 @@ impl ApiError {
 
     /// An integration changes nothing of how those who administer a company are let in, and makes nobody one of them.
     pub fn administrators_untouched() -> Self {
-        let message = "an integration does not touch who administers the company";
+        let message = "an API token may not change who administers the company";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
     /// What this tells, it tells of the cards of others as well.
     pub fn others_cards() -> Self {
-        let message = "this tells of cards that you do not see";
+        let message = "the result would include cards that you may not see";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
     /// A person changes what lets them in where their password is asked for.
     pub fn own_account() -> Self {
-        let message = "for yourself, do this in your own account";
+        let message = "change your own credentials in your account settings";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
     /// A person never writes as a contact.
     pub fn not_as_contact() -> Self {
-        let message = "visitors' sessions are for integrations: a person does not write as a contact";
+        let message = "visitor sessions require an API token; users may not write as a contact";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
     /// A person may act only in their own name.
     pub fn not_in_anothers_name() -> Self {
-        let message = "a person acts in nobody else's name";
+        let message = "userId must be your own";
         let mut error = Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message);
-        error.details = Some(Box::new(json!({"field": "userId", "reason": "is somebody else"})));
+        error.details = Some(Box::new(json!({"field": "userId", "reason": "must be your own"})));
         error
     }
 
@@ -103,36 +103,36 @@ impl ApiError {
 
     /// The e-mail, the password or the code is wrong; the response never says which.
     pub fn sign_in() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_SIGN_IN", "this does not sign anybody in")
+        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_SIGN_IN", "wrong e-mail, password or code")
     }
 
     /// The session cannot be used before its second factor is given or set up.
     pub fn second_factor() -> Self {
-        let message = "the second factor must be given or set up first";
+        let message = "enter or set up your second factor first";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_SECOND_FACTOR", message)
     }
 
     /// A change that comes from another website, or whose origin is unknown.
     pub fn foreign_page() -> Self {
-        let message = "changes are taken from the panel's own pages only";
+        let message = "changes are accepted only from the panel's own pages";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
     }
 
     /// The link to choose a password was already used, or has expired.
     pub fn link_spent() -> Self {
-        let message = "the link was used, or is too old; ask for another one";
+        let message = "the link has expired or was already used; request a new one";
         Self { message: message.to_owned(), ..Self::link_expired() }
     }
 
     /// Too many attempts to sign in.
     pub fn too_many_tries(retry_after_s: u64) -> Self {
-        let message = "too many tries; wait a while".to_owned();
+        let message = "too many attempts; try again later".to_owned();
         Self { message, ..Self::rate_limited(retry_after_s) }
     }
 
     /// The page's origin may not embed this webchat.
     pub fn forbidden_origin() -> Self {
-        let message = "the page's origin is not one this webchat allows";
+        let message = "this webchat does not allow the page's origin";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
     }
 
@@ -143,7 +143,7 @@ impl ApiError {
 
     /// The route does not exist.
     pub fn no_such_route() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "there is no such route")
+        Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "no such endpoint")
     }
 
     /// There is no contact with this id.
@@ -206,7 +206,7 @@ impl ApiError {
 
     /// The signed URL of a file has expired.
     pub fn link_expired() -> Self {
-        let message = "the address of this file has expired; read its message again for a fresh one";
+        let message = "the URL of this file has expired; read its message again for a new one";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_LINK_EXPIRED", message)
     }
 
@@ -242,18 +242,15 @@ impl ApiError {
 
     /// The store is unavailable; nothing was changed.
     pub fn unavailable() -> Self {
-        let mut error = Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "ERR_API_UNAVAILABLE",
-            "the service cannot take this now; try again",
-        );
+        let mut error =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, "ERR_API_UNAVAILABLE", "the service is unavailable; try again");
         error.retry_after_s = Some(RETRY_AFTER_S);
         error
     }
 
     /// The key was used for a different request.
     pub fn idempotency_conflict() -> Self {
-        let message = "the Idempotency-Key was used with another method, path or body";
+        let message = "the Idempotency-Key was already used with another method, path or body";
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message);
         error.details = Some(Box::new(json!({"field": "Idempotency-Key", "reason": "used"})));
         error
@@ -262,14 +259,14 @@ impl ApiError {
     /// The company has used up its requests of this minute.
     pub fn rate_limited(retry_after_s: u64) -> Self {
         let mut error =
-            Self::new(StatusCode::TOO_MANY_REQUESTS, "ERR_API_RATE_LIMITED", "too many requests in this minute");
+            Self::new(StatusCode::TOO_MANY_REQUESTS, "ERR_API_RATE_LIMITED", "rate limit exceeded; try again later");
         error.retry_after_s = Some(retry_after_s);
         error
     }
 
     /// The visitor, their address or their company has used up the bytes of this hour.
     pub fn too_many_bytes(retry_after_s: u64) -> Self {
-        let message = "too many bytes were sent in this hour".to_owned();
+        let message = "hourly upload limit exceeded; try again later".to_owned();
         Self { message, ..Self::rate_limited(retry_after_s) }
     }
 

@@ -50,7 +50,7 @@ impl From<Refusal> for ApiError {
                 let mut error = Self::new(
                     StatusCode::UNPROCESSABLE_ENTITY,
                     "ERR_API_WINDOW_CLOSED",
-                    "the contact has not written on this channel within the last 24 hours: only a template can be sent",
+                    "the conversation window is closed; only a template can be sent",
                 );
                 error.details = since.map(|since| Box::new(json!({"closedAt": Timestamp(since)})));
                 error
@@ -75,7 +75,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Taken(Taken { field, holder }) => {
-                let refused = Self::conflict("a unique value is taken", json!({"field": field}));
+                let refused = Self::conflict("a unique value is already in use", json!({"field": field}));
                 Self { holder: holder.map(Box::new), ..refused }
             }
             Error::InUse => {

@@ -97,7 +97,7 @@ impl Held {
 
 fn too_much() -> ApiError {
     let mut error = ApiError::unavailable();
-    error.message = "too many answers wait for their readers; take them, and try again".to_owned();
+    error.message = "too many responses are waiting to be read; read them and try again".to_owned();
     error.retry_after_s = Some(RETRY_AFTER_S);
     error
 }

@@ -23,7 +23,7 @@ pub(super) struct Pieces {
 
 /// A piece found no place.
 #[derive(Debug, thiserror::Error)]
-#[error("too many answers wait for their readers")]
+#[error("too much unread output is buffered")]
 struct NoPlace;
 
 impl Pieces {

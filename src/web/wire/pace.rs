@@ -97,12 +97,12 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Paced<S> 
 pub fn body_error(error: PayloadError) -> ApiError {
     match error {
         PayloadError::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
-            ApiError { status: StatusCode::REQUEST_TIMEOUT, ..ApiError::bad_request("the body comes too slowly") }
+            ApiError { status: StatusCode::REQUEST_TIMEOUT, ..ApiError::bad_request("the body was sent too slowly") }
         }
         PayloadError::Incomplete(_) | PayloadError::EncodingCorrupted => {
-            ApiError::bad_request("the body breaks off, or its chunks are not valid HTTP")
+            ApiError::bad_request("the body is incomplete or its chunks are invalid")
         }
-        error => ApiError::bad_request(format!("the body cannot be read: {error}")),
+        error => ApiError::bad_request(format!("could not read the body: {error}")),
     }
 }
 

@@ -227,7 +227,7 @@ async fn a_campaign_on_a_channel_that_is_gone_fails_for_everybody_and_is_over() 
     does(api, campaign, "start").await;
     assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"failed": 3}));
     for row in recipients(api, campaign).await {
-        assert_eq!(row["error"], json!({"code": "ERR_API_NOT_FOUND", "message": "the channel is gone"}));
+        assert_eq!(row["error"], json!({"code": "ERR_API_NOT_FOUND", "message": "the channel was deleted"}));
         assert_eq!(row["messageId"], Value::Null);
     }
     office.close().await;

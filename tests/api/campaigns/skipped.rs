@@ -148,7 +148,8 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     let over = shown(api, campaign).await;
     assert_eq!(counts(&over), json!({"sent": calls, "skipped": 200 - calls}));
     assert_eq!((&over["status"], &over["completedAt"]), (&json!("canceled"), &Value::Null));
-    let error = json!({"code": "ERR_CAMPAIGN_CANCELED", "message": "the campaign was canceled before"});
+    let error =
+        json!({"code": "ERR_CAMPAIGN_CANCELED", "message": "the campaign was canceled before this message was sent"});
     let rows = recipients(api, campaign).await;
     let skipped: Vec<&Value> = rows.iter().filter(|row| row["status"] == "skipped").collect();
     assert!(skipped.iter().all(|row| row["error"] == error), "{:?}", skipped[0]);

@@ -16,7 +16,7 @@ use crate::support::{Api, OwnApp, Reader, Reply, TestApp, eventually, patience};
 /// Another one is refused, and told when to come back.
 fn check_refused(reply: &Reply) {
     reply.error(429, "ERR_API_RATE_LIMITED");
-    assert_eq!(reply.body["error"]["message"], "too many streams of events are open");
+    assert_eq!(reply.body["error"]["message"], "too many event streams are open");
     assert_eq!(reply.headers["retry-after"], "30");
 }
 

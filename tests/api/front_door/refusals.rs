@@ -81,7 +81,7 @@ async fn a_route_that_is_none_is_a_404_in_the_envelope() {
             let what = format!("{name} {path}");
             let reply = Reply::of(app.api.request(method(name), path)).await;
             check(&reply, 404, "ERR_API_NOT_FOUND", &what);
-            assert_eq!(reply.body["error"]["message"], "there is no such route", "{what}");
+            assert_eq!(reply.body["error"]["message"], "no such endpoint", "{what}");
             let anonymous = app.api.anonymous(method(name), &format!("/api/v1{path}"));
             check(&Reply::of(anonymous).await, 401, "ERR_API_UNAUTHORIZED", &what);
         }

@@ -120,7 +120,7 @@ async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
     eventually("it is withheld", || async { failed().await.len() == withheld.len() }).await;
     for delivery in failed().await {
         let attempt = delivery["attempts"].as_array().and_then(|attempts| attempts.last()).cloned().expect("one");
-        assert_eq!(attempt["error"], "who set this webhook up may not see every card", "{delivery}");
+        assert_eq!(attempt["error"], "the webhook's creator may not see every card", "{delivery}");
         assert!(attempt["status"].is_null(), "{delivery}");
     }
     // Sent again it is decided again, also of what was told while it might be.

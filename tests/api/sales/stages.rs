@@ -189,7 +189,7 @@ async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
     let add = async |number: usize| app.api.post(&path, json!({"label": number.to_string()})).await;
     let replies = join_all((0..60).map(add)).await;
     let full = json!({
-        "state": "the board has as many stages as it may have", "reason": "too_many",
+        "state": "the board has reached its maximum number of stages", "reason": "too_many",
         "by": [{"type": "crmBoardList", "count": 50}],
     });
     let mut made = 0;

@@ -79,9 +79,9 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
         body
     };
     let cases = [
-        (with(json!({"contactId": leaver})), "ERR_API_CONTACT_NOT_FOUND", "the contact is gone"),
-        (with(json!({"channelId": fax})), "ERR_API_NOT_FOUND", "the channel is gone"),
-        (with(json!({"queueId": queue})), "ERR_API_NOT_FOUND", "the queue is gone"),
+        (with(json!({"contactId": leaver})), "ERR_API_CONTACT_NOT_FOUND", "the contact was deleted"),
+        (with(json!({"channelId": fax})), "ERR_API_NOT_FOUND", "the channel was deleted"),
+        (with(json!({"queueId": queue})), "ERR_API_NOT_FOUND", "the queue was deleted"),
         (
             with(json!({"contactId": no_number})),
             "ERR_API_CONTACT_UNREACHABLE",
@@ -144,7 +144,7 @@ async fn what_is_due_before_the_deletion_of_its_contact_reaches_it_fails_by_that
     sqlx::query(hold).bind(app.company.id).bind(card).execute(&mut *held).await.expect("a lock");
     let path = format!("/contacts/{contact}");
     let waits = async {
-        eventually("the contact is gone", || async { app.api.get(&path).await.status == 404 }).await;
+        eventually("the contact was deleted", || async { app.api.get(&path).await.status == 404 }).await;
         comes(time(&json!(at)));
         becomes(&app, scheduled, "failed").await;
         held.rollback().await.expect("the lock is released");

@@ -114,7 +114,7 @@ async fn an_unknown_route_says_that_there_is_none() {
     for path in ["/nothing", "/tickets/1/nothing", "/tickets/"] {
         let reply = app.api.get(path).await;
         reply.error(404, "ERR_API_NOT_FOUND");
-        assert_eq!(reply.body["error"]["message"], "there is no such route", "{path}");
+        assert_eq!(reply.body["error"]["message"], "no such endpoint", "{path}");
     }
     let reply = app.api.get("/tickets/999999999").await;
     reply.error(404, "ERR_API_NOT_FOUND");

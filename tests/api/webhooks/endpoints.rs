@@ -25,11 +25,11 @@ async fn attempts(app: &TestApp, webhook: i64, count: usize) -> Vec<Value> {
 async fn whatever_is_no_2xx_is_tried_again_and_what_happened_is_shown() {
     let elsewhere = Receiver::start().await;
     let conducts = [
-        (Conduct::status(500), json!(500), "the endpoint answered 500"),
-        (Conduct::status(404), json!(404), "the endpoint answered 404"),
-        (Conduct::Redirect(elsewhere.url()), json!(307), "the endpoint answered 307; no redirect is followed"),
-        (Conduct::Close, Value::Null, "the address is not reached: "),
-        (Conduct::Drip(503), json!(503), "the endpoint answered 503"),
+        (Conduct::status(500), json!(500), "the endpoint responded with 500"),
+        (Conduct::status(404), json!(404), "the endpoint responded with 404"),
+        (Conduct::Redirect(elsewhere.url()), json!(307), "the endpoint responded with 307; redirects are not followed"),
+        (Conduct::Close, Value::Null, "the request failed: "),
+        (Conduct::Drip(503), json!(503), "the endpoint responded with 503"),
     ];
     are_tried_again(quick(PAUSES_MS), conducts).await;
     assert_eq!(elsewhere.count(), 0, "a redirect was followed");
@@ -38,7 +38,7 @@ async fn whatever_is_no_2xx_is_tried_again_and_what_happened_is_shown() {
 #[actix_web::test]
 async fn what_is_not_answered_in_time_is_tried_again_and_what_happened_is_shown() {
     let conducts = [Conduct::Hang, Conduct::Late(LONG)];
-    let conducts = conducts.map(|conduct| (conduct, Value::Null, "the address is not reached: no answer in time"));
+    let conducts = conducts.map(|conduct| (conduct, Value::Null, "the request failed: no response in time"));
     are_tried_again(waiting_for(Duration::from_millis(700), quick(PAUSES_MS)), conducts).await;
 }
 
@@ -99,7 +99,7 @@ async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
     eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
-    assert_eq!(shown(&app.api, webhook).await["disabledReason"], "the endpoint answered 410 Gone");
+    assert_eq!(shown(&app.api, webhook).await["disabledReason"], "the endpoint responded with 410 Gone");
     note(&app.api, ticket.0, "b").await;
     let path = format!("/webhooks/{webhook}/replay");
     let refused = app.api.post(&path, json!({"after": 0})).await;

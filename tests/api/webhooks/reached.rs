@@ -116,7 +116,7 @@ async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
         let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
         let tested = tested.data(200).clone();
         assert_eq!((&tested["status"], &tested["body"]), (&Value::Null, &json!("")), "{name}");
-        let error = "the address is not allowed: its name leads into a network that is not public";
+        let error = "the URL is not allowed: its host resolves to a private network";
         assert_eq!(tested["error"], error, "{name}");
         if name == "rebinding" {
             // Whatever it means at this moment: nothing of this machine is reached.

@@ -256,8 +256,8 @@ async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
     assert!(request.header("webhook-id").starts_with("test_"));
     assert!(request.header("webhook-signature").starts_with("v1,"));
     for (conduct, status, error) in [
-        (Conduct::Answer(500, "oh".to_owned()), json!(500), "the endpoint answered 500"),
-        (Conduct::status(410), json!(410), "the endpoint answered 410 Gone"),
+        (Conduct::Answer(500, "oh".to_owned()), json!(500), "the endpoint responded with 500"),
+        (Conduct::status(410), json!(410), "the endpoint responded with 410 Gone"),
     ] {
         receiver.behave(conduct);
         let tested = test().await;
@@ -300,7 +300,7 @@ async fn a_delivery_waits_for_an_answer_as_long_as_the_options_say() {
     let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
     let tested = tested.data(200);
     assert_eq!((&tested["delivered"], &tested["status"]), (&json!(false), &Value::Null));
-    assert_eq!(tested["error"], "the address is not reached: no answer in time");
+    assert_eq!(tested["error"], "the request failed: no response in time");
     let took = tested["durationMs"].as_u64().expect("a time");
     assert!((300..15_000).contains(&took), "{took} ms");
     app.stop().await;

@@ -107,7 +107,7 @@ pub(super) async fn leave(
         Err(Refusal::Outdated)
     };
     let outcome = AssertUnwindSafe(sent).catch_unwind().await;
-    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("a campaign's send met a panic".to_owned())));
+    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a campaign panicked".to_owned())));
     let message = *decided.lock().unwrap_or_else(PoisonError::into_inner);
     Left { recipient, outcome, message }
 }

@@ -100,7 +100,7 @@ impl CampaignRunner {
                 matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed(_) | Refusal::ContactNotFound);
             let status = if is_skipped { RecipientStatus::Skipped } else { RecipientStatus::Failed };
             tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "campaign recipient skipped or failed");
-            return self.pass_over(recipient, status, &refusal.as_failure("the channel is gone"));
+            return self.pass_over(recipient, status, &refusal.as_failure("the channel was deleted"));
         }
         self.line.put_back(recipient);
         self.rest(OUTAGE_PAUSE);

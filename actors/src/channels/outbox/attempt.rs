@@ -49,8 +49,8 @@ impl Decision {
     pub(super) fn given_up(failure: SendFailure) -> Self {
         let message = match failure {
             SendFailure::Retry { reason, .. } | SendFailure::TokenRefused { reason } => reason,
-            SendFailure::ChannelPaced { .. } => "the channel sends faster than its provider allows".to_owned(),
-            SendFailure::RecipientPaced { .. } => "the recipient receives more than the provider allows".to_owned(),
+            SendFailure::ChannelPaced { .. } => "the channel exceeds its provider's rate limit".to_owned(),
+            SendFailure::RecipientPaced { .. } => "the recipient exceeds the provider's rate limit".to_owned(),
             SendFailure::Failed(error) => error.message,
         };
         let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
@@ -67,7 +67,7 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
     let to = match address(dispatch, &what).await {
         Ok(Some(to)) => to,
         Ok(None) => {
-            let message = "the contact cannot be reached on this channel".to_owned();
+            let message = "the contact cannot receive on this channel".to_owned();
             let error = MessageError { code: "ERR_CONTACT_UNREACHABLE".to_owned(), message };
             return Decision::now(DeliveryStatus::Failed(error), None);
         }

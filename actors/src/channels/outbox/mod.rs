@@ -120,7 +120,7 @@ impl Outboxes {
         let store = &self.base.store;
         let left = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
         if self.dispatch.set(dispatch.clone()).is_err() {
-            return Err(Refusal::Defect("messages are sent already".to_owned()));
+            return Err(Refusal::Defect("sending has already started".to_owned()));
         }
         self.start_left(&dispatch, left, |company| self.base.owns(company));
         Ok(())
@@ -157,7 +157,7 @@ impl Outboxes {
         tokio::time::timeout(REST_TIME_MAX, all)
             .await
             .map(drop)
-            .map_err(|_| Refusal::Unavailable("a provider does not answer".to_owned()))
+            .map_err(|_| Refusal::Unavailable("a provider did not respond".to_owned()))
     }
 
     /// Drops the outboxes of a company whose sending is paused. The tables have their messages.

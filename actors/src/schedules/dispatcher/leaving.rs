@@ -39,7 +39,7 @@ pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> L
         scope.sending.send(&target, Execute { command, attached: Some(attached), only_if: None }).await
     };
     let outcome = AssertUnwindSafe(sent).catch_unwind().await;
-    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("a scheduled message met a panic".to_owned())));
+    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a scheduled message panicked".to_owned())));
     Left { row, outcome, is_recorded: recorded.load(Ordering::Acquire) }
 }
 
@@ -62,5 +62,5 @@ async fn prepare(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(Target, Se
 /// The error of a failed message.
 pub(super) fn failure(refusal: &Refusal, row: &ScheduleRow, organization: Option<&Organization>) -> MessageError {
     let has_channel = organization.is_some_and(|known| known.channels.contains_key(&row.channel_id));
-    refusal.as_failure(if has_channel { "the queue is gone" } else { "the channel is gone" })
+    refusal.as_failure(if has_channel { "the queue was deleted" } else { "the channel was deleted" })
 }

@@ -55,7 +55,7 @@ pub async fn seal(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
             Err(error) => return Err(error),
         }
     }
-    Err(Error::Unavailable(format!("life {dead} does not let go of its row")))
+    Err(Error::Unavailable(format!("life {dead} still holds its row")))
 }
 
 async fn try_seal(db: &PgPool, heir: LifeId, dead: LifeId) -> sqlx::Result<bool> {

@@ -200,7 +200,7 @@ impl FlushQueue {
             return Err(Error::Unavailable("the database is down".to_owned()));
         }
         if self.lock().changes >= self.room {
-            return Err(Error::Unavailable("the database does not keep up".to_owned()));
+            return Err(Error::Unavailable("the database is too slow".to_owned()));
         }
         Ok(())
     }
@@ -325,7 +325,7 @@ impl FlushQueue {
         let reached = synced.wait_for(|reached| *reached >= seq);
         match tokio::time::timeout(BARRIER_TIME_MAX, reached).await {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(Error::Unavailable("the journal does not catch up".to_owned())),
+            _ => Err(Error::Unavailable("the journal did not catch up in time".to_owned())),
         }
     }
 
@@ -346,7 +346,7 @@ impl FlushQueue {
         let reached = flushed.wait_for(|reached| *reached >= seq);
         match tokio::time::timeout(BARRIER_TIME_MAX, reached).await {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(Error::Unavailable("the database does not catch up".to_owned())),
+            _ => Err(Error::Unavailable("the database did not catch up in time".to_owned())),
         }
     }
 

@@ -30,7 +30,10 @@ impl MessageError {
 
     /// The campaign was canceled before the message was sent.
     pub fn campaign_canceled() -> Self {
-        Self { code: Self::CAMPAIGN_CANCELED.to_owned(), message: "the campaign was canceled before".to_owned() }
+        Self {
+            code: Self::CAMPAIGN_CANCELED.to_owned(),
+            message: "the campaign was canceled before this message was sent".to_owned(),
+        }
     }
 
     /// The contact has opted out of campaigns.
@@ -40,7 +43,7 @@ impl MessageError {
 
     /// This release cannot read the stored message.
     pub fn unreadable() -> Self {
-        Self { code: "ERR_UNREADABLE".to_owned(), message: "what is stored of the message cannot be read".to_owned() }
+        Self { code: "ERR_UNREADABLE".to_owned(), message: "the stored message is unreadable".to_owned() }
     }
 }
 

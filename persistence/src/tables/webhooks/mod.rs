@@ -39,7 +39,7 @@ pub struct Webhook {
     #[schema(example = true)]
     pub active: bool,
     /// Why the service has switched it off.
-    #[schema(example = "the endpoint answered 410 Gone")]
+    #[schema(example = "the endpoint responded with 410 Gone")]
     pub disabled_reason: Option<String>,
     #[sqlx(flatten)]
     #[serde(flatten)]

@@ -30,16 +30,16 @@ impl End {
     pub(super) fn reason(self) -> Option<CloseReason> {
         let (code, description) = match self {
             Self::Gone(reason) => return reason,
-            Self::Stopping => (CloseCode::Away, "the service stops"),
-            Self::Binary => (CloseCode::Unsupported, "frames are text"),
+            Self::Stopping => (CloseCode::Away, "the service is stopping"),
+            Self::Binary => (CloseCode::Unsupported, "frames must be text"),
             Self::TooLarge => (CloseCode::Size, "the frame is too large"),
-            Self::Broken => (CloseCode::Protocol, "no WebSocket frame"),
+            Self::Broken => (CloseCode::Protocol, "invalid WebSocket frame"),
             Self::Malformed(what) => (CloseCode::Other(4400), what),
-            Self::Silent => (CloseCode::Other(4408), "no sign of life"),
+            Self::Silent => (CloseCode::Other(4408), "no heartbeat received"),
             Self::SessionOver => (CloseCode::Other(4410), "the session has ended"),
-            Self::NotAdmitted => (CloseCode::Other(4403), "not admitted any more"),
+            Self::NotAdmitted => (CloseCode::Other(4403), "no longer admitted"),
             Self::TooSlow => (CloseCode::Other(4413), "read too slowly"),
-            Self::Moved => (CloseCode::Restart, "again, in a moment"),
+            Self::Moved => (CloseCode::Restart, "reconnect after a random delay"),
             Self::TooManyFrames => (CloseCode::Other(4429), "too many frames"),
             Self::Lost => (CloseCode::Error, "try again"),
         };

@@ -73,7 +73,7 @@ impl Talk {
         let _turn = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
         // Sockets that take nothing hold a page each; those above their share read one later.
         let held = self.page.unread.hold(self.page.address, company, PAGE_BYTES_MAX);
-        let mut held = held.ok_or_else(|| Refusal::Unavailable("too much waits for its readers".to_owned()))?;
+        let mut held = held.ok_or_else(|| Refusal::Unavailable("too much unread output is buffered".to_owned()))?;
         let page = PageRequest::first(size);
         let filter = shown_in(session, self.shown, (None, None));
         let mut listed = messages::list(db, company, &filter, page).await?;
