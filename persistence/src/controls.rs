@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 /// Why a text with one of them is refused.
-pub const REFUSED: &str = "must not contain control characters but tab, line feed and carriage return";
+pub const REFUSED: &str = "must not contain control characters except tab, line feed and carriage return";
 
 /// Whether no text may hold the character.
 pub fn is_refused(character: char) -> bool {

@@ -109,10 +109,12 @@ impl Password {
         }
         let folded = text.to_lowercase();
         if COMMON.contains(folded.as_str()) {
-            return Err("is one of the passwords in most use".to_owned());
+            return Err("is one of the most common passwords".to_owned());
         }
         if repeats(&folded) || is_in_sequence(&folded) {
-            return Err("is too easy to guess: it repeats itself, or follows the alphabet or the keyboard".to_owned());
+            return Err(
+                "is too easy to guess: it repeats characters or follows the alphabet or the keyboard".to_owned()
+            );
         }
         Ok(Self(text))
     }
@@ -135,7 +137,7 @@ impl Password {
         if rest.chars().filter(|character| character.is_alphanumeric()).count() >= OWN_CHARACTERS_MIN {
             return Ok(());
         }
-        Err("is too easy to guess: it is made of the e-mail address or the name".to_owned())
+        Err("is too easy to guess: it is based on the e-mail address or the name".to_owned())
     }
 
     /// Generates a password from the operating system's random source.
@@ -179,7 +181,7 @@ mod tests {
         assert!(COMMON.len() > 100 && COMMON.iter().all(|word| word.chars().count() >= CHARACTERS_MIN));
         for common in ["qwertyuiop[]", "Password1234", "1Q2W3E4R5T6Y7U8I9O0P"] {
             let refused = Password::chosen(common.to_owned()).expect_err(common);
-            assert_eq!(refused, "is one of the passwords in most use");
+            assert_eq!(refused, "is one of the most common passwords");
         }
         assert!(!is_nobodys("correct horse battery"));
     }

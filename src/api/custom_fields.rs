@@ -70,7 +70,7 @@ fn wrong_options(kind: CustomFieldType, options: Option<&[String]>) -> Option<&'
     match (kind.has_options(), options) {
         (true, None) => Some("is required for select and multiselect"),
         (true, Some([])) => Some("must not be empty for select and multiselect"),
-        (false, Some([_, ..])) => Some("is accepted for select and multiselect only"),
+        (false, Some([_, ..])) => Some("is accepted only for select and multiselect"),
         _ => None,
     }
 }

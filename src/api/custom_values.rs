@@ -91,7 +91,7 @@ pub fn check_all(
             errors.push(FieldError { field: format!("customFields[{index}].{part}"), reason });
         };
         let Some(field) = known.iter().find(|field| field.key == *key) else {
-            refuse("key", format!("`{key}` is no custom field"));
+            refuse("key", format!("`{key}` is not a custom field"));
             continue;
         };
         let value = match value {
@@ -110,7 +110,7 @@ pub fn check_all(
     if is_new {
         let is_given = |field: &CustomField| given.iter().any(|value| value.key == field.key);
         for field in known.iter().filter(|field| field.required && !is_given(field)) {
-            let reason = format!("must have a value of `{}`", field.key);
+            let reason = format!("must include a value for `{}`", field.key);
             errors.push(FieldError { field: "customFields".to_owned(), reason });
         }
     }
@@ -148,7 +148,7 @@ fn expected(kind: CustomFieldType, options: &[String]) -> String {
         CustomFieldType::Boolean => "must be true or false".to_owned(),
         CustomFieldType::Date => "must be a date like 2026-01-31".to_owned(),
         CustomFieldType::Datetime => "must be an RFC 3339 date-time".to_owned(),
-        CustomFieldType::Url => "must be an http or https address".to_owned(),
+        CustomFieldType::Url => "must be an http or https URL".to_owned(),
         _ => format!("must be one of {}", options.join(", ")),
     }
 }

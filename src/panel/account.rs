@@ -311,7 +311,7 @@ pub async fn confirm_factor(
     let db = change.connection()?;
     let keys = &app.engine.store().keys;
     let made = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
-    let recovery_codes = made.ok_or_else(|| wrong("code", "is not the code that is shown now"))?;
+    let recovery_codes = made.ok_or_else(|| wrong("code", "is not the current code"))?;
     sessions::end_all(&mut *db, person, Some(signed.id)).await?;
     change.commit().await?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))

@@ -135,7 +135,7 @@ pub async fn update_own(
 ) -> ApiResult<Json<Company>> {
     let changes = body.0.0;
     if changes.second_factor_required == Some(true) && !administrator.signed.has_factor {
-        let reason = "cannot be asked for by who has none".to_owned();
+        let reason = "cannot be required before you set up a second factor yourself".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "secondFactorRequired".to_owned(), reason }]));
     }
     let company = administrator.company;

@@ -56,7 +56,7 @@ impl Input for Credentials {
         }
         // `INSTALLATION` is an internal id, and not a valid company.
         if company == Some(INSTALLATION) {
-            fields.refuse("companyId", "is no company");
+            fields.refuse("companyId", "is not one of your companies");
         }
         Some(Self { email: email?.0, password: password?, company: if admin { Some(INSTALLATION) } else { company } })
     }

@@ -140,7 +140,7 @@ fn addresses(fields: &mut Fields<'_>, given: Option<Vec<AddressRange>>) -> Optio
 /// A token must permit something.
 fn some(fields: &mut Fields<'_>, permissions: Option<Permitted>) -> Option<Permitted> {
     if permissions.as_ref().is_some_and(|permitted| permitted.0.is_empty()) {
-        fields.refuse("permissions", "must permit something");
+        fields.refuse("permissions", "must grant at least one permission");
         return None;
     }
     permissions

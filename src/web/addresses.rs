@@ -18,7 +18,7 @@ impl FromField for AddressRange {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a string")?.trim();
         let range = text.parse::<Ipv4Net>().or_else(|_| text.parse::<Ipv4Addr>().map(Ipv4Net::from));
-        let range = range.map_err(|_| "must be an IPv4 address or range; IPv6 is not accepted")?;
+        let range = range.map_err(|_| "must be an IPv4 address or range; IPv6 is not supported")?;
         Ok(Self(range.trunc()))
     }
 

@@ -128,7 +128,7 @@ impl FromField for ProviderUrl {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a string")?.trim();
         let url = plain_address(text).filter(|url| url.query().is_none() && url.fragment().is_none());
-        let url = url.ok_or("must be an address that begins with https:// or http://")?;
+        let url = url.ok_or("must be a URL that starts with https:// or http://")?;
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
 

@@ -17,7 +17,7 @@ const SAMPLE: &str = "any.";
 /// A phrase that follows the value.
 pub fn read(text: &str) -> Result<String, String> {
     const WRONG: &str =
-        "must be an origin: http:// or https://, a host or *. and a domain, and a port where there is one";
+        "must be an origin such as https://shop.example or https://*.shop.example, with an optional port";
     let text = text.strip_suffix('/').unwrap_or(text);
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme)) else {
         return Err(WRONG.to_owned());

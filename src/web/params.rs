@@ -117,7 +117,7 @@ impl<F: Filter> Query<F> {
             page.place = Place::Cursor(None);
             match after {
                 None => {}
-                Some(None) => query.refuse("cursor", "must be from this list, with the same filters and order"),
+                Some(None) => query.refuse("cursor", "must be a cursor of this list, with the same filters and order"),
                 Some(Some(Position::Id(id))) => page.place = Place::Cursor(Some(id)),
                 Some(Some(Position::Name(name))) => after_name = Some(name),
             }

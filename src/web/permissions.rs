@@ -26,14 +26,14 @@ impl FromField for Permitted {
         let mut permissions = Permissions::new();
         for (module, methods) in modules {
             if !MODULES.contains(&module.as_str()) {
-                return Err(format!("names a module that is none of {}", MODULES.join(", ")));
+                return Err(format!("contains an unknown module; must be one of {}", MODULES.join(", ")));
             }
             let methods = methods.as_array().ok_or_else(|| format!("must have a list of methods for {module}"))?;
             let read = methods.iter().map(|method| {
                 let known = method.as_str().filter(|method| METHODS.contains(method));
-                known
-                    .map(str::to_owned)
-                    .ok_or_else(|| format!("names a method of {module} that is none of {}", METHODS.join(", ")))
+                known.map(str::to_owned).ok_or_else(|| {
+                    format!("contains an unknown method of {module}; must be one of {}", METHODS.join(", "))
+                })
             });
             let read = read.collect::<Result<BTreeSet<String>, String>>()?;
             if !read.is_empty() {

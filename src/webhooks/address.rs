@@ -17,8 +17,8 @@ pub fn check_address(text: &str) -> Result<(), String> {
         return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));
     }
     let url = web_address::parse(text).map_err(|why| match why {
-        NoAddress::Scheme => "must be an address that begins with https://".to_owned(),
-        NoAddress::Host => "must name a host".to_owned(),
+        NoAddress::Scheme => "must be a URL that starts with https://".to_owned(),
+        NoAddress::Host => "must include a host".to_owned(),
     })?;
     let is_here = match url.host() {
         Some(Host::Domain(name)) => name.trim_end_matches('.') == "localhost",
@@ -29,7 +29,7 @@ pub fn check_address(text: &str) -> Result<(), String> {
     match url.scheme() {
         "https" => Ok(()),
         "http" if is_here => Ok(()),
-        _ => Err("must begin with https://".to_owned()),
+        _ => Err("must start with https://".to_owned()),
     }
 }
 

@@ -57,7 +57,7 @@ impl Input for NewBoard {
             let is_done = fields.optional("doneList").unwrap_or(false);
             let position = fields.optional::<Position>("position").map(|position| position.0);
             if is_done && has_done {
-                fields.refuse("doneList", "is another stage's already");
+                fields.refuse("doneList", "is already set on another stage");
             }
             has_done |= is_done;
             Some(NewStage { label: label?.0, position, is_done })

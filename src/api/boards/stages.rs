@@ -104,8 +104,8 @@ pub async fn reorder(
             return Err(ApiError::not_found());
         }
         let rows = table::reorder(db, caller.company, board.0, &ids.0).await?;
-        let rows =
-            rows.ok_or_else(|| Refusal::invalid("orderedIds", "must be the ids of all lists of the board, each once"))?;
+        let rows = rows
+            .ok_or_else(|| Refusal::invalid("orderedIds", "must be the ids of all stages of the board, each once"))?;
         Ok(Page::whole(rows))
     })
     .await

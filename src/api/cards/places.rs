@@ -21,7 +21,7 @@ pub(super) async fn stage_of(
     if !is_board || !is_stage {
         return Err(ApiError::not_found());
     }
-    Err(Refusal::invalid("crmBoardListId", "must be a list of the card's board").into())
+    Err(Refusal::invalid("crmBoardListId", "must be a stage of the card's board").into())
 }
 
 /// Locks the first stage of a board. `404` when the company has no such board, `422` when it has no stages.
@@ -33,7 +33,7 @@ pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board
     if !is_board {
         return Err(ApiError::not_found());
     }
-    Err(Refusal::invalid("boardId", "must be a board that has lists").into())
+    Err(Refusal::invalid("boardId", "must be a board with at least one stage").into())
 }
 
 /// A won card must stay in the board's `doneList`.

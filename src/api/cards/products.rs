@@ -114,7 +114,7 @@ fn with_line(total: Amount, line: &Line, path: &str) -> ApiResult<Amount> {
 }
 
 fn too_large(path: &str, total: &str) -> ApiError {
-    Refusal::invalid(&format!("{path}quantity"), &format!("makes a {total} that is not below {LIMIT}")).into()
+    Refusal::invalid(&format!("{path}quantity"), &format!("must keep {total} below {LIMIT}")).into()
 }
 
 /// The body of `POST /crm/cards/{cardId}/products`.

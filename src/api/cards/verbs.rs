@@ -115,9 +115,8 @@ pub async fn win(
         };
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_open(&state)?;
-        let (stage, place) = place.ok_or_else(|| {
-            Refusal::invalid("boardId", "must be a board with a list that concludes cards (doneList)")
-        })?;
+        let (stage, place) = place
+            .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
         let watched = told::watch(db, company, id).await?;
         if stage.id != state.list_id {
             cards::put(db, company, id, stage.id, &place).await?;

@@ -294,7 +294,7 @@ impl Planner {
         }
         for (index, tag) in row.tags.iter().flatten().enumerate() {
             if !self.tags.contains(tag) {
-                let reason = "names no tag of the company".to_owned();
+                let reason = "is not a tag of the company".to_owned();
                 errors.push(FieldError { field: format!("tagIds[{index}]"), reason });
             }
         }

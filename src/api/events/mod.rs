@@ -127,7 +127,7 @@ pub struct Types(pub Vec<EventKind>);
 impl FromField for Types {
     fn from_json(value: &Value) -> Result<Self, String> {
         let words = value.as_str().unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
-        let read = |word: &str| word.parse().map_err(|()| format!("has no type of event `{word}`"));
+        let read = |word: &str| word.parse().map_err(|()| format!("contains the unknown event type `{word}`"));
         words.map(read).collect::<Result<_, _>>().map(Self)
     }
 

@@ -110,7 +110,7 @@ fn check_files(what: &What, files: &[Upload]) -> ApiResult<()> {
     match (what, files.is_empty()) {
         (What::Media { .. }, true) => Err(invalid("medias", "is required: the files, in a multipart/form-data body")),
         (What::Media { .. }, false) | (_, true) => Ok(()),
-        (_, false) => Err(invalid("medias", "are sent with the type media only")),
+        (_, false) => Err(invalid("medias", "are accepted only with the type media")),
     }
 }
 

@@ -186,9 +186,13 @@ fn check_own(caller: &Caller, id: UserId, written: &Written) -> ApiResult<()> {
     let Some(own) = own else { return Ok(()) };
     let email = written.columns.text("email").map(str::to_lowercase);
     let given = [
-        ("password", !matches!(written.password, Patch::Absent), "is changed in your own account"),
-        ("email", email.is_some_and(|email| email != own.email.to_lowercase()), "is changed by another administrator"),
-        ("active", written.columns.is_false("active"), "is changed by another administrator"),
+        ("password", !matches!(written.password, Patch::Absent), "must be changed in your own account"),
+        (
+            "email",
+            email.is_some_and(|email| email != own.email.to_lowercase()),
+            "must be changed by another administrator",
+        ),
+        ("active", written.columns.is_false("active"), "must be changed by another administrator"),
     ];
     let refused = given.into_iter().filter(|(_, is_given, _)| *is_given);
     let refused = refused.map(|(field, _, reason)| FieldError { field: field.to_owned(), reason: reason.to_owned() });

@@ -150,7 +150,7 @@ impl Input for Replay {
         let failed = fields.optional("failedSince").map(What::FailedSince);
         match given.as_slice() {
             [] => fields.refuse("after", "is required, or deliveryId, or failedSince"),
-            [_, others @ ..] => others.iter().for_each(|name| fields.refuse(name, "is accepted alone")),
+            [_, others @ ..] => others.iter().for_each(|name| fields.refuse(name, "must be given alone")),
         }
         after.or(delivery).or(failed).map(Self)
     }

@@ -61,7 +61,7 @@ impl Given {
         if strange.is_empty() {
             return Ok(());
         }
-        let reason = format!("is nothing of a {} channel", kind.as_str());
+        let reason = format!("does not apply to a {} channel", kind.as_str());
         let errors = strange.into_iter().map(|name| FieldError { field: (*name).to_owned(), reason: reason.clone() });
         Err(ApiError::validation(&errors.collect::<Vec<_>>()))
     }
@@ -88,7 +88,7 @@ impl Given {
             return Err(ApiError::installers_only("providerUrl"));
         }
         if settings.access_token.is_some() && matches!(self.access_token, Patch::Absent) {
-            let reason = "must be given again: it was given for another providerUrl".to_owned();
+            let reason = "must be given again when providerUrl changes".to_owned();
             return Err(ApiError::validation(&[FieldError { field: "accessToken".to_owned(), reason }]));
         }
         Ok(())

@@ -60,7 +60,7 @@ impl<'a> Definition<'a> {
     ) -> Vec<Value> {
         let mut components = Vec::new();
         if self.is_beyond_simple {
-            errors.push(error("template.parameters", "cannot fill this template: give its components"));
+            errors.push(error("template.parameters", "cannot fill this template; use components instead"));
             return components;
         }
         components.extend(self.fill_header(header, errors));
@@ -95,7 +95,7 @@ impl<'a> Definition<'a> {
                 Some(json!({"type": "header", "parameters": [{"type": format, format.as_str(): media}]}))
             }
             "location" => {
-                errors.push(error("template.parameters", "cannot fill this template: give its components"));
+                errors.push(error("template.parameters", "cannot fill this template; use components instead"));
                 None
             }
             _ => {
@@ -165,7 +165,7 @@ fn texts(kind: &str, names: &[&str], given: &[String], errors: &mut Vec<FieldErr
 fn counted(kind: &str, expected: usize, given: &[String], errors: &mut Vec<FieldError>) -> bool {
     let is_right = given.len() == expected;
     if !is_right {
-        let reason = format!("must have {expected} items, as many as the template's {kind} has places");
+        let reason = format!("must have {expected} items, one for each placeholder of the template's {kind}");
         errors.push(error(&format!("template.parameters.{kind}"), &reason));
     }
     is_right

@@ -123,7 +123,7 @@ impl FromField for Options {
         for (index, item) in items.iter().enumerate() {
             let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
             if !looks.insert(letters::looks(&option)) {
-                return Err(format!("holds {option} twice"));
+                return Err(format!("contains {option} twice"));
             }
             options.push(option);
         }

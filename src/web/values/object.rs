@@ -44,7 +44,7 @@ fn stored(value: &Value, depth: usize) -> Result<usize, String> {
     match value {
         Value::Null | Value::Bool(_) => Ok(0),
         Value::String(inner) => text(inner),
-        Value::Number(number) => written_out(number).ok_or_else(|| format!("must not hold the number {number}")),
+        Value::Number(number) => written_out(number).ok_or_else(|| format!("must not contain the number {number}")),
         Value::Array(items) => items.iter().map(|inner| stored(inner, depth + 1)).sum(),
         Value::Object(object) => object.iter().map(|(key, inner)| Ok(text(key)? + stored(inner, depth + 1)?)).sum(),
     }

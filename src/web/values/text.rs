@@ -121,7 +121,7 @@ text! {
     /// The shortcut of a quick message: 1 to 60 characters, no blanks.
     Shortcut, {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^\\S+$", "example": "/hours"}, |value| {
         let text = not_blank(composed(value, SHORTCUT_CHARACTERS_MAX)?)?;
-        if text.contains(char::is_whitespace) { Err("must not contain blanks".to_owned()) } else { Ok(text) }
+        if text.contains(char::is_whitespace) { Err("must not contain spaces".to_owned()) } else { Ok(text) }
     }
 }
 
@@ -139,9 +139,9 @@ text! {
             && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && text.len() <= VARIABLE_KEY_CHARACTERS_MAX;
         if !is_key {
-            Err(format!("must be a letter and up to {} letters, digits and `_`", VARIABLE_KEY_CHARACTERS_MAX - 1))
+            Err(format!("must be a letter followed by up to {} letters, digits or `_`", VARIABLE_KEY_CHARACTERS_MAX - 1))
         } else if BUILT_IN.contains(&text) {
-            Err("is a name every message has".to_owned())
+            Err("is a reserved name".to_owned())
         } else {
             Ok(text.to_owned())
         }
@@ -240,7 +240,7 @@ text! {
     /// The address of a picture that people are shown; a page may show it or link to it, so it leads to the web.
     PictureAddress, {"type": "string", "format": "uri", "pattern": r"^\s*[hH][tT][tT][pP][sS]?://[^/?#\s]", "maxLength": 10_000, "description": "`https` or `http`", "example": "https://cdn.example/maria.jpg"}, |value| {
         let text = not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)?;
-        if is_web_address(&text) { Ok(text) } else { Err("must be an address that begins with https:// or http://".to_owned()) }
+        if is_web_address(&text) { Ok(text) } else { Err("must be a URL that starts with https:// or http://".to_owned()) }
     }
 }
 

@@ -32,10 +32,10 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
     let said = failure(path, &["webhook", "create", "--company", &of, "--url", &url]);
     assert!(said.contains("--url is not allowed"), "{said}");
     for (arguments, reason) in [
-        (vec!["webhook", "create", "--company", &of, "--url", "http://example.com"], "must begin with https://"),
+        (vec!["webhook", "create", "--company", &of, "--url", "http://example.com"], "must start with https://"),
         (
             vec!["webhook", "create", "--company", &of, "--url", "https://example.com", "--type", "x"],
-            "no type of event `x`",
+            "unknown event type `x`",
         ),
         (vec!["webhook", "update", "999999", "--active", "true"], "no such webhook"),
         (vec!["webhook", "update", &id], "required"),

@@ -234,7 +234,7 @@ impl Inbound {
                 Some(contact) => contact,
                 None => self.load_addressed(company, channel, address, from).await?,
             },
-            (None, None) => return Err(Refusal::invalid("from", "must name the sender")),
+            (None, None) => return Err(Refusal::invalid("from", "must identify the sender")),
         };
         if let (Some(_), Some(address)) = (&from.number, &from.address)
             && kept.with_address(company, channel, address).is_none()

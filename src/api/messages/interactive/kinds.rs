@@ -209,7 +209,7 @@ fn media_or_text(header: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     let media = header.at(name);
     let Some(media) = media.object(errors) else { return };
     if media.at("id").is_there() && !media.at("link").is_there() {
-        errors.refuse(media, "must be given by link: files the provider keeps are not there on the webchat");
+        errors.refuse(media, "must be given by link: a webchat has no access to files stored at the provider");
         return;
     }
     media.at("link").url(errors);
