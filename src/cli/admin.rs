@@ -17,9 +17,9 @@ use crate::web::values::{FromField, SignInEmail};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make an administrator of the panel; a password is drawn and printed once, unless one is given
+    /// Create an administrator; prints a generated password unless --password-stdin is given
     Create(Create),
-    /// Give an administrator another password: one is drawn and printed once, unless one is given
+    /// Reset an administrator's password; prints a generated one unless --password-stdin is given
     Reset(Reset),
 }
 
@@ -28,9 +28,9 @@ pub enum Command {
   hotline admin create ana@example.com
   hotline admin create ana@example.com --password-stdin < password.txt")]
 pub struct Create {
-    /// What they sign in with
+    /// E-mail address of the administrator
     email: String,
-    /// Read the password, of 12 characters or more, from the first line of standard input
+    /// Read the password (at least 12 characters) from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
     #[command(flatten)]
@@ -44,14 +44,14 @@ pub struct Create {
   hotline admin reset ana@example.com
   hotline admin reset ana@example.com --second-factor
 
-They are signed in nowhere any more.")]
+This ends all sessions of the administrator.")]
 pub struct Reset {
-    /// What they sign in with
+    /// E-mail address of the administrator
     email: String,
-    /// Read the password, of 12 characters or more, from the first line of standard input
+    /// Read the password (at least 12 characters) from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
-    /// Take their second factor away as well: the phone and the recovery codes are lost
+    /// Also remove the second factor, with its recovery codes
     #[arg(long)]
     second_factor: bool,
     #[command(flatten)]
@@ -83,7 +83,7 @@ impl Create {
         let (hash, drawn) = password(self.password_stdin, &email)?;
         let made = with_new_database(&self.database, async |db| {
             let work = async || match admins::insert(db, &email, &hash).await {
-                Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
+                Err(Error::Taken(_)) => Err(format!("the administrator {email} already exists").into()),
                 made => Ok(made?),
             };
             Act::of_installation("createAdmin").kept(db, work, target).await
@@ -100,7 +100,7 @@ impl Reset {
                 let mut transaction = db.begin().await?;
                 let row = match admins::reset(&mut transaction, &self.email, &hash, self.second_factor).await {
                     Err(Error::NotFound(_)) => {
-                        return Err(format!("there is no administrator `{}`", self.email).into());
+                        return Err(format!("no such administrator: {}", self.email).into());
                     }
                     row => row?,
                 };

@@ -82,7 +82,7 @@ impl Act {
         let ended = audit_log::end(db, begun, status, (id.as_deref(), name.as_deref())).await;
         if let Err(error) = ended {
             // What was done may have answered a secret that is seen once: that comes first.
-            tell(&format!("what became of this is not in the audit log: {error}"));
+            tell(&format!("warning: the outcome is missing from the audit log: {error}"));
         }
         outcome
     }

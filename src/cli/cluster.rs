@@ -13,17 +13,17 @@ use crate::config::DatabaseArgs;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show the processes, and how many of the 1024 slots of companies each serves
+    /// Show the processes and how many of the 1024 slots of companies each serves
     Status {
         #[command(flatten)]
         database: DatabaseArgs,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Have a process give its slots to the others; it goes on to hand requests to them, until it is stopped
-    #[command(after_help = "A process that is stopped by a signal does this by itself.")]
+    /// Move the slots of a process to the others; it forwards requests until it is stopped
+    #[command(after_help = "A process that is stopped by a signal drains itself.")]
     Drain {
-        /// What `status` calls it: its node, or the number of its life
+        /// Node or life number of the process, as shown by `hotline cluster status`
         #[arg(value_name = "NODE|LIFE")]
         node: String,
         #[command(flatten)]
@@ -31,7 +31,7 @@ pub enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Look for what is wrong; fails if something is
+    /// Check the health of the cluster; exits with status 1 if a check fails
     Check {
         #[command(flatten)]
         database: DatabaseArgs,
@@ -109,19 +109,23 @@ impl Cluster {
             Looked {
                 what: "slots",
                 good: unserved == 0 && self.slots.len() == usize::from(SLOTS),
-                found: format!("{unserved} of {} are served by nobody", self.slots.len()),
+                found: format!("{unserved} of {} are not served", self.slots.len()),
             },
             Looked {
-                what: "heard of",
+                what: "heartbeats",
                 good: silent.is_empty(),
-                found: format!("not within {lease_ms} ms: {}", names(&silent)),
+                found: format!("older than {lease_ms} ms: {}", names(&silent)),
             },
-            Looked { what: "takeovers", good: left == 0, found: format!("{left} processes have left slots that wait") },
-            Looked { what: "takers", good: takers > 0, found: format!("{takers} processes take slots") },
+            Looked {
+                what: "takeovers",
+                good: left == 0,
+                found: format!("{left} ended processes have slots that are not taken over"),
+            },
+            Looked { what: "capacity", good: takers > 0, found: format!("{takers} processes accept slots") },
             Looked {
                 what: "releases",
                 good: foreign.is_empty(),
-                found: format!("speak otherwise than this one: {}", names(&foreign)),
+                found: format!("incompatible with this release: {}", names(&foreign)),
             },
         ]
     }
@@ -141,10 +145,10 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 let named = all.iter().filter(|life| life.node == node || life.life.to_string() == node);
                 let named: Vec<LifeId> = named.map(|life| life.life).collect();
                 match named.as_slice() {
-                    [] => return Err(format!("no process is called {node}; see `hotline cluster status`").into()),
+                    [] => return Err(format!("no such process: {node}; see `hotline cluster status`").into()),
                     [life] if lives::drain(db, *life).await? => {}
-                    [_] => return Err(format!("the process {node} has just ended").into()),
-                    _ => return Err(format!("several processes are called {node}: name the life").into()),
+                    [_] => return Err(format!("the process {node} has ended").into()),
+                    _ => return Err(format!("several processes are named {node}; use the life number").into()),
                 }
                 let cluster = Cluster::read(db).await?;
                 Ok(cluster.shown().into_iter().find(|shown| Some(shown.life) == named.first().map(|life| life.get())))
@@ -152,7 +156,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             .await?;
             match drained {
                 Some(shown) => output.one(shown),
-                None => Err(format!("the process {node} has just ended").into()),
+                None => Err(format!("the process {node} has ended").into()),
             }
         }
         Command::Check { database, output } => {
@@ -160,7 +164,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             let wrong: Vec<&str> = looked.iter().filter(|looked| !looked.good).map(|looked| looked.what).collect();
             let wrong = wrong.join(", ");
             output.many("looked", &["what", "good", "found"], looked)?;
-            if wrong.is_empty() { Ok(()) } else { Err(format!("not as it should be: {wrong}").into()) }
+            if wrong.is_empty() { Ok(()) } else { Err(format!("failed checks: {wrong}").into()) }
         }
     }
 }
@@ -199,7 +203,7 @@ mod tests {
         assert_eq!(wrong(vec![good.clone()], slots(None), vec![]), ["slots"]);
         assert_eq!(wrong(vec![good.clone()], slots(Some(9)), vec![seal]), ["slots", "takeovers"]);
         let late = life(2, 2_001, false, SPEAKS + 1);
-        assert_eq!(wrong(vec![good, late], slots(Some(1)), vec![]), ["heard of", "releases"]);
-        assert_eq!(wrong(vec![life(1, 0, true, SPEAKS)], slots(Some(1)), vec![]), ["takers"]);
+        assert_eq!(wrong(vec![good, late], slots(Some(1)), vec![]), ["heartbeats", "releases"]);
+        assert_eq!(wrong(vec![life(1, 0, true, SPEAKS)], slots(Some(1)), vec![]), ["capacity"]);
     }
 }

@@ -15,26 +15,26 @@ use crate::web::values::{FromField, Name};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make a company, with the profiles Administrator, Supervisor and Agent
+    /// Create a company, with the profiles Administrator, Supervisor and Agent
     Create {
-        /// Its name
+        /// Name of the company
         name: String,
         #[command(flatten)]
         database: DatabaseArgs,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// List the companies
+    /// List companies
     List {
         #[command(flatten)]
         database: DatabaseArgs,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Change a company: what is given; the rest stays
+    /// Update a company; omitted options keep their values
     #[command(after_help = "Example:\n  hotline company update 1 --rate-per-minute=600 --time-zone=America/Sao_Paulo")]
     Update {
-        /// Its id
+        /// Company ID
         id: CompanyId,
         #[command(flatten)]
         changes: Changes,
@@ -49,22 +49,23 @@ pub enum Command {
 #[derive(Args)]
 #[group(required = true, multiple = true)]
 pub struct Changes {
-    /// Another name
+    /// New name
     #[arg(long)]
     name: Option<String>,
-    /// Whether it is served at all
+    /// Whether the company is active; requests for an inactive one are refused
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
-    /// Whether its plan includes the API (not asked with --on-premise)
+    /// Whether its plan includes the API (ignored with --on-premise)
     #[arg(long, value_name = "true|false")]
     api_enabled: Option<bool>,
-    /// Requests a minute; 0: as many as it likes
+    /// Maximum requests per minute; 0 for no limit
     #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(i32).range(0..))]
     rate_per_minute: Option<i32>,
-    /// Where its days begin, for instance America/Sao_Paulo
+    /// Time zone in which its days begin, for example America/Sao_Paulo
     #[arg(long, value_name = "IANA", value_parser = time_zone)]
     time_zone: Option<chrono_tz::Tz>,
-    /// Words by which contacts opt out of campaigns, separated by commas: a whole message, in any case, with any accents and any punctuation around it
+    /// Comma-separated words with which contacts opt out of campaigns. A word must be the whole message; case,
+    /// accents and surrounding punctuation are ignored
     #[arg(long, value_name = "WORDS", value_parser = stop_words)]
     stop_words: Option<StopWords>,
 }
@@ -115,7 +116,7 @@ fn target(row: &CompanyRow) -> Target {
 }
 
 fn time_zone(text: &str) -> Result<chrono_tz::Tz, String> {
-    text.parse().map_err(|_| "no time zone of the IANA database".to_owned())
+    text.parse().map_err(|_| "must be an IANA time zone, for example America/Sao_Paulo".to_owned())
 }
 
 /// Reads them as the panel does, which takes back what it shows.
@@ -135,7 +136,7 @@ fn stop_words(text: &str) -> Result<StopWords, String> {
         }
     }
     if words.len() > WORDS_MAX {
-        return Err(format!("a company has at most {WORDS_MAX} of them"));
+        return Err(format!("a company has at most {WORDS_MAX} stop words"));
     }
     Ok(StopWords(words))
 }

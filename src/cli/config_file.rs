@@ -48,7 +48,7 @@ fn read(path: &Path, lies_about: bool) -> io::Result<String> {
     if lies_about {
         let link = path.symlink_metadata()?;
         refuse_others(&link, &file.metadata()?)
-            .map_err(|reason| io::Error::other(format!("{reason}; it is not read unless it is named with --config")))?;
+            .map_err(|reason| io::Error::other(format!("{reason}; name it with --config to use it anyway")))?;
     }
     let mut text = String::new();
     file.read_to_string(&mut text)?;
@@ -58,12 +58,12 @@ fn read(path: &Path, lies_about: bool) -> io::Result<String> {
 fn refuse_others(link: &Metadata, file: &Metadata) -> Result<(), String> {
     let (own, group) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
     if let Some(other) = [link, file].iter().map(|about| about.uid()).find(|owner| ![0, own].contains(owner)) {
-        return Err(format!("it belongs to the user {other}, not to this one ({own}) or root"));
+        return Err(format!("belongs to user {other}, not to this user ({own}) or root"));
     }
     // On most systems each user has their own group, with write permission.
     let others = if [0, group].contains(&file.gid()) { 0o002 } else { 0o022 };
     if file.mode() & others != 0 {
-        return Err(format!("others may write it (mode {:04o})", file.mode() & 0o7777));
+        return Err(format!("is writable by other users (mode {:04o})", file.mode() & 0o7777));
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
     let mut defaults: Vec<FileValue> = Vec::new();
     for (key, value) in &table {
         let long = key.replace('_', "-");
-        let option = option(command, &long).ok_or_else(|| format!("there is no key `{key}`"))?;
+        let option = option(command, &long).ok_or_else(|| format!("unknown key `{key}`"))?;
         if defaults.iter().any(|default| default.long == long) {
             return Err(format!("`{key}` is given twice"));
         }
@@ -118,13 +118,13 @@ fn text(option: &Arg, value: &Value) -> Result<String, String> {
         Value::String(text) if !is_number && read != TypeId::of::<bool>() => Ok(text.clone()),
         _ if read == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
         _ if is_number => Err("must be a whole number".to_owned()),
-        _ => Err("must be a text".to_owned()),
+        _ => Err("must be a string".to_owned()),
     }
 }
 
 fn reason(error: &clap::Error) -> String {
     let said = error.source().map_or_else(|| error.kind().to_string(), ToString::to_string);
-    format!("is not accepted: {said}")
+    format!("is invalid: {said}")
 }
 
 fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
@@ -275,14 +275,14 @@ mod tests {
     fn a_mistake_is_told_with_the_name_of_its_key() {
         for (text, said) in [
             ("lissten = \"x\"", "`lissten`"),
-            ("listen = 8080", "`listen` must be a text"),
-            ("listen = \"nowhere\"", "`listen` is not accepted"),
+            ("listen = 8080", "`listen` must be a string"),
+            ("listen = \"nowhere\"", "`listen` is invalid"),
             ("on_premise = \"yes\"", "`on_premise` must be true or false"),
-            ("per_page_max = 0", "`per_page_max` is not accepted"),
-            ("media_bytes_max = 0", "`media_bytes_max` is not accepted"),
+            ("per_page_max = 0", "`per_page_max` is invalid"),
+            ("media_bytes_max = 0", "`media_bytes_max` is invalid"),
             ("media_store = \"/srv/files\"", "s3://bucket"),
-            ("public_url = \"https://support.example/hotline\"", "`public_url` is not accepted"),
-            ("rate_per_minute = -1", "`rate_per_minute` is not accepted"),
+            ("public_url = \"https://support.example/hotline\"", "`public_url` is invalid"),
+            ("rate_per_minute = -1", "`rate_per_minute` is invalid"),
             ("rate_per_minute = \"1\"", "`rate_per_minute` must be a whole number"),
             ("trusted_proxies = \"10.0.0.1\"", "`trusted_proxies` must be a list"),
             ("trusted_proxies = [\"10.0.0.1\", \"here\"]", "`here` is not an IP address or range"),

@@ -60,9 +60,9 @@ async fn open<T>(
             if new_folder == NewFolder::Refused && !options.exists() {
                 let folder = args.data_dir.display();
                 return Err(format!(
-                    "there is no Hotline in the folder {folder}: name the service's with --data-dir \
-                     (HOTLINE_DATA_DIR), or its database with --database-url; `hotline serve` and `hotline company \
-                     create` make a new one"
+                    "no Hotline installation in {folder}; use --data-dir (HOTLINE_DATA_DIR) for the data folder of \
+                     the service, or --database-url for its database. `hotline serve` and `hotline company create` \
+                     create an installation"
                 )
                 .into());
             }

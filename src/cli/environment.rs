@@ -30,8 +30,8 @@ fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<Strin
         let nearest =
             alike.filter(|(alike, _)| *alike >= ALIKE_MIN).max_by(|(one, _), (other, _)| one.total_cmp(other));
         match nearest {
-            Some((_, nearest)) => format!("the variable {name} means nothing; is {nearest} meant?"),
-            None => format!("the variable {name} means nothing; see `hotline serve --help` for those that do"),
+            Some((_, nearest)) => format!("unknown environment variable {name}; did you mean {nearest}?"),
+            None => format!("unknown environment variable {name}; see `hotline serve --help`"),
         }
     };
     unknown.into_iter().map(told).collect()
@@ -67,7 +67,7 @@ mod tests {
             ("HOTLINE_KEYFILE", "HOTLINE_KEY_FILE"),
         ] {
             let told = told(name).unwrap_or_else(|| panic!("{name} is not told"));
-            assert!(told.contains(name) && told.contains(&format!("{meant} meant")), "{told}");
+            assert!(told.contains(name) && told.contains(&format!("did you mean {meant}?")), "{told}");
         }
         assert!(told("HOTLINE_QQQQ").is_some_and(|told| told.contains("--help")));
         let silent = ["HOTLINE_LISTEN", "HOTLINE_CONFIG", "LISTN", "HOTLINE_SERVICE_HOST", "HOTLINE_PORT_8080_TCP"];

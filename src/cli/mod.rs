@@ -29,11 +29,11 @@ use hotline_persistence::controls;
 pub use crate::web::permissions::everything;
 pub use demo::seed as seed_demo;
 
-/// A customer-service and CRM API: every conversation is an actor, every answer is durable before it leaves.
+/// A customer-service and CRM API in one binary.
 #[derive(Parser)]
 #[command(name = "hotline", version, arg_required_else_help = true, after_help = CONFIGURATION)]
 struct Cli {
-    /// A TOML file with options of serve and demo and of the database; by default hotline.toml, if it is there
+    /// TOML configuration file; by default hotline.toml in the working folder, if it exists
     #[arg(long, global = true, env = "HOTLINE_CONFIG", value_name = "FILE", help_heading = "Configuration")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -41,49 +41,49 @@ struct Cli {
 }
 
 const CONFIGURATION: &str = "\
-Every option of `serve` and `demo` is also an environment variable, HOTLINE_…, and a key of a TOML file, with `_` for
-`-`. What the command line says wins over the environment, the environment over the file. For example:
+Every option of `serve` and `demo` can also be set by an environment variable (HOTLINE_…) or by a key of the
+configuration file, with `_` for `-`. The command line overrides the environment, which overrides the file. Example file:
   database_url = \"postgres://hotline@db.example/hotline\"
   listen = \"0.0.0.0:8080\"
   trusted_proxies = [\"10.0.0.0/8\"]
   on_premise = true
 
-All other commands work on a stopped service and on a running one alike, which sees the change within a second.";
+All other commands work whether the service is running or stopped. A running service applies changes within a second.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Run the service
     Serve(crate::config::ServeArgs),
-    /// Run the service with a company, conversations and a token to try it with
+    /// Run the service with sample data, and print how to try it
     Demo(crate::config::ServeArgs),
-    /// Companies
+    /// Manage companies
     #[command(subcommand)]
     Company(company::Command),
-    /// API tokens
+    /// Manage API tokens
     #[command(subcommand)]
     Token(token::Command),
-    /// Channels
+    /// Manage channels
     #[command(subcommand)]
     Channel(Box<channel::Command>),
-    /// Permission profiles
+    /// Manage permission profiles
     #[command(subcommand)]
     Profile(profile::Command),
-    /// The keys that seal the credentials of channels and webhooks
+    /// Manage the keys that encrypt credentials
     #[command(subcommand)]
     Secrets(secrets::Command),
-    /// Where companies are told of their events
+    /// Manage webhook endpoints
     #[command(subcommand)]
     Webhook(Box<webhook::Command>),
-    /// Figures that reports are made of
+    /// Maintain the figures of reports
     #[command(subcommand)]
     Reports(reports::Command),
-    /// How long companies keep conversations
+    /// Manage how long conversations are kept
     #[command(subcommand)]
     Retention(retention::Command),
-    /// Administrators of the panel
+    /// Manage administrators of the installation
     #[command(subcommand)]
     Admin(admin::Command),
-    /// Several processes on one database
+    /// Inspect and drain the processes of a cluster
     #[command(subcommand)]
     Cluster(cluster::Command),
 }

@@ -4,10 +4,10 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How a command answers.
+/// The format of the output.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OutputArgs {
-    /// Answer one JSON object
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }

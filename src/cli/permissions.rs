@@ -14,13 +14,15 @@ pub(super) fn permissions(all: bool, named: &[String]) -> Result<Permissions, Fa
     let mut permissions = Permissions::new();
     for permission in named {
         let (module, methods) =
-            permission.split_once(':').ok_or_else(|| format!("--permission `{permission}` is not MODULE:METHODS"))?;
+            permission.split_once(':').ok_or_else(|| format!("--permission `{permission}` must be MODULE:METHODS"))?;
         if !MODULES.contains(&module) {
-            return Err(format!("--permission `{module}` is none of {}", MODULES.join(", ")).into());
+            return Err(format!("--permission: unknown module `{module}`; modules are {}", MODULES.join(", ")).into());
         }
         for method in methods.split(',') {
             if !METHODS.contains(&method) {
-                return Err(format!("--permission `{method}` is none of {}", METHODS.join(", ")).into());
+                return Err(
+                    format!("--permission: unknown method `{method}`; methods are {}", METHODS.join(", ")).into()
+                );
             }
             permissions.entry(module.to_owned()).or_default().insert(method.to_owned());
         }

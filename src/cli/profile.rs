@@ -13,11 +13,11 @@ use crate::config::DatabaseArgs;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make a permission profile; without --all and --permission nothing is permitted
+    /// Create a permission profile; without --all and --permission, it allows nothing
     Create(Create),
-    /// List the permission profiles
+    /// List permission profiles
     List {
-        /// Of this company only
+        /// Show only the profiles of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
         #[command(flatten)]
@@ -31,25 +31,25 @@ pub enum Command {
 #[command(after_help = "Example:
   hotline profile create --company 1 --name Sales --permission crm:GET,POST,PUT --permission contacts:GET
 
-Every company begins with three profiles:
-  Administrator  everything; sees all cards
-  Supervisor     everything but to delete, users and profiles only to read; sees all cards
-  Agent          contacts, tickets, messages, webchat and crm but to delete; tags, queues, wrapupTypes, users,
-                 channels, quickMessages and customFields only to read; sees cards of their own")]
+A new company has three profiles:
+  Administrator  everything; all cards
+  Supervisor     everything except DELETE; users and profiles read-only; all cards
+  Agent          contacts, tickets, messages, webchat and crm except DELETE; tags, queues, wrapupTypes, users,
+                 channels, quickMessages and customFields read-only; own cards only")]
 pub struct Create {
-    /// The company it belongs to
+    /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
-    /// What it is called; no two profiles of a company are called the same
+    /// Name of the profile, unique within the company
     #[arg(long)]
     name: String,
-    /// Everything is permitted
+    /// Allow everything
     #[arg(long, conflicts_with = "permission")]
     all: bool,
-    /// What is permitted in a module, for instance tickets:GET,POST (repeatable)
+    /// Allow methods of a module, for example tickets:GET,POST (repeatable)
     #[arg(long, value_name = "MODULE:METHODS")]
     permission: Vec<String>,
-    /// Show all cards of a board, not only the user's own
+    /// Let users see all cards of a board, not only their own
     #[arg(long)]
     sees_all_cards: bool,
     #[command(flatten)]
@@ -75,7 +75,7 @@ impl Create {
         let new = NewProfile { name: &name, permissions, sees_all_cards: self.sees_all_cards };
         let made = with_database(&self.database, async |db| {
             let work = async || match profiles::insert(db, self.company, new).await {
-                Err(Error::Taken(_)) => Err(format!("the company has a profile `{name}` already").into()),
+                Err(Error::Taken(_)) => Err(format!("the company already has a profile `{name}`").into()),
                 made => Ok(made?),
             };
             let act = Act::of_company(Some(self.company), "createProfile");

@@ -12,10 +12,10 @@ use crate::config::DatabaseArgs;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Count the figures of reports anew from the tickets and messages, and correct those that differ
-    #[command(after_help = "The service may run meanwhile: what happens while it counts is not lost.")]
+    /// Recompute the figures of reports from tickets and messages, and correct those that differ
+    #[command(after_help = "The service may keep running: changes made meanwhile are counted.")]
     Rebuild {
-        /// One company; all without it
+        /// Only this company; without it, all companies
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         let mut companies = companies::all(db).await?;
         companies.retain(|known| company.is_none_or(|company| company == known.id));
         if let (Some(company), true) = (company, companies.is_empty()) {
-            return Err(format!("there is no company {company}").into());
+            return Err(format!("no such company: {company}").into());
         }
         let mut rebuilt = Vec::with_capacity(companies.len());
         let mut db = db.acquire().await?;

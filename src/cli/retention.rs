@@ -12,16 +12,16 @@ use crate::config::DatabaseArgs;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Remove a company's conversations some days after they were closed, with their messages, files and events
+    /// Delete a company's conversations a number of days after they are closed, with their messages, files and events
     #[command(
-        after_help = "Contacts stay, and figures of reports. A running service begins within seconds, and removes some \
-        hundreds of conversations a second at most. What is removed is gone.\n\n\
+        after_help = "Contacts and the figures of reports are kept. A running service starts within seconds, and deletes at \
+        most a few hundred conversations per second. Deletion cannot be undone.\n\n\
         Example:\n  hotline retention set 1 --days 365"
     )]
     Set {
-        /// Its id
+        /// Company ID
         id: CompanyId,
-        /// How long a conversation is kept once it is closed
+        /// Days for which a closed conversation is kept
         #[arg(long, value_name = "DAYS",
             value_parser = clap::value_parser!(i32).range(i64::from(DAYS_MIN)..=i64::from(DAYS_MAX)))]
         days: i32,
@@ -30,16 +30,16 @@ pub enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Keep a company's conversations for ever, from now on
+    /// Stop deleting a company's conversations
     Off {
-        /// Its id
+        /// Company ID
         id: CompanyId,
         #[command(flatten)]
         database: DatabaseArgs,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// List the companies that do not keep everything, and what is older and still there
+    /// List companies with a retention period, and how many conversations are due for deletion
     List {
         #[command(flatten)]
         database: DatabaseArgs,

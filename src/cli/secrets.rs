@@ -13,18 +13,18 @@ use crate::config::DatabaseArgs;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// List the keys: since when the database knows them, whether the key file has them, and what is sealed with each
+    /// List the keys: when each was created, whether the key file contains it, and how many secrets it encrypts
     List(Where),
-    /// Make a new key, which seals from now on, and seal everything anew with it; old keys stay in the file
+    /// Create a new key and encrypt all secrets with it; old keys stay in the key file
     Rotate(Where),
-    /// Seal everything anew with the first key of the file, for instance after a line was put there by hand
+    /// Encrypt all secrets with the first key of the key file, for example after adding a key by hand
     Reseal(Where),
-    /// Take a key that seals nothing any more out of the file
+    /// Remove an unused key from the key file
     #[command(
-        after_help = "A backup of the database from before the rotation opens with the old key only: keep a copy."
+        after_help = "Backups of the database from before the rotation can only be decrypted with the old key: keep a copy."
     )]
     Forget {
-        /// Its id, as `hotline secrets list` shows it
+        /// Key ID, as shown by `hotline secrets list`
         id: String,
         #[command(flatten)]
         place: Where,
@@ -77,8 +77,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             let forgotten = with_secrets(&database, async |db, keys| {
                 let work = async || match secret_keys::forget(db, keys, &id).await {
                     Err(Error::InUse) => {
-                        let refused =
-                            format!("the key {id} seals secrets; `hotline secrets rotate` makes another one first");
+                        let refused = format!("key {id} encrypts secrets; run `hotline secrets rotate` first");
                         Err(refused.into())
                     }
                     done => Ok(done?),

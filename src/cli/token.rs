@@ -19,11 +19,11 @@ use crate::web::values::FromField;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make a token; its key is printed once
+    /// Create a token; its key is printed once
     Create(Create),
-    /// List the tokens: whether they work, when they expire, from where, and when they were last used
+    /// List tokens, with their status, expiry, allowed addresses and last use
     List {
-        /// Of this company only
+        /// Show only the tokens of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
         #[command(flatten)]
@@ -31,9 +31,9 @@ pub enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Give a token another key, which is printed once; the old one is dead at once
+    /// Replace the key of a token; the new key is printed once, the old one stops working at once
     Rotate(One),
-    /// End a token for good
+    /// Revoke a token permanently
     Revoke(One),
 }
 
@@ -43,22 +43,22 @@ pub enum Command {
   hotline token create --company 1 --name shop --permission contacts:GET,POST --permission tickets:GET \\
       --expires 2031-01-31T00:00:00Z --allow-ip 203.0.113.0/24")]
 pub struct Create {
-    /// The company it speaks for
+    /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
-    /// What it is called in lists and events
+    /// Name of the token, shown in lists and events
     #[arg(long)]
     name: String,
-    /// Everything is permitted
+    /// Allow everything
     #[arg(long, conflicts_with = "permission")]
     all: bool,
-    /// What is permitted in a module, for instance tickets:GET,POST (repeatable)
+    /// Allow methods of a module, for example tickets:GET,POST (repeatable)
     #[arg(long, value_name = "MODULE:METHODS")]
     permission: Vec<String>,
-    /// When it stops working, for instance 2031-01-31T00:00:00Z; without it, never
+    /// Expiry time, for example 2031-01-31T00:00:00Z; without it, the token does not expire
     #[arg(long, value_name = "DATE-TIME", value_parser = future)]
     expires: Option<DateTime<Utc>>,
-    /// An IPv4 address or range it may be used from (repeatable, at most 50; none: from anywhere)
+    /// IPv4 address or range from which the token may be used (repeatable, at most 50); without it, any
     #[arg(long, value_name = "IPV4", value_parser = range)]
     allow_ip: Vec<AddressRange>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub struct Create {
 /// One token.
 #[derive(Args)]
 pub struct One {
-    /// Its id
+    /// Token ID
     id: TokenId,
     #[command(flatten)]
     database: DatabaseArgs,
@@ -117,8 +117,8 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 impl Create {
     async fn run(self) -> Result<(), Failure> {
         if !self.all && self.permission.is_empty() {
-            return Err("say what the token may do: --permission MODULE:METHODS for each module it needs, such as \
-                        --permission tickets:GET,POST; or --all for everything"
+            return Err("a token needs permissions: use --permission MODULE:METHODS for each module, for example \
+                        --permission tickets:GET,POST, or --all to allow everything"
                 .into());
         }
         let new = NewToken {
@@ -148,7 +148,7 @@ impl One {
             let work = async || {
                 let known = tokens::find(db, self.id).await?;
                 if known.is_some_and(|token| token.revoked_at.is_some()) {
-                    let refused = format!("token {} is revoked and cannot be rotated; create another one", self.id);
+                    let refused = format!("token {} is revoked and cannot be rotated; create a new one", self.id);
                     return Err(refused.into());
                 }
                 Ok(tokens::rotate(db, self.id).await?)

@@ -25,11 +25,11 @@ use crate::webhooks::{Webhooks, new_secret};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make a webhook; its secret is printed once
+    /// Create a webhook; its secret is printed once
     Create(Create),
-    /// List the webhooks, and why one was switched off
+    /// List webhooks, with the reason if one was disabled
     List {
-        /// Of this company only
+        /// Show only the webhooks of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
         #[command(flatten)]
@@ -37,7 +37,7 @@ pub enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Change a webhook: what is given; the rest stays
+    /// Update a webhook; omitted options keep their values
     Update {
         #[command(flatten)]
         one: One,
@@ -46,29 +46,29 @@ pub enum Command {
         #[command(flatten)]
         reach: Reach,
     },
-    /// Delete a webhook with what is known of its deliveries
+    /// Delete a webhook and its delivery history
     Delete(One),
-    /// Give a webhook another secret, which is printed once; the one it has signs beside it for 24 hours
+    /// Rotate the secret of a webhook; the new one is printed once, and both sign deliveries for 24 hours
     RotateSecret(One),
-    /// Send a test to a webhook, and show what comes back
+    /// Send a test event to a webhook, and print the response
     Test {
         #[command(flatten)]
         one: One,
         #[command(flatten)]
         reach: Reach,
     },
-    /// List the last deliveries of a webhook, the newest first
+    /// List the deliveries of a webhook, newest first
     Deliveries {
         #[command(flatten)]
         one: One,
-        /// Only those in this state
+        /// Show only deliveries with this status
         #[arg(long, value_name = "pending|delivered|failed", value_parser = status)]
         status: Option<DeliveryStatus>,
-        /// How many at most
+        /// Maximum number of deliveries
         #[arg(long, default_value_t = 100, value_name = "DELIVERIES", value_parser = clap::value_parser!(i64).range(1..=10_000))]
         limit: i64,
     },
-    /// Send events to a webhook again
+    /// Resend events to a webhook
     Replay {
         #[command(flatten)]
         one: One,
@@ -80,8 +80,7 @@ pub enum Command {
 /// Which addresses are taken.
 #[derive(Args)]
 pub struct Reach {
-    /// A network that webhooks may be in although it is not public, as the service has it (repeatable, or separated by
-    /// commas)
+    /// Private network that webhook endpoints may be in, as given to `hotline serve` (repeatable or comma-separated)
     #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = config::network,
         value_name = "IP|CIDR")]
     webhook_allow_network: Vec<IpNet>,
@@ -104,16 +103,16 @@ impl Reach {
   hotline webhook create --company 1 --url https://example.com/hotline
   hotline webhook create --company 1 --url https://example.com/desk --type ticket.opened --type ticket.closed")]
 pub struct Create {
-    /// The company whose events it is told
+    /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
-    /// Where they are sent
+    /// URL of the endpoint
     #[arg(long, value_parser = address)]
     url: String,
-    /// What it is for
+    /// Description
     #[arg(long, value_name = "TEXT", value_parser = description)]
     description: Option<Description>,
-    /// A type of event it is told of, for instance ticket.opened (repeatable; none: all)
+    /// Event type to send, for example ticket.opened (repeatable); without it, all types
     #[arg(long = "type", value_name = "TYPE", value_parser = kind)]
     types: Vec<EventKind>,
     #[command(flatten)]
@@ -128,19 +127,19 @@ pub struct Create {
 #[derive(Args)]
 #[group(required = true, multiple = true)]
 pub struct Changes {
-    /// Where events are sent
+    /// New URL of the endpoint
     #[arg(long, value_parser = address)]
     url: Option<String>,
-    /// What it is for; empty: nothing
+    /// New description; an empty value removes it
     #[arg(long, value_name = "TEXT", value_parser = description)]
     description: Option<Description>,
-    /// The types of events it is told of, in place of those it had (repeatable)
+    /// Event type to send, replacing all previous types (repeatable)
     #[arg(long = "type", value_name = "TYPE", value_parser = kind, conflicts_with = "all_types")]
     types: Vec<EventKind>,
-    /// It is told of all types of events
+    /// Send all event types
     #[arg(long)]
     all_types: bool,
-    /// Whether anything is sent; switched on, it goes on where it stopped
+    /// Whether events are sent; a webhook that is enabled again resumes where it stopped
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
 }
@@ -152,7 +151,7 @@ struct Description(Option<String>);
 /// One webhook.
 #[derive(Args)]
 pub struct One {
-    /// Its id
+    /// Webhook ID
     id: WebhookId,
     #[command(flatten)]
     database: DatabaseArgs,
@@ -163,13 +162,13 @@ pub struct One {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub struct What {
-    /// Everything after this event
+    /// Resend all events after this event ID
     #[arg(long, value_name = "EVENT", value_parser = clap::value_parser!(i64).range(0..))]
     after: Option<i64>,
-    /// This delivery
+    /// Resend this delivery
     #[arg(long, value_name = "ID")]
     delivery: Option<i64>,
-    /// What has failed since, for instance 2031-01-31T00:00:00Z
+    /// Resend deliveries that have failed since this time, for example 2031-01-31T00:00:00Z
     #[arg(long, value_name = "DATE-TIME", value_parser = time)]
     failed_since: Option<DateTime<Utc>>,
 }
@@ -252,7 +251,7 @@ impl Create {
                 let made =
                     webhooks::insert(&mut transaction, keys, self.company, columns, &secret, (None, last.0)).await;
                 let webhook =
-                    made?.ok_or_else(|| format!("the company has {WEBHOOKS_MAX} webhooks, as many as it may"))?;
+                    made?.ok_or_else(|| format!("the company has reached the maximum of {WEBHOOKS_MAX} webhooks"))?;
                 transaction.commit().await?;
                 Ok(WebhookWithSecret { webhook, secret: secret.0 })
             };
@@ -321,7 +320,7 @@ async fn test(
     outbound: &Webhooks,
     (company, id): (CompanyId, WebhookId),
 ) -> Result<Tested, Failure> {
-    let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("there is no such webhook")?;
+    let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("no such webhook")?;
     let now = clock::now();
     let json = Bytes::from(test_event(id, now).to_string());
     let tried = outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
@@ -344,7 +343,7 @@ async fn replay(db: &PgPool, (company, id): (CompanyId, WebhookId), what: What) 
             1
         }
         What { failed_since, .. } => {
-            let since = failed_since.ok_or("say what is to be sent again")?;
+            let since = failed_since.ok_or("one of --after, --delivery and --failed-since is required")?;
             let again = deliveries::replay_failed(&mut transaction, company, id, since).await?;
             i64::try_from(again).unwrap_or(i64::MAX)
         }
@@ -364,7 +363,7 @@ fn description(text: &str) -> Result<Description, String> {
 }
 
 fn kind(text: &str) -> Result<EventKind, String> {
-    let refused = |()| format!("there is no type of event `{text}`; docs/events.md lists them");
+    let refused = |()| format!("unknown event type `{text}`; docs/events.md lists all types");
     text.parse().map_err(refused)
 }
 

@@ -149,7 +149,7 @@ fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
 fn configuration() -> String {
     let cli = hotline::cli::command();
     let serve = cli.find_subcommand("serve").expect("serve");
-    let mut text = "\n## Of the service, and of the database\n\n| option | variable | key | default | meaning |\n\
+    let mut text = "\n## Options of the service and the database\n\n| option | variable | key | default | meaning |\n\
                     |---|---|---|---|---|\n"
         .to_owned();
     for option in own_options(serve) {
@@ -157,8 +157,8 @@ fn configuration() -> String {
     }
     // The same for every command, so they are named once, above.
     let of_database: Vec<&str> = ["data-dir", "database-url", "key-file", "pg-bin", "json", "config"].to_vec();
-    text += "\n## Of the other commands\n\n`--data-dir`, `--database-url`, `--key-file` and `--pg-bin` as above, `--json` \
-             for an answer in JSON, `--config` for the file, and:\n";
+    text += "\n## Options of the other commands\n\nAll commands also take `--data-dir`, `--database-url`, `--key-file` and \
+             `--pg-bin` as above, `--json` to print JSON, and `--config`.\n";
     for noun in cli.get_subcommands().filter(|noun| noun.has_subcommands()) {
         for verb in noun.get_subcommands() {
             let own: Vec<&Arg> =

@@ -19,11 +19,11 @@ use crate::web::channel_values::{embed_line, hook_url};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make a channel; it is connected once it has all its type needs
+    /// Create a channel; it is connected once it has all settings that its type requires
     Create(Create),
-    /// List the channels
+    /// List channels
     List {
-        /// Of this company only
+        /// Show only the channels of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
         #[command(flatten)]
@@ -31,9 +31,9 @@ pub enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Change a channel: what is given; the rest stays
+    /// Update a channel; omitted options keep their values
     Update(Update),
-    /// Make a webchat's identity secret, or a new one; it is printed once
+    /// Create or rotate the identity secret of a webchat; it is printed once
     #[command(visible_alias = "rotate-identity-secret")]
     IdentitySecret(IdentitySecret),
 }
@@ -45,19 +45,19 @@ pub enum Command {
   hotline channel create --company 1 --type whatsapp --name Phone --number 5511999990000 --phone-number-id 106540352 \\
       --access-token-file token.txt --app-secret-file secret.txt --verify-token-file verify.txt")]
 pub struct Create {
-    /// The company it belongs to
+    /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
-    /// What it speaks
+    /// Channel type
     #[arg(long = "type", value_name = "whatsapp|messenger|instagram|webchat", value_parser = kind)]
     kind: ChannelType,
-    /// What it is called
+    /// Name of the channel
     #[arg(long)]
     name: String,
-    /// Where new tickets go
+    /// Queue ID for new tickets
     #[arg(long, value_name = "ID")]
     queue: Option<QueueId>,
-    /// Scheme, host and port under which others reach the service, for the line to embed or the address to enter
+    /// Public URL of the service (scheme, host and port), for the printed embed code or callback URL
     #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     public_url: Option<String>,
     #[command(flatten)]
@@ -69,20 +69,18 @@ pub struct Create {
 }
 
 #[derive(Args)]
-#[command(
-    after_help = "An empty value takes away what was there: --greeting ''. A repeatable option replaces all that \
-    was there.\n\nA channel in status `error` is connected again by a new --access-token."
-)]
+#[command(after_help = "An empty value removes a setting: --greeting ''. A repeatable option replaces all previous \
+    values.\n\nA new --access-token reconnects a channel in status `error`.")]
 pub struct Update {
-    /// Its id
+    /// Channel ID
     id: ChannelId,
-    /// Another name
+    /// New name
     #[arg(long)]
     name: Option<String>,
-    /// Where new tickets go
+    /// Queue ID for new tickets
     #[arg(long, value_name = "ID")]
     queue: Option<QueueId>,
-    /// New tickets go to no queue
+    /// Put new tickets into no queue
     #[arg(long, conflicts_with = "queue")]
     no_queue: bool,
     #[command(flatten)]
@@ -95,15 +93,15 @@ pub struct Update {
 
 #[derive(Args)]
 #[command(after_help = "\
-Your server signs with it who a visitor is: a JSON Web Token (HS256) whose `sub` is your own id of the visitor, with `exp` \
-at most 24 hours ahead, and `name`, `email`, `number` if you like. The key is the whole printed text. docs/webchat.md \
-shows how, and what it does.
+Your server signs the identity of visitors with it: a JSON Web Token (HS256) whose `sub` is your own ID of the visitor, \
+with `exp` at most 24 hours ahead and, optionally, `name`, `email` and `number`. The key is the whole printed text. See \
+docs/webchat.md.
 
-The secret before the new one stays good until the next is made, so that your server can change over without a gap.")]
+The previous secret stays valid until the next rotation, so that your server can switch without downtime.")]
 pub struct IdentitySecret {
-    /// The channel's id
+    /// Channel ID
     id: ChannelId,
-    /// The secret before is good no longer: it has leaked
+    /// Revoke the previous secret at once, for example because it has leaked
     #[arg(long)]
     revoke_previous: bool,
     #[command(flatten)]
@@ -162,7 +160,7 @@ impl IdentitySecret {
         let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
             if row.kind != ChannelType::Webchat {
                 return Err(
-                    format!("a {} channel has no identity secret: it is of a webchat", row.kind.as_str()).into()
+                    format!("a {} channel has no identity secret; only webchats have one", row.kind.as_str()).into()
                 );
             }
             let secret = settings.rotate_identity_secret(!self.revoke_previous);
@@ -174,7 +172,7 @@ impl IdentitySecret {
             act.kept(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
         let changed = changed.await?;
-        let (secret, identity_secrets) = made.ok_or("no secret was made")?;
+        let (secret, identity_secrets) = made.ok_or("no secret was created")?;
         self.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
     }
 }
@@ -234,17 +232,18 @@ impl Next {
 
     fn told(&self) -> String {
         let (what, line, then) = match self {
-            Self::Embed(line) => {
-                ("Put this line into the pages that show the webchat", line, "Only pages of an --allow-origin may.")
-            }
+            Self::Embed(line) => (
+                "Add this line to the pages that show the webchat",
+                line,
+                "Only origins of --allow-origin may embed it.",
+            ),
             Self::HookUrl(url) => (
-                "Enter this address at the provider as the callback URL",
+                "Enter this callback URL at the provider",
                 url,
-                "With it goes the verify token the channel was made with; subscribe to `messages`.",
+                "Enter the verify token of the channel as well, and subscribe to `messages`.",
             ),
         };
-        let note =
-            if line.contains(SOMEWHERE) { " Put your service's address in place of hotline.example." } else { "" };
+        let note = if line.contains(SOMEWHERE) { " Replace hotline.example with your service's address." } else { "" };
         format!("{what}:\n  {line}\n{then}{note}")
     }
 }
@@ -253,7 +252,7 @@ impl Update {
     async fn run(mut self) -> Result<(), Failure> {
         self.options.read_files()?;
         if self.name.is_none() && self.queue.is_none() && !self.no_queue && self.options.are_empty() {
-            return Err("nothing is given to change; see `hotline channel update --help`".into());
+            return Err("nothing to change; see `hotline channel update --help`".into());
         }
         let name = self.name.as_deref().map(super::named).transpose()?;
         let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
@@ -288,5 +287,5 @@ fn target(row: &ChannelRow) -> Target {
 }
 
 fn kind(word: &str) -> Result<ChannelType, String> {
-    word.parse().map_err(|()| format!("`{word}` is none of whatsapp, messenger, instagram, webchat"))
+    word.parse().map_err(|()| "must be whatsapp, messenger, instagram or webchat".to_owned())
 }

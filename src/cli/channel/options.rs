@@ -11,64 +11,64 @@ use crate::web::values::{FromField, Name, Number, Text};
 
 const WEBCHAT: &str = "Webchat";
 
-/// What a channel needs besides its name. An empty text takes away what was there.
+/// The settings of a channel besides its name. An empty value removes a setting.
 #[derive(Args)]
 pub struct Options {
-    /// Its phone number (whatsapp)
+    /// Phone number (whatsapp)
     #[arg(long, help_heading = PROVIDER)]
     number: Option<String>,
-    /// Names the number at the provider (whatsapp)
+    /// Phone number ID at the provider (whatsapp)
     #[arg(long, value_name = "ID", help_heading = PROVIDER)]
     phone_number_id: Option<String>,
-    /// Names the business account of the number, whose templates it may send (whatsapp)
+    /// Business account ID at the provider, for templates (whatsapp)
     #[arg(long, value_name = "ID", help_heading = PROVIDER)]
     business_account_id: Option<String>,
-    /// Names the page or account at the provider (messenger, instagram)
+    /// Page or account ID at the provider (messenger, instagram)
     #[arg(long, value_name = "ID", help_heading = PROVIDER)]
     page_id: Option<String>,
-    /// What Hotline shows to the provider
+    /// Access token for calls to the provider
     #[arg(long, value_name = "TOKEN", help_heading = PROVIDER)]
     pub access_token: Option<String>,
-    /// What the provider signs its calls with
+    /// App secret with which the provider signs its calls
     #[arg(long, value_name = "SECRET", help_heading = PROVIDER)]
     app_secret: Option<String>,
-    /// What the provider shows when it is pointed to Hotline; any word you choose
+    /// Token with which the provider verifies the callback URL; choose any word
     #[arg(long, value_name = "TOKEN", help_heading = PROVIDER)]
     verify_token: Option<String>,
     #[command(flatten)]
     files: SecretFiles,
-    /// Where the provider is called, when it is not its usual address
+    /// URL of the provider, if it is not the default
     #[arg(long, value_name = "URL", help_heading = PROVIDER)]
     provider_url: Option<String>,
-    /// Messages a second to all recipients together; 0: as many as go
+    /// Maximum messages per second; 0 for no limit
     #[arg(long, value_name = "MESSAGES", help_heading = PROVIDER)]
     sends_per_second: Option<String>,
-    /// Milliseconds between messages to one recipient; 0: none
+    /// Minimum milliseconds between messages to the same recipient; 0 for none
     #[arg(long, value_name = "MILLISECONDS", help_heading = PROVIDER)]
     recipient_interval_ms: Option<String>,
-    /// Messages to one recipient that may go at once after a pause
+    /// Maximum messages sent at once to the same recipient after a pause
     #[arg(long, value_name = "MESSAGES", help_heading = PROVIDER)]
     recipient_burst: Option<String>,
-    /// A website that may embed it, for instance `https://shop.example`, or all below a name: `https://*.shop.example`
-    /// (repeatable)
+    /// Website that may embed the webchat, for example `https://shop.example`, or all subdomains:
+    /// `https://*.shop.example` (repeatable)
     #[arg(long, value_name = "ORIGIN", help_heading = WEBCHAT)]
     allow_origin: Vec<String>,
-    /// Its colour
+    /// Accent color
     #[arg(long, value_name = "#rrggbb", help_heading = WEBCHAT)]
     color: Option<String>,
-    /// What stands above the conversation
+    /// Title above the conversation
     #[arg(long, value_name = "TEXT", help_heading = WEBCHAT)]
     title: Option<String>,
-    /// What a visitor reads first
+    /// Greeting that visitors see first
     #[arg(long, value_name = "TEXT", help_heading = WEBCHAT)]
     greeting: Option<String>,
-    /// The side of the page it opens on
+    /// Side of the page on which the webchat opens
     #[arg(long, value_name = "left|right", help_heading = WEBCHAT)]
     position: Option<String>,
-    /// What a visitor is asked before the conversation (repeatable)
+    /// Field that visitors fill in before the conversation (repeatable)
     #[arg(long, value_name = "name|email|number", help_heading = WEBCHAT)]
     pre_chat_field: Vec<String>,
-    /// Let in nobody without an identity your server has signed; see `hotline channel identity-secret`
+    /// Accept only visitors with an identity signed by your server; see `hotline channel identity-secret`
     #[arg(
         long,
         value_name = "true|false",
@@ -92,7 +92,7 @@ impl Options {
         settings: &mut ChannelSettings,
     ) -> Result<(), Failure> {
         if let Some((option, ..)) = self.given().into_iter().find(|(_, name, given)| *given && !takes(kind, name)) {
-            return Err(format!("{option} is no option of a {} channel", kind.as_str()).into());
+            return Err(format!("{option} does not apply to a {} channel", kind.as_str()).into());
         }
         put(number, "--number", self.number, |text| Ok(Number::from_text(text)?.0))?;
         put(&mut settings.phone_number_id, "--phone-number-id", self.phone_number_id, id)?;
@@ -193,7 +193,7 @@ fn put_address(settings: &mut ChannelSettings, given: Option<String>, is_token_g
     put(&mut settings.provider_url, "--provider-url", given, |text| Ok(ProviderUrl::from_text(text)?.0))?;
     settings.is_provider_url_operators = settings.provider_url.is_some();
     if settings.provider_url != before && settings.access_token.is_some() && !is_token_given {
-        return Err("--provider-url needs --access-token as well: the token was given for another address".into());
+        return Err("changing --provider-url requires --access-token: the stored token is for the previous URL".into());
     }
     Ok(())
 }

@@ -10,18 +10,18 @@ use clap::Args;
 use crate::cli::Failure;
 use crate::web::channel_values::WORD_BYTES_MAX;
 
-pub(super) const PROVIDER: &str = "Whatsapp, messenger, instagram";
+pub(super) const PROVIDER: &str = "WhatsApp, Messenger and Instagram";
 
 /// Where credentials are read from.
 #[derive(Args, Default)]
 pub struct SecretFiles {
-    /// The same, from the first line of this file; `-`: from standard input
+    /// Read the access token from the first line of this file, or of standard input with `-`
     #[arg(long, value_name = "FILE", conflicts_with = "access_token", help_heading = PROVIDER)]
     access_token_file: Option<PathBuf>,
-    /// The same, from the first line of this file; `-`: from standard input
+    /// Read the app secret from the first line of this file, or of standard input with `-`
     #[arg(long, value_name = "FILE", conflicts_with = "app_secret", help_heading = PROVIDER)]
     app_secret_file: Option<PathBuf>,
-    /// The same, from the first line of this file; `-`: from standard input
+    /// Read the verify token from the first line of this file, or of standard input with `-`
     #[arg(long, value_name = "FILE", conflicts_with = "verify_token", help_heading = PROVIDER)]
     verify_token_file: Option<PathBuf>,
 }
@@ -35,13 +35,13 @@ impl SecretFiles {
             ("--verify-token", self.verify_token_file),
         ];
         if files.iter().filter(|(_, file)| file.as_deref() == Some(Path::new("-"))).count() > 1 {
-            return Err("standard input holds one credential: give the others as files".into());
+            return Err("only one credential can be read from standard input; read the others from files".into());
         }
         for ((option, file), place) in files.into_iter().zip(places) {
             match file {
                 Some(file) => *place = Some(first_line(option, &file)?),
                 None if place.as_ref().is_some_and(|given| !given.trim().is_empty()) => {
-                    eprintln!("hotline: {option} is seen in the list of processes; {option}-file is not");
+                    eprintln!("hotline: warning: {option} is visible in the process list; use {option}-file instead");
                 }
                 None => {}
             }
@@ -61,12 +61,12 @@ fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
     // Just enough bytes to detect that it is too long.
     let read = input.take(WORD_BYTES_MAX as u64 + 3).read_to_string(&mut text);
     read.map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => failed("holds no text".to_owned()),
+        ErrorKind::InvalidData => failed("not UTF-8 text".to_owned()),
         _ => failed(error.to_string()),
     })?;
     let line = text.lines().next().unwrap_or_default().trim();
     if line.is_empty() {
-        return Err(failed("holds nothing".to_owned()).into());
+        return Err(failed("the first line is empty".to_owned()).into());
     }
     Ok(line.to_owned())
 }

@@ -123,7 +123,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     }
     assert_eq!(json(path, &["channel", "list"]), before);
     assert!(failure(path, &["channel", "update", "999", "--name", "x"]).contains("channel"));
-    assert!(failure(path, &["channel", "update", &id]).contains("nothing is given"));
+    assert!(failure(path, &["channel", "update", &id]).contains("nothing to change"));
     said += &before.to_string();
     said += &String::from_utf8_lossy(&run(path, &["channel", "list"]).stdout);
     said += &process.log();
@@ -183,7 +183,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     let refused = failure(path, &["channel", "identity-secret", &phone]);
     assert!(refused.contains("a whatsapp channel has no identity secret"), "{refused}");
     let refused = failure(path, &["channel", "update", &phone, "--require-identity"]);
-    assert!(refused.contains("--require-identity is no option of a whatsapp channel"), "{refused}");
+    assert!(refused.contains("--require-identity does not apply to a whatsapp channel"), "{refused}");
     let refused = failure(path, &["channel", "update", &id, "--allow-origin", "https://*.com"]);
     assert!(refused.contains("would allow every website under .com"), "{refused}");
 }

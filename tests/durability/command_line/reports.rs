@@ -44,7 +44,7 @@ async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
     assert_eq!(rebuilt, json!({"companies": [differed]}));
     assert_eq!(reported().await, right);
     assert_eq!(printed(folder.path(), &["reports", "rebuild"]), json!({"companies": [unchanged]}));
-    assert!(failure(folder.path(), &["reports", "rebuild", "--company", "999999"]).contains("no company 999999"));
+    assert!(failure(folder.path(), &["reports", "rebuild", "--company", "999999"]).contains("no such company: 999999"));
     process.terminate();
     assert!(process.wait().success());
 }

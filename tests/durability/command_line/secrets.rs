@@ -275,7 +275,7 @@ async fn a_credential_is_read_from_a_file_or_standard_input_and_never_told() {
         (&["--access-token-file", &two_words], "one word"),
         (&["--access-token-file", "-", "--app-secret-file", "-"], "standard input"),
         (&["--access-token-file", &token, "--access-token", "x"], "--access-token"),
-        (&["--verify-token-file", "-"], "holds nothing"),
+        (&["--verify-token-file", "-"], "the first line is empty"),
     ] {
         let told = failure(path, &[&create[..], options].concat());
         assert!(told.contains(said) && !told.contains("Hidden"), "{options:?}: {told}");

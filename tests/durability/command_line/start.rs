@@ -163,7 +163,7 @@ async fn variables_that_mean_nothing_are_told_with_the_nearest_that_does() {
     let output = list.output().expect("hotline runs");
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("HOTLINE_LISTN means nothing; is HOTLINE_LISTEN meant?"), "{said}");
+    assert!(said.contains("unknown environment variable HOTLINE_LISTN; did you mean HOTLINE_LISTEN?"), "{said}");
     assert!(!said.contains("HOTLINE_SERVICE_HOST") && !said.contains("RATE_PER_MINUTE"), "{said}");
     assert!(!String::from_utf8_lossy(&output.stdout).contains("HOTLINE_"), "a warning is printed among the answer");
 }
@@ -321,7 +321,7 @@ async fn a_configuration_file_that_others_may_write_is_refused_unless_it_is_name
     let file = configured.file();
     configured.works(&[]);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o646)).expect("mode");
-    configured.is_refused("others may write it (mode 0646)");
+    configured.is_refused("writable by other users (mode 0646)");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("mode");
     configured.works(&[]);
     configured.database.drop().await;
@@ -333,7 +333,7 @@ async fn a_configuration_file_of_somebody_else_is_refused_as_root() {
     let configured = Configured::new().await;
     let file = configured.file();
     std::os::unix::fs::chown(&file, Some(12_345), None).expect("another owner");
-    configured.is_refused("belongs to the user 12345");
+    configured.is_refused("belongs to user 12345");
     // A link of theirs to a file of ours.
     std::os::unix::fs::chown(&file, Some(0), None).expect("our own");
     let ours = configured.folder.path().join("ours.toml");
@@ -341,6 +341,6 @@ async fn a_configuration_file_of_somebody_else_is_refused_as_root() {
     std::os::unix::fs::symlink(&ours, &file).expect("linked");
     configured.works(&[]);
     std::os::unix::fs::lchown(&file, Some(12_345), None).expect("another owner");
-    configured.is_refused("belongs to the user 12345");
+    configured.is_refused("belongs to user 12345");
     configured.database.drop().await;
 }
