@@ -44,7 +44,7 @@ pub enum Error {
     #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
     /// The migrations could not be applied.
-    #[error("migrate: {0}")]
+    #[error("could not migrate the database: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
     /// The journal failed.
     #[error(transparent)]
@@ -69,7 +69,7 @@ pub enum Error {
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
     /// to a standby that did not have them yet. Memory is ahead of the tables, and may be shown no more.
     #[error(
-        "the database has lost changes that it had committed: it has those of this life up to {watermark}, and had them up to {committed}; it has most likely failed over to a standby that was behind"
+        "the database has lost committed changes: it contains the changes of this process up to {watermark}, but has committed them up to {committed}. Most likely it failed over to a standby that lagged behind"
     )]
     LostCommits {
         /// The last entry in the database.
@@ -80,7 +80,7 @@ pub enum Error {
     /// The journal has acknowledged changes, but another process has written to the database since: their ids may have
     /// been reused, so they must be examined before they are written.
     #[error(
-        "the journal {journal} holds changes that are not in the database, which another Hotline has written to since; keep the folder and look at it before anything else"
+        "the journal {journal} contains changes that are missing from the database, and another Hotline process has written to the database since. Keep the journal folder, and examine it before you continue"
     )]
     Superseded {
         /// The journal's id.
@@ -89,7 +89,7 @@ pub enum Error {
     /// The database is older than the journal has confirmed, most likely restored from a backup. A replay would
     /// write live rows whose plain rows are missing, and ids would be assigned twice.
     #[error(
-        "the database is older than the journal in `{}`: it has the entries of journal {journal} up to {watermark}, and up to {confirmed} were confirmed to be in it. Nothing was changed. If it was restored from a backup, restore the journal folder of the same backup with it, or a newer backup. To go on with the older database and give up what came after it, move the journal folder away: the next start begins a new one", dir.display()
+        "the database is older than the journal in `{}`: it contains the entries of journal {journal} up to {watermark}, but entries up to {confirmed} were confirmed. Nothing was changed. If the database was restored from a backup, also restore the journal folder of the same backup, or restore a newer backup. To continue with the older database and lose later changes, move the journal folder away; the next start creates a new one", dir.display()
     )]
     Older {
         /// Directory of the journal.
@@ -103,7 +103,7 @@ pub enum Error {
     },
     /// The journal of an earlier run contains changes that a process without a journal would never write.
     #[error(
-        "the journal in `{}` holds changes that are not in the database, and a process of a cluster has no journal: start Hotline once without --cluster-listen, and stop it, so that they are written", dir.display()
+        "the journal in `{}` contains changes that are missing from the database, and a process of a cluster has no journal. To write them, start Hotline once without --cluster-listen, and stop it", dir.display()
     )]
     LeftBehind {
         /// Directory of the journal.
@@ -111,7 +111,7 @@ pub enum Error {
     },
     /// The clocks of this machine and of the database differ too much.
     #[error(
-        "this machine's clock differs from the database's by {} ms, and a process of a cluster may be off by {} ms: set it, or run a time service", off_by.as_millis(), most.as_millis()
+        "the clock of this machine differs from the database's by {} ms; a process of a cluster may differ by at most {} ms. Set the clock, or run a time service", off_by.as_millis(), most.as_millis()
     )]
     ClockOff {
         /// The difference.
@@ -122,7 +122,7 @@ pub enum Error {
     /// A member of the cluster speaks a version of the messages between processes that this release does not understand,
     /// or that cannot be understood there.
     #[error(
-        "the process {node} of this cluster speaks version {theirs} of the messages between processes, and this release speaks version {ours}; they may be one apart: upgrade by the releases in between, or stop all processes first"
+        "the process {node} of this cluster uses version {theirs} of the cluster protocol, and this release uses version {ours}; they may differ by one. Upgrade through the releases in between, or stop all processes first"
     )]
     Foreign {
         /// The member's machine.
@@ -133,7 +133,7 @@ pub enum Error {
         ours: i32,
     },
     /// The journal contains changes for another database.
-    #[error("the journal {journal} holds changes that this database has never seen; it belongs to another one")]
+    #[error("the journal {journal} contains changes of another database")]
     ForeignJournal {
         /// The journal's id.
         journal: String,
@@ -143,8 +143,8 @@ pub enum Error {
 /// The database was migrated by a newer release.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "this database was migrated by Hotline {release} and is served by releases that know schema {least}; this is Hotline \
-     {}, which knows schema {known}: run Hotline {release} or newer, or restore a backup from before it was started",
+    "this database was migrated by Hotline {release} and needs a release with schema {least} or newer; this is Hotline {} \
+     with schema {known}. Run Hotline {release} or newer, or restore a backup from before the migration",
     env!("CARGO_PKG_VERSION")
 )]
 pub struct NewerSchema {

@@ -148,7 +148,7 @@ impl Store {
         }
         let writer = Writer::new(writes.clone(), claim, mark, events.clone());
         let persister = persister::start(log.shared_queue(), log.journal().cloned(), writer, move |error| {
-            on_failure(format!("the persister cannot go on: {error}"));
+            on_failure(format!("the persister cannot continue: {error}"));
         });
         let refiller = tokio::spawn(keep_refilled(ids.clone(), housekeeping.clone(), fence.clone()));
         let persister = Mutex::new(Some(persister));

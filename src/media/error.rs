@@ -6,10 +6,10 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The folder is not usable.
-    #[error("the media folder: {0}")]
+    #[error("could not open the media folder: {0}")]
     Folder(#[from] io::Error),
     /// The store's URL or its credentials are invalid.
-    #[error("the media store: {0}")]
+    #[error("could not open the media store: {0}")]
     Store(String),
     /// The database did not answer.
     #[error(transparent)]

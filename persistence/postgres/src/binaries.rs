@@ -43,7 +43,7 @@ impl Binaries {
             Some(directory) => {
                 let usable = resolved(&directory).ok_or_else(|| ClusterError::BadBinaries {
                     directory: directory.clone(),
-                    reason: "it does not hold both `postgres` and `initdb`".to_owned(),
+                    reason: "it does not contain both `postgres` and `initdb`".to_owned(),
                 })?;
                 choose(vec![usable], cluster, user).await
             }

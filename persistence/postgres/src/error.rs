@@ -16,7 +16,7 @@ pub enum ClusterError {
          Fedora: `dnf install postgresql-server postgresql-contrib`; \
          Alpine: `apk add postgresql postgresql-contrib`; \
          macOS: `brew install postgresql@16`), \
-         name their folder with --pg-bin or HOTLINE_PG_BIN, \
+         set their folder with --pg-bin (HOTLINE_PG_BIN), \
          or use a running server with --database-url"
     )]
     NoBinaries,
@@ -32,8 +32,8 @@ pub enum ClusterError {
 
     /// The binaries are older than Hotline's statements require.
     #[error(
-        "PostgreSQL in `{}` is version {version}, but {OLDEST_SUPPORTED} or newer is needed; \
-         install a newer one, or use another server with --database-url",
+        "PostgreSQL in `{}` is version {version}, but {OLDEST_SUPPORTED} or newer is required; \
+         install a newer version, or use another server with --database-url",
         directory.display()
     )]
     TooOld {
@@ -46,7 +46,7 @@ pub enum ClusterError {
     /// The cluster was created by a different major version than the available binaries.
     #[error(
         "the cluster in `{}` was created by PostgreSQL {cluster_version}, but only version {found} was found; \
-         install PostgreSQL {cluster_version}, name its folder with --pg-bin, or upgrade the cluster with pg_upgrade",
+         install PostgreSQL {cluster_version}, set its folder with --pg-bin, or upgrade the cluster with pg_upgrade",
         cluster.display()
     )]
     OtherVersion {
@@ -59,12 +59,14 @@ pub enum ClusterError {
     },
 
     /// Running as root, and no user exists to run PostgreSQL as.
-    #[error("PostgreSQL does not run as root, and there is neither a user `postgres` nor a user `nobody` to run it as")]
+    #[error(
+        "PostgreSQL cannot run as root, and no user `postgres` or `nobody` exists to run it as; create one of them"
+    )]
     NoUser,
 
     /// The cluster belongs to another user.
     #[error(
-        "`{}` belongs to the user with id {uid}; run hotline as that user or as root",
+        "`{}` belongs to user {uid}; run hotline as that user or as root",
         path.display()
     )]
     OtherOwner {
@@ -76,7 +78,7 @@ pub enum ClusterError {
 
     /// The user PostgreSQL runs as cannot reach the cluster.
     #[error(
-        "PostgreSQL runs as `{user}`, who may not enter `{}`; allow it with `chmod o+x`",
+        "PostgreSQL runs as the user `{user}`, which cannot access `{}`; run `chmod o+x` on it",
         path.display()
     )]
     Unreachable {
@@ -87,7 +89,7 @@ pub enum ClusterError {
     },
 
     /// Something other than a cluster is in its place.
-    #[error("`{}` exists but holds no PostgreSQL cluster; move it away", path.display())]
+    #[error("`{}` exists but contains no PostgreSQL cluster; move it away", path.display())]
     NotACluster {
         /// Folder where the cluster should be.
         path: PathBuf,
@@ -95,7 +97,7 @@ pub enum ClusterError {
 
     /// The target of the link in the data folder does not exist.
     #[error(
-        "`{}` points to `{}`, which does not exist; restore it, or remove the link to begin with an empty database",
+        "`{}` points to `{}`, which does not exist; restore it, or remove the link to start with an empty database",
         link.display(), target.display()
     )]
     Missing {
@@ -107,8 +109,8 @@ pub enum ClusterError {
 
     /// A cluster for this data folder exists, but the link to it is missing.
     #[error(
-        "`{}` holds a cluster made for this data folder, but its link `{}` is gone; \
-         restore it with `ln -s`, or remove the cluster to begin with an empty database",
+        "`{}` contains the cluster of this data folder, but its link `{}` is missing; \
+         restore it with `ln -s`, or remove the cluster to start with an empty database",
         target.display(), link.display()
     )]
     Unlinked {
@@ -151,7 +153,7 @@ pub enum ClusterError {
     },
 
     /// PostgreSQL exited before it accepted a connection.
-    #[error("postgres ended while starting ({}): {log_tail}", ended(*status))]
+    #[error("PostgreSQL exited during its start ({}): {log_tail}", ended(*status))]
     ExitedEarly {
         /// Its exit status.
         status: Option<ExitStatus>,
@@ -199,7 +201,7 @@ pub enum ClusterError {
     },
 
     /// The socket's folder is not safe to use.
-    #[error("`{}` cannot hold the database socket: {reason}", path.display())]
+    #[error("`{}` cannot be used for the database socket: {reason}", path.display())]
     SocketDirectory {
         /// The folder.
         path: PathBuf,
@@ -208,7 +210,7 @@ pub enum ClusterError {
     },
 
     /// PostgreSQL returned an error.
-    #[error("{action} on the private PostgreSQL cluster")]
+    #[error("could not {action} on the private PostgreSQL cluster")]
     Database {
         /// The attempted operation.
         action: &'static str,
@@ -217,7 +219,7 @@ pub enum ClusterError {
     },
 
     /// The operating system returned an error.
-    #[error("{action} `{}`", path.display())]
+    #[error("could not {action} `{}`", path.display())]
     Io {
         /// The attempted operation.
         action: &'static str,
@@ -245,5 +247,5 @@ fn process(pid: Option<u32>) -> String {
 }
 
 fn ended(status: Option<ExitStatus>) -> String {
-    status.map_or_else(|| "its status is unknown".to_owned(), |status| status.to_string())
+    status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string())
 }

@@ -47,7 +47,7 @@ pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
     match fs::read(&path) {
         Ok(bytes) => match find(&bytes, id) {
             Some((seq, _)) => Ok(Some(seq)),
-            None => Err(JournalError::damaged(&path, 0, "neither of the two notes in it is whole")),
+            None => Err(JournalError::damaged(&path, 0, "neither of its two records is complete")),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(JournalError::Io { action: "read", path, source }),

@@ -37,7 +37,9 @@ pub enum JournalError {
         reason: String,
     },
     /// Records between the database's watermark and the first record of the journal exist in neither.
-    #[error("journal starts at seq {first} but the database has only {watermark}: another database?")]
+    #[error(
+        "the journal starts at entry {first}, but the database contains entries only up to {watermark}; it may be another database"
+    )]
     Gap {
         /// The first sequence the journal has.
         first: Seq,
@@ -45,7 +47,7 @@ pub enum JournalError {
         watermark: Seq,
     },
     /// The requested records were released and no longer exist.
-    #[error("records from seq {from} were released, the journal starts at seq {first}")]
+    #[error("entries from {from} were removed; the journal starts at entry {first}")]
     Released {
         /// The requested sequence.
         from: Seq,

@@ -89,7 +89,7 @@ impl Records {
         read_at(file, path, &mut head, self.offset)?;
         let frame = match Frame::decode(&head) {
             Some(frame) if frame.first == self.next => frame,
-            _ => return Err(self.damaged("no group with the next sequence begins here")),
+            _ => return Err(self.damaged("expected a group with the next sequence")),
         };
         let rest = file.metadata().map_err(JournalError::io("read", path))?.len().saturating_sub(self.offset);
         if frame.bytes() as u64 > rest {
@@ -117,7 +117,7 @@ impl Records {
             let file = File::open(&*path).map_err(JournalError::io("open", &path))?;
             let header = read_header(&file, &path)?;
             if (header.id, header.first) != (self.id, self.next) {
-                return Err(JournalError::damaged(&path, 0, "the header is not this segment's"));
+                return Err(JournalError::damaged(&path, 0, "the header belongs to another segment"));
             }
             self.open = Some((file, path));
             self.offset = header.bytes() as u64;

@@ -269,7 +269,7 @@ fn check_segment(
     match follower {
         None => check_tail(path, &rest, &header, next, seed)?,
         Some(_) if rest.is_written() => {
-            return Err(JournalError::damaged(path, at as u64, "neither a whole group nor padding begins here"));
+            return Err(JournalError::damaged(path, at as u64, "expected a complete group or padding"));
         }
         Some(follower) if follower != next => {
             let reason = format!("seq {next} should follow, but the next segment begins with {follower}");

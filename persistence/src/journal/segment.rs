@@ -197,11 +197,11 @@ pub(super) fn read_id(dir: &Path) -> Result<Option<Id>, JournalError> {
     match fs::read_to_string(&path) {
         Ok(text) => match u128::from_str_radix(text.trim_end(), 16) {
             Ok(number) => Ok(Some(number.to_be_bytes())),
-            Err(_) => Err(JournalError::damaged(&path, 0, "this is not a journal id")),
+            Err(_) => Err(JournalError::damaged(&path, 0, "not a journal ID")),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(JournalError::damaged(&path, 0, "this is not a journal id"))
+            Err(JournalError::damaged(&path, 0, "not a journal ID"))
         }
         Err(source) => Err(JournalError::Io { action: "read", path, source }),
     }

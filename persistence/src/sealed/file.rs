@@ -17,8 +17,8 @@ const MODE: u32 = 0o600;
 /// containers mount secrets that way.
 const TOO_OPEN: u32 = 0o027;
 
-const HEAD: &str = "# The keys of Hotline's secrets. The first one seals, all of them open. Keep a copy away from the \
-database's:\n# without these keys the credentials of channels have to be given anew.\n";
+const HEAD: &str = "# The encryption keys of Hotline. The first key encrypts, all keys decrypt. Back this file up separately \
+from the\n# database: without these keys, the credentials of channels must be entered again.\n";
 
 /// Reads the keys; `None` if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
@@ -29,14 +29,17 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     };
     let about = file.metadata().map_err(|error| refused(error.to_string()))?;
     if !about.is_file() {
-        return Err(refused("is no file".to_owned()));
+        return Err(refused("is not a file".to_owned()));
     }
     let own = nix::unistd::geteuid().as_raw();
     if ![0, own].contains(&about.uid()) {
-        return Err(refused(format!("belongs to the user {}, not to this one ({own}) or root", about.uid())));
+        return Err(refused(format!("belongs to user {}, not to this user ({own}) or root", about.uid())));
     }
     if about.mode() & TOO_OPEN != 0 {
-        return Err(refused(format!("is open to others (mode {:04o}): `chmod 600` it", about.mode() & 0o7777)));
+        return Err(refused(format!(
+            "is accessible to other users (mode {:04o}); run `chmod 600` on it",
+            about.mode() & 0o7777
+        )));
     }
     let mut text = String::new();
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| refused(error.to_string()))?;
@@ -49,11 +52,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
         let mut bytes = [0; KEY_BYTES];
         // The line is not quoted: it may contain most of a key.
         hex::decode_to_slice(line, &mut bytes)
-            .map_err(|_| refused(format!("line {} is no key: 64 hexadecimal digits", index + 1)))?;
+            .map_err(|_| refused(format!("line {} is not a key of 64 hexadecimal digits", index + 1)))?;
         keys.push(Key::new(bytes)?);
     }
     if keys.is_empty() {
-        return Err(refused("holds no key".to_owned()));
+        return Err(refused("contains no key".to_owned()));
     }
     Ok(Some(keys))
 }
@@ -150,7 +153,7 @@ mod tests {
         }
         std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("mode");
         for (text, said) in
-            [("", "holds no key"), ("# nothing\n", "holds no key"), ("\nabc", "line 2"), ("\u{ff}", "line 1")]
+            [("", "contains no key"), ("# nothing\n", "contains no key"), ("\nabc", "line 2"), ("\u{ff}", "line 1")]
         {
             std::fs::write(&path, text).expect("written");
             let told = keys.load().expect_err("no keys").to_string();

@@ -44,20 +44,20 @@ const SCHEME: &str = "v1";
 #[allow(missing_docs)]
 pub enum KeyError {
     #[error(
-        "the secrets of this database are sealed with the key {id}, and there is no key file {}: \
-         name the file that holds this key with --key-file (HOTLINE_KEY_FILE)", path.display()
+        "the credentials in this database are encrypted with the key {id}, but the key file {} does not exist; \
+         use --key-file (HOTLINE_KEY_FILE) for the file that contains this key", path.display()
     )]
     NoFile { id: String, path: PathBuf },
     #[error(
-        "the secrets of this database are sealed with the key {id}, which is not in {} (it holds {held}): \
-         name the file that holds this key with --key-file (HOTLINE_KEY_FILE), or add its line to this one", path.display()
+        "the credentials in this database are encrypted with the key {id}, which is not in {} (it contains {held}); \
+         use --key-file (HOTLINE_KEY_FILE) for the file that contains this key, or add the key to this file", path.display()
     )]
     OtherKey { id: String, held: String, path: PathBuf },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
     #[error(
-        "there is no key to seal a secret with: {} is not there; on another machine than the service's, copy its \
-         secrets.key and name it with --key-file (HOTLINE_KEY_FILE)", path.display()
+        "no key to encrypt credentials with: {} does not exist. On another machine than the service, copy the key file \
+         of the service, and use --key-file (HOTLINE_KEY_FILE)", path.display()
     )]
     NoKey { path: PathBuf },
     #[error("could not decrypt a value: it was modified or belongs to another record")]

@@ -16,7 +16,7 @@ async fn busy() -> (Scene, Node, Process, Talk, Api) {
 }
 
 const LOSE: &str = "update journal_watermark set seq = seq - 1 where journal like 'life %' and seq > 0";
-const LOST: &str = "the database has lost changes that it had committed";
+const LOST: &str = "the database has lost committed changes";
 
 #[actix_web::test]
 async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
@@ -49,7 +49,7 @@ async fn no_change_is_acknowledged_after_others_were_lost() {
     losing.commit().await.expect("commits are lost");
     assert_eq!(process.wait().code(), Some(1));
     let log = process.log();
-    assert!(log.contains(&format!("the persister cannot go on: {LOST}")), "{log}");
+    assert!(log.contains(&format!("the persister cannot continue: {LOST}")), "{log}");
     assert!(sent.await.expect("asked").is_none(), "nobody is told that it was made");
     silenced.rollback().await.expect("the end");
     assert_eq!(scene.count("select count(*) from messages where body = 'late'").await, 0);

@@ -182,7 +182,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     let other = place_file(path, "other.key", &"0b".repeat(32));
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).expect("mode");
     let said = Process::try_serve(path, &["--key-file", &other]).err().expect("no start");
-    assert!(said.contains(&new) && said.contains("other.key") && said.contains("it holds"), "{said}");
+    assert!(said.contains(&new) && said.contains("other.key") && said.contains("it contains"), "{said}");
     // Nor one that others may read.
     std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o644)).expect("mode");
     let named = aside.display().to_string();
@@ -256,7 +256,7 @@ async fn a_command_elsewhere_makes_no_key_of_its_own() {
     assert!(done && Path::new(&file).exists(), "{said}");
     // From now on it is that key, for everybody.
     let (done, said) = create(&["--data-dir", &path.display().to_string()]);
-    assert!(!done && said.contains("sealed with the key") && !path.join("secrets.key").exists(), "{said}");
+    assert!(!done && said.contains("encrypted with the key") && !path.join("secrets.key").exists(), "{said}");
     database.drop().await;
 }
 
