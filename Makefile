@@ -31,11 +31,11 @@ TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 80
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
 	@if [ ! -x $(TARGET)/debug/hotline ]; then \
-		echo "First Hotline is built: about 320 crates, which takes some minutes. Later builds take seconds."; \
+		echo "Building Hotline for the first time: about 320 crates, a few minutes. Later builds take seconds."; \
 	fi
 	cargo build --bin hotline
-	@echo "Now it runs, with a company, conversations and a token to try it with. Its data is kept in ./hotline-data."
-	@echo "It is ready when it prints its address, within half a minute the first time; Ctrl-C stops it."
+	@echo "Starting Hotline with sample data, which is kept in ./hotline-data."
+	@echo "It is ready when it prints its address, within half a minute the first time. Stop it with Ctrl-C."
 	$(TARGET)/debug/hotline demo $(ARGS)
 
 # Three processes on one PostgreSQL with a synchronous standby, behind a balancer: traffic goes on while one after the other is

@@ -17,8 +17,8 @@ const MODE: u32 = 0o600;
 /// containers mount secrets that way.
 const TOO_OPEN: u32 = 0o027;
 
-const HEAD: &str = "# The encryption keys of Hotline. The first key encrypts, all keys decrypt. Back this file up separately \
-from the\n# database: without these keys, the credentials of channels must be entered again.\n";
+const HEAD: &str = "# The encryption keys of Hotline. The first key encrypts, all keys decrypt.\n# Back this file up separately \
+from the database: without these keys, credentials must be entered again.\n";
 
 /// Reads the keys; `None` if the file does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {

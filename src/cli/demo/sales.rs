@@ -65,7 +65,7 @@ pub async fn seed(
     let stages = table::all_of::<boards::Stage>(&mut *db, company, board).await?;
     let mut contacts = contacts.iter().cycle();
     for (name, stage, outcome, sold) in CARDS {
-        let stage = stages.get(stage).ok_or("the board lacks a stage")?.id;
+        let stage = stages.get(stage).ok_or("the board has no such stage")?.id;
         let lines = sold.iter().filter_map(|(product, count)| Some(line(products.get(*product)?, *count)));
         let mut columns = all.clone();
         columns.set("name", name);
@@ -98,7 +98,7 @@ async fn card(
     mut columns: Columns,
     lines: &[Line],
 ) -> Result<hotline_persistence::CardId, Failure> {
-    let stage = cards::lock_stage(db, company, board, target).await?.ok_or("the board lacks a stage")?;
+    let stage = cards::lock_stage(db, company, board, target).await?.ok_or("the board has no such stage")?;
     let place = cards::place(db, company, stage, None, None).await?;
     columns.set("boardId", board);
     columns.set("listId", stage.id);
