@@ -31,7 +31,9 @@ pub(super) async fn ready(app: &App, company: CompanyId) -> Result<People, Failu
     }
     let admin = (ADMIN, password);
     let (password, hash) = drawn()?;
-    let agent = users::with_email(db, company, AGENT).await?.ok_or("the demo company no longer has its agent; use a new --data-dir")?;
+    let agent = users::with_email(db, company, AGENT)
+        .await?
+        .ok_or("the demo company no longer has its agent; use a new --data-dir")?;
     let mut change = db.begin().await?;
     people::set_password(&mut change, PersonId::User(company, agent), &hash).await?;
     change.commit().await?;
