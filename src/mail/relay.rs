@@ -43,7 +43,7 @@ impl FromStr for Relay {
     /// Parses `smtps://USER:PASSWORD@HOST:PORT`, or `smtp://…` for STARTTLS. Errors never contain the text, because it
     /// includes a password.
     fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "must be as smtps://USER:PASSWORD@HOST:PORT, or smtp:// for STARTTLS";
+        const FORM: &str = "must be smtps://USER:PASSWORD@HOST:PORT, or smtp:// for STARTTLS";
         let url = Url::parse(text).map_err(|_| FORM.to_owned())?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(FORM)?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -57,7 +57,7 @@ impl FromStr for Relay {
             ("smtp", None) if is_own => Security::None,
             ("smtp", None | Some("tls=required")) => Security::StartTls,
             ("smtp", Some("tls=none")) => Security::None,
-            ("smtp", Some(_)) => return Err("may say tls=required or tls=none, and nothing else".to_owned()),
+            ("smtp", Some(_)) => return Err("supports only the parameters tls=required and tls=none".to_owned()),
             _ => return Err(FORM.to_owned()),
         };
         let decoded =

@@ -137,13 +137,13 @@ async fn version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
     command.arg("--version").kill_on_drop(true);
     let output = tokio::time::timeout(VERSION_TIMEOUT, command.output())
         .await
-        .map_err(|_| bad("`postgres --version` does not end".to_owned()))?
+        .map_err(|_| bad("`postgres --version` did not finish".to_owned()))?
         .map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => bad(format!("the user `{}` may not run `postgres`", user.name)),
-            _ => bad(format!("`postgres` cannot be run: {error}")),
+            ErrorKind::PermissionDenied => bad(format!("the user `{}` cannot run `postgres`", user.name)),
+            _ => bad(format!("could not run `postgres`: {error}")),
         })?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    major(&printed).ok_or_else(|| bad(format!("`postgres --version` says `{}`", printed.trim())))
+    major(&printed).ok_or_else(|| bad(format!("`postgres --version` printed `{}`", printed.trim())))
 }
 
 /// Parses `postgres (PostgreSQL) 15.13 (Debian …)`, `… 17beta1`.

@@ -162,5 +162,5 @@ fn create_folders(path: &Path) -> Result<(), ClusterError> {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {
-    std::fs::rename(from, to).map_err(ClusterError::io("name the new cluster", to))
+    std::fs::rename(from, to).map_err(ClusterError::io("move the new cluster to", to))
 }

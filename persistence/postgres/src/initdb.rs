@@ -126,7 +126,7 @@ async fn remove_leftover(path: &Path) -> Result<(), ClusterError> {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound && !path.exists() => return Ok(()),
             Err(error) if began.elapsed() > LEFTOVER_TIMEOUT => {
-                return Err(ClusterError::io("remove the leftover", path)(error));
+                return Err(ClusterError::io("remove", path)(error));
             }
             Err(_) => sleep(LEFTOVER_INTERVAL).await,
         }

@@ -178,7 +178,7 @@ fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     let size = path.metadata().map_or(0, |found| found.len());
     let begins_at = if size > LOG_MAX_BYTES {
         let aside = path.with_extension("log.1");
-        std::fs::rename(path, &aside).map_err(ClusterError::io("put aside", path))?;
+        std::fs::rename(path, &aside).map_err(ClusterError::io("rename", path))?;
         0
     } else {
         size

@@ -84,7 +84,9 @@ pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterErro
         return Err(refuse("it belongs to another user"));
     }
     if found.mode() & PERMISSION_BITS != PRIVATE {
-        folder.set_permissions(Permissions::from_mode(PRIVATE)).map_err(ClusterError::io("make private", directory))?;
+        folder
+            .set_permissions(Permissions::from_mode(PRIVATE))
+            .map_err(ClusterError::io("restrict access to", directory))?;
     }
     user.give_open(&folder, directory)
 }
