@@ -9,7 +9,7 @@ use serde_json::Value;
 /// A field whose value was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Its path in the body.
+    /// The path in the body.
     pub field: String,
     /// The reason, as a phrase that follows the field's name.
     pub reason: String,

@@ -172,7 +172,7 @@ impl PartialSchema for Amount {
     #[expect(deprecated, reason = "`example` is the word that generators of clients know")]
     fn schema() -> RefOr<Schema> {
         // No format: a client's float type would promise fewer digits than are sent.
-        let text = "A decimal with at most four decimals, exact.";
+        let text = "An exact decimal with at most four decimal places.";
         ObjectBuilder::new().schema_type(Type::Number).description(Some(text)).example(Some(json!(19.9))).into()
     }
 }

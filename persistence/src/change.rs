@@ -37,7 +37,7 @@ pub enum Change {
     Read(DeliveryReceipt),
     /// The new state of a session.
     Session(Box<SessionRow>),
-    /// The channel a contact was last talked to on.
+    /// The channel of a contact's latest message.
     ContactChannel(ContactChannel),
     /// The advertisement or link that brought the contact.
     Referral(Box<ReferralRow>),

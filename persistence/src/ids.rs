@@ -62,7 +62,7 @@ pub type CardId = Id<noun::Card>;
 pub type ProductId = Id<noun::Product>;
 /// A scheduled message.
 pub type ScheduleId = Id<noun::Schedule>;
-/// A message to every contact of a list.
+/// A campaign: a message to every contact of a list.
 pub type CampaignId = Id<noun::Campaign>;
 
 impl<N> Id<N> {
@@ -80,7 +80,8 @@ impl<N> Id<N> {
     /// Its description in the API document: the noun in words.
     fn description() -> String {
         let name = Self::type_name();
-        let mut words = String::from(if name.starts_with(['A', 'E', 'I', 'O']) { "An" } else { "A" });
+        let article = if name.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
+        let mut words = format!("The id of {article}");
         for character in name.trim_end_matches("Id").chars() {
             if character.is_ascii_uppercase() {
                 words.push(' ');
@@ -198,7 +199,7 @@ impl<N> utoipa::ToSchema for Id<N> {
     }
 }
 
-/// A webchat session: an unguessable string.
+/// The id of a visitor session: an unguessable string.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type, utoipa::ToSchema)]
 #[schema(example = "ws_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
 #[serde(transparent)]

@@ -72,7 +72,7 @@ const DEEP: i64 = 1_000;
 pub struct Page<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// Whether another page follows.
+    /// Whether there are more pages.
     pub has_more: bool,
     /// The position of each row in the list's order by id. Empty for a page by number.
     pub positions: Vec<Position>,

@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// A time as the API writes it: UTC, milliseconds, `Z`.
+/// A UTC time with milliseconds and `Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, sqlx::Type, ToSchema)]
 #[sqlx(transparent)]
 #[schema(value_type = String, format = DateTime, example = "2026-01-31T12:00:00.000Z")]

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::web::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId, Query};
 
-/// Where contacts write: a phone number, a social account or a chat on a page.
+/// A channel: a phone number, a social account or a webchat.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -26,9 +26,9 @@ pub struct Channel {
     pub status: ChannelStatus,
     #[schema(example = "5511999990000")]
     pub number: Option<String>,
-    /// Where new tickets go.
+    /// The queue of new tickets.
     pub queue: Option<Named<QueueId>>,
-    /// What went wrong last.
+    /// The last error.
     #[schema(example = "the access token has expired")]
     pub last_error: Option<String>,
     pub created_at: Timestamp,

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
 use crate::web::schema::{self, Schemas};
 
-/// That the process answers.
+/// The process is running.
 #[derive(Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct Liveness {
@@ -18,30 +18,30 @@ pub struct Liveness {
     pub status: &'static str,
 }
 
-/// Which parts can serve.
+/// The readiness of the service.
 #[derive(Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct Readiness {
-    /// `ready` when all parts are.
+    /// `ready` if all components are ready.
     #[schema(example = "ready")]
     pub status: &'static str,
     pub parts: ReadyParts,
 }
 
-/// The parts a service has: each is `ready`, or `not ready`.
+/// The components of the service: each is `ready` or `not ready`.
 #[derive(Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct ReadyParts {
-    /// Whether PostgreSQL answers.
+    /// Whether PostgreSQL responds.
     #[schema(example = "ready")]
     pub database: &'static str,
     /// Whether changes are accepted.
     #[schema(example = "ready")]
     pub journal: &'static str,
-    /// Whether what was accepted is on its way into the tables.
+    /// Whether accepted changes are being written to the database.
     #[schema(example = "ready")]
     pub persister: &'static str,
-    /// Whether the service is not about to stop.
+    /// Whether the service accepts requests; not while it is stopping.
     #[schema(example = "ready")]
     pub accepting: &'static str,
 }
@@ -56,7 +56,7 @@ impl Describes for Readiness {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         let schema = schema::of::<Self>(schemas);
         operation.success = (200, Some(schema.clone()));
-        operation.others.push((503, "Some part cannot serve now.", schema));
+        operation.others.push((503, "A component is unavailable.", schema));
     }
 }
 

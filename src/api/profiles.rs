@@ -13,7 +13,7 @@ use super::plain::ListFilter;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Json, Page, PathId, Query};
 
-/// What users may do.
+/// A permission profile.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -24,7 +24,7 @@ pub struct Profile {
     /// Methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
     pub permissions: BTreeMap<String, BTreeSet<String>>,
-    /// Whether they see the cards of others.
+    /// Whether the person sees cards assigned to others.
     #[schema(example = false)]
     pub sees_all_cards: bool,
     pub created_at: Timestamp,

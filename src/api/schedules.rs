@@ -22,35 +22,35 @@ use crate::web::{
     PathId, Query,
 };
 
-/// A message that leaves at a time to come, or was to.
+/// A scheduled message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Schedule {
     pub id: ScheduleId,
-    /// Whom it is for; none who was deleted since.
+    /// The recipient; `null` if the contact has been deleted.
     pub contact: Option<ScheduleContact>,
     pub channel_id: ChannelId,
-    /// As it was written: variables are filled in when it leaves.
+    /// The text as written; variables are filled in when it is sent.
     #[schema(example = "Good morning, {{firstName}}! Shall we meet at ten?")]
     pub body: String,
-    /// Where its ticket goes once it is sent.
+    /// The queue its ticket is moved to when it is sent.
     pub queue_id: Option<QueueId>,
-    /// When it leaves: within five seconds.
+    /// When it is sent, within five seconds.
     pub send_at: Timestamp,
     pub status: ScheduleStatus,
-    /// The message it became.
+    /// The message that was sent.
     pub message_id: Option<MessageId>,
-    /// Why it failed.
+    /// Why the message failed.
     #[schema(value_type = Option<ScheduleFailure>)]
     pub error: Option<Value>,
-    /// The person on whose behalf it was written.
+    /// The user on whose behalf it was scheduled.
     pub user_created: Option<Named<UserId>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// Whom a scheduled message is for.
+/// The recipient of a scheduled message.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct ScheduleContact {
@@ -61,14 +61,14 @@ pub struct ScheduleContact {
     pub number: Option<String>,
 }
 
-/// Why a scheduled message could not be sent. Its row keeps it as it is shown.
+/// Why a scheduled message could not be sent.
 #[derive(ToSchema)]
 #[allow(dead_code, missing_docs)]
 struct ScheduleFailure {
-    /// What `POST /messages` would have been refused with.
+    /// The error code of `POST /messages`.
     #[schema(example = "ERR_API_CONTACT_NOT_FOUND")]
     code: String,
-    /// For people.
+    /// A message for people.
     #[schema(example = "the contact was deleted")]
     message: String,
 }

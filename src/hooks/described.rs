@@ -33,7 +33,7 @@ impl Describes for Challenge {
         operation.query = vec![
             asked("hub.mode", "Always `subscribe`.", "subscribe"),
             asked("hub.verify_token", "The channel's verify token.", "my-verify-token"),
-            asked("hub.challenge", "What is to be answered.", "1158201444"),
+            asked("hub.challenge", "The challenge to return.", "1158201444"),
         ];
         operation.errors.push(400);
         operation.content_type = "text/plain";

@@ -63,10 +63,10 @@ const CHALLENGE_BYTES_MAX: usize = 1024;
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 fn paths(table: &mut Table<'_>) {
-    table.at(PATH).get("verifyHook", verify, "Answer the challenge of a provider").post(
+    table.at(PATH).get("verifyHook", verify, "Verify the webhook URL for a provider").post(
         "receiveHook",
         receive,
-        "Take what a provider tells",
+        "Receive messages and statuses",
     );
 }
 

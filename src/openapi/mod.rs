@@ -40,7 +40,7 @@ pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, schema
     let token = |text: &str| json!({"type": "http", "scheme": "bearer", "description": text});
     let security = json!({
         "token": token("A company's API token: `sk_live_` and 32 characters."),
-        "visitor": token("The token of one visitor's session, `vt_` and 32 characters, as `openVisitorSession` answers it."),
+        "visitor": token("A visitor session's token, returned by `openVisitorSession`: `vt_` and 32 characters."),
     });
     let book = Book { title: "Hotline", introduction: INTRODUCTION, security, first: "token" };
     let mut document = written(&book, operations, schemas);
@@ -55,7 +55,7 @@ pub fn panel_document(operations: Vec<Operation>, schemas: Schemas) -> Value {
             "type": "apiKey",
             "in": "cookie",
             "name": "__Host-hotline",
-            "description": "The session of somebody who has signed in; without https the cookie is called `hotline_session`.",
+            "description": "The session of a signed-in person. Without HTTPS the cookie is named `hotline_session`.",
         },
     });
     written(
@@ -102,64 +102,64 @@ fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Val
 }
 
 /// The introduction of the API document.
-const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": …}`, an error `{\"error\": {code, \
-     message, details}}`. Lists take `page` or `cursor`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
-     happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.\n\nTexts are \
-     trimmed before anything else: blanks at their ends count for no length, and a blank optional text is the same as \
-     `null`. A text with a character of U+0000 to U+001F but tab, line feed and carriage return is refused with `422`. \
-     On `POST`, `null` in a field is the same as leaving it out. Numbers of money and quantity have at most four \
-     decimals, and are read and computed exactly. Where a body needs one of several fields, its description says so.";
+const INTRODUCTION: &str = "Customer service and CRM. Successful responses are `{\"data\": …}`, errors are `{\"error\": \
+     {code, message, details}}`. Lists accept `page` or `cursor`, `perPage` and `order`. A `POST` or `PUT` with an \
+     `Idempotency-Key` takes effect once, even if it is repeated. Unknown fields and parameters are ignored. Changes of v1 are \
+     backward compatible.\n\nTexts are trimmed before they are validated; a blank optional text is the same as `null`. \
+     Control characters other than tab, line feed and carriage return are rejected with `422`. In a `POST`, `null` is the \
+     same as omitting the field. Amounts and quantities have at most four decimals and are computed exactly. If a body \
+     requires one of several fields, its description says so.";
 
 /// The introduction of the panel's document.
-const PANEL_INTRODUCTION: &str = "What people do in the panel: the calls of the API, by the permissions of their profile \
-     instead of a token's, and what people alone do. Changes are taken from the panel's own pages only. An administrator of \
-     the installation names the company they work in by the header `Hotline-Company`. Nothing here is promised to last \
-     from one release to the next but to the panel's own pages.";
+const PANEL_INTRODUCTION: &str = "The panel's API: the endpoints of the public API, authorized by the profile of the signed-in \
+     person instead of a token, and endpoints for people only. Changes are accepted only from the panel's own pages. \
+     Administrators of the installation select a company with the header `Hotline-Company`. This API is internal: it may \
+     change in any release.";
 
 fn common_schemas() -> Schemas {
     let meta = json!({
         "type": "object",
-        "description": "Which page of a list this is, and whether another follows.",
+        "description": "Pagination of a list.",
         "properties": {
-            "page": {"type": "integer", "description": "Which page this is, from 1. Left out with `cursor`.", "example": 1},
-            "perPage": {"type": "integer", "description": "Rows a page has at most.", "example": 100},
-            "hasMore": {"type": "boolean", "description": "Whether another page follows.", "example": false},
+            "page": {"type": "integer", "description": "The page number, from 1. Omitted with `cursor`.", "example": 1},
+            "perPage": {"type": "integer", "description": "Maximum page size.", "example": 100},
+            "hasMore": {"type": "boolean", "description": "Whether there are more pages.", "example": false},
             "nextCursor": {
                 "type": ["string", "null"],
-                "description": "With `cursor` only: the `cursor` of the page that follows; null when there is none.",
+                "description": "With `cursor`: the `cursor` of the next page; `null` on the last page.",
                 "example": "2kq1v7cB0n4mXr9sJtYpZWkAAAAAAAAABw",
             },
         },
         "required": ["perPage", "hasMore"],
     });
     let error = error_schema(
-        "Why a request was not served as asked: `code` for programs, `message` for people.",
+        "An error: `code` for programs, `message` for people.",
         json!({"type": "string", "enum": CODES, "example": "ERR_API_NOT_FOUND"}),
         "record not found",
-        json!({"description": "What programs may want besides: which record is in the way, which field is wrong."}),
+        json!({"description": "Details for programs, such as the conflicting record or the invalid field."}),
     );
     let invalid = error_schema(
-        "An error that names every field that is missing or holds what is not accepted.",
+        "A validation error that lists every missing or invalid field.",
         json!({"type": "string", "enum": ["ERR_API_VALIDATION"]}),
         "products[2].unitPrice must be a number",
         json!({"type": "array", "items": reference("FieldError")}),
     );
     let field = json!({
         "type": "object",
-        "description": "What is wrong with one field.",
+        "description": "An invalid field.",
         "properties": {
-            "field": {"type": "string", "description": "Its path in the body, or the parameter's name.", "example": "products[2].unitPrice"},
+            "field": {"type": "string", "description": "The path in the body, or the parameter's name.", "example": "products[2].unitPrice"},
             "reason": {"type": "string", "description": "A phrase that follows the field's name.", "example": "must be a number"},
             "code": {
                 "type": "string",
                 "enum": reason_codes(),
-                "description": "The reason for programs and translations. Codes may be added.",
+                "description": "A code for programs and translations. New codes may be added.",
                 "example": "not_a_number",
             },
             "params": {
                 "type": "object",
                 "additionalProperties": true,
-                "description": "What varies in the reason: `max` and `unit` of `too_long`, `options` of `not_an_option`, and the like.",
+                "description": "Parameters of the reason, such as `max` and `unit` for `too_long`, or `options` for `not_an_option`.",
                 "example": {},
             },
         },
@@ -172,19 +172,19 @@ fn common_schemas() -> Schemas {
 
 /// The schema of an error, without references: many client generators lose parts of composed schemas.
 fn error_schema(text: &str, mut code: Value, message: &str, mut details: Value) -> Value {
-    code["description"] = json!("Names the error for programs; it never changes.");
+    code["description"] = json!("A stable identifier for programs.");
     if details.get("description").is_none() {
-        details["description"] = json!("Every field that is wrong.");
+        details["description"] = json!("Every invalid field.");
     }
     json!({
         "type": "object",
         "description": text,
         "properties": {"error": {
             "type": "object",
-            "description": "What went wrong.",
+            "description": "The error.",
             "properties": {
                 "code": code,
-                "message": {"type": "string", "description": "For people; its words may change.", "example": message},
+                "message": {"type": "string", "description": "A message for people; its wording may change.", "example": message},
                 "details": details,
             },
             "required": ["code", "message"],
@@ -196,19 +196,19 @@ fn error_schema(text: &str, mut code: Value, message: &str, mut details: Value) 
 fn headers() -> Value {
     let number = |text: &str| json!({"description": text, "schema": {"type": "integer"}});
     json!({
-        "X-Request-Id": {"description": "Names the request in the logs.", "schema": {"type": "string"}},
-        "RateLimit-Limit": number("Requests a minute."),
-        "RateLimit-Remaining": number("Requests left at once."),
-        "RateLimit-Reset": number("Seconds until all are left again."),
-        "Retry-After": number("Seconds until another try may work."),
+        "X-Request-Id": {"description": "The request's id in the logs.", "schema": {"type": "string"}},
+        "RateLimit-Limit": number("Requests allowed per minute."),
+        "RateLimit-Remaining": number("Requests remaining now."),
+        "RateLimit-Reset": number("Seconds until the full limit is available again."),
+        "Retry-After": number("Seconds to wait before retrying."),
         "ETag": {
-            "description": "The state of the record, for `If-Match`: its `updatedAt` in quotation marks.",
+            "description": "The version of the record, for `If-Match`: its `updatedAt` in quotation marks.",
             "schema": {"type": "string"},
             "example": "\"2026-01-31T12:00:00.000Z\"",
         },
-        "Allow": {"description": "The methods of this path.", "schema": {"type": "string"}},
+        "Allow": {"description": "The allowed methods.", "schema": {"type": "string"}},
         "Idempotent-Replay": {
-            "description": "`true` on an answer that was given before under the same key.",
+            "description": "`true` if the response was replayed for the same `Idempotency-Key`.",
             "schema": {"type": "string", "enum": ["true"]},
         },
     })

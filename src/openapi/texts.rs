@@ -177,7 +177,11 @@ mod tests {
     fn every_operation_has_a_sentence() {
         for operation in operations(&documents()) {
             let text = operation["description"].as_str().expect("a description");
-            assert!(!text.is_empty() && !text.starts_with(" Needs"), "nothing is said of {}", operation["operationId"]);
+            assert!(
+                !text.is_empty() && !text.starts_with(" Requires"),
+                "nothing is said of {}",
+                operation["operationId"]
+            );
         }
     }
 

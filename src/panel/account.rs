@@ -25,30 +25,30 @@ use crate::web::{
 /// The issuer that authenticator apps show beside the code.
 const ISSUER: &str = "Hotline";
 
-/// A person's own account.
+/// The signed-in person's account.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Account {
-    /// Whether a user or an administrator of the installation.
+    /// A user or an administrator of the installation.
     pub kind: PersonKind,
-    /// Their id, as a user or as an administrator.
+    /// The user's or administrator's id.
     #[schema(example = 7)]
     pub id: i64,
     /// What they are called.
     #[schema(example = "Ana Souza")]
     pub name: String,
-    /// What they sign in with.
+    /// E-mail address for signing in.
     #[schema(example = "ana@example.com")]
     pub email: String,
-    /// What the pages speak; none: what the browser does.
+    /// The panel's language; `null` for the browser's.
     pub language: Option<Language>,
-    /// Whether a second factor is in force.
+    /// Whether a second factor is enabled.
     #[schema(example = true)]
     pub second_factor: bool,
-    /// Recovery codes that are left; none without a second factor.
+    /// Number of unused recovery codes; `null` without a second factor.
     #[schema(example = 10)]
     pub recovery_codes_left: Option<i32>,
-    /// When they were added.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
@@ -82,7 +82,7 @@ impl Input for AccountChange {
     }
 
     fn text() -> Option<String> {
-        Some("What changes of one's own account.".to_owned())
+        Some("Changes of the account.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -131,7 +131,7 @@ impl Input for PasswordChange {
     }
 
     fn text() -> Option<String> {
-        Some("Another password, and the present one.".to_owned())
+        Some("The new password and the current one.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -159,26 +159,26 @@ pub async fn change_password(
     Ok(NoContent)
 }
 
-/// One of a person's own sessions.
+/// A session of the signed-in person.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnSession {
-    /// Names it.
+    /// The session's id.
     pub id: PersonSessionId,
-    /// Whether it is the one that asks.
+    /// Whether it is the current session.
     #[schema(example = true)]
     pub current: bool,
-    /// From where it was begun.
+    /// The IP address it was created from.
     #[schema(example = "203.0.113.7")]
     pub address: Option<String>,
-    /// What the browser called itself.
+    /// The browser's user agent.
     #[schema(example = "Mozilla/5.0")]
     pub user_agent: Option<String>,
-    /// When it was begun.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was used last, to the minute.
+    /// When it was last used, to the minute.
     pub last_seen_at: Timestamp,
-    /// When it ends, unless it is used before.
+    /// When it expires unless it is used.
     pub expires_at: Timestamp,
 }
 
@@ -221,7 +221,7 @@ impl Input for OwnPassword {
     }
 
     fn text() -> Option<String> {
-        Some("One's own password, once more.".to_owned())
+        Some("The current password, for confirmation.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -229,14 +229,14 @@ impl Input for OwnPassword {
     }
 }
 
-/// A second factor that is not in force yet.
+/// A second factor that is not enabled yet.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSecondFactor {
-    /// What is typed into an authenticator app.
+    /// The secret to enter in an authenticator app.
     #[schema(example = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")]
     pub secret: String,
-    /// The same as an address, for a picture that the app reads.
+    /// The secret as a URI, for a QR code.
     #[schema(
         example = "otpauth://totp/Hotline:ana%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Hotline"
     )]
@@ -284,11 +284,11 @@ impl Input for FactorCode {
     }
 }
 
-/// Recovery codes, each good once.
+/// Recovery codes; each can be used once.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryCodes {
-    /// The codes; nobody can read them again.
+    /// The codes, which are shown only once.
     #[schema(example = json!(["abcd-efgh-jkmn-pqrs"]))]
     pub recovery_codes: Vec<String>,
 }

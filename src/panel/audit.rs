@@ -30,7 +30,7 @@ pub(super) struct Who<'a> {
 }
 
 impl<'a> Who<'a> {
-    /// A person who has signed in.
+    /// A signed-in person.
     pub(super) fn signed(company: CompanyId, signed: &'a Signed) -> Self {
         Self { company, actor: signed.person().into(), name: called(&signed.name, &signed.email) }
     }

@@ -12,51 +12,51 @@ use crate::app::App;
 use crate::web::values::Search;
 use crate::web::{ApiResult, Filter, Page, Params, Query};
 
-/// What somebody did.
+/// An entry of the audit log.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
     /// Its id.
     pub id: AuditEntryId,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Who.
+    /// The actor.
     pub actor: AuditActor,
-    /// From where.
+    /// The client's IP address.
     #[schema(example = "203.0.113.7")]
     pub address: Option<String>,
-    /// What: the id of the operation.
+    /// The operation's id.
     #[schema(example = "createToken")]
     pub action: String,
-    /// To what.
+    /// The target.
     pub target: Option<AuditTarget>,
-    /// What was answered; none: the process ended while it was under way.
+    /// The HTTP status; `null` if the process ended before it finished.
     #[schema(example = 201)]
     pub status: Option<i16>,
 }
 
-/// Who did something.
+/// The actor of an audit entry.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditActor {
-    /// Whether a user of the company, an administrator of the installation, or an integration.
+    /// A user of the company, an administrator of the installation, or an integration.
     pub kind: ActorKind,
-    /// Their id.
+    /// The actor's id.
     #[schema(example = 7)]
     pub id: i64,
-    /// What they were called.
+    /// The actor's name at that time.
     #[schema(example = "Ana Souza")]
     pub name: String,
 }
 
-/// What something was done to.
+/// The target of an action.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditTarget {
     /// Its id.
     #[schema(example = "7")]
     pub id: String,
-    /// What it is called, as far as the answer said so.
+    /// The name, if the response contained one.
     #[schema(example = "Shop")]
     pub name: Option<String>,
 }

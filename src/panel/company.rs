@@ -27,10 +27,10 @@ use crate::web::{
 pub struct Company {
     /// Its id.
     pub id: CompanyId,
-    /// What it is called.
+    /// The name.
     #[schema(example = "Acme")]
     pub name: String,
-    /// Whether it is served at all.
+    /// Whether the company is active.
     #[schema(example = true)]
     pub active: bool,
     /// Whether its plan includes the API.
@@ -39,7 +39,7 @@ pub struct Company {
     /// Requests its tokens may make in a minute; 0: as many as they like; none: the installation's.
     #[schema(example = 600)]
     pub rate_per_minute: Option<i32>,
-    /// Where its days begin.
+    /// The company's time zone.
     #[schema(example = "America/Sao_Paulo")]
     pub time_zone: String,
     /// Words by which contacts opt out of campaigns, as they are compared.
@@ -48,9 +48,9 @@ pub struct Company {
     /// Whether its users must have a second factor.
     #[schema(example = false)]
     pub second_factor_required: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was changed last.
+    /// When it was last updated.
     pub updated_at: Timestamp,
 }
 
@@ -118,7 +118,7 @@ impl Input for OwnChange {
     }
 
     fn text() -> Option<String> {
-        Some("What changes of one's own company.".to_owned())
+        Some("Changes of the company.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -183,7 +183,7 @@ impl Input for NewCompany {
     }
 
     fn text() -> Option<String> {
-        Some("A company to be created.".to_owned())
+        Some("A new company.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -224,7 +224,7 @@ impl Input for CompanyChange {
     }
 
     fn text() -> Option<String> {
-        Some("What changes of a company.".to_owned())
+        Some("Changes of a company.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

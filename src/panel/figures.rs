@@ -13,44 +13,44 @@ use crate::app::App;
 use crate::metrics;
 use crate::web::{ApiError, ApiResult, Json};
 
-/// All figures at one moment.
+/// All metrics at one time.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// When they were taken.
+    /// When they were collected.
     pub at: Timestamp,
-    /// Each figure.
+    /// The metrics.
     pub figures: Vec<Figure>,
 }
 
-/// A figure: what `docs/metrics.md` explains by this name.
+/// A metric; see `docs/metrics.md`.
 #[derive(Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Figure {
     /// Its name.
     #[schema(example = "hotline_http_requests_total")]
     pub name: String,
-    /// What it is: `counter`, `gauge`, `histogram` or `info`.
+    /// The metric's type: `counter`, `gauge`, `histogram` or `info`.
     #[schema(example = "counter")]
     pub kind: String,
-    /// What it counts.
+    /// The metric's help text.
     #[schema(example = "Requests that were answered")]
     pub help: String,
-    /// Its values.
+    /// The values.
     pub samples: Vec<Sample>,
 }
 
-/// One value of a figure.
+/// A value of a metric.
 #[derive(Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sample {
-    /// What follows the name: `_bucket`, `_sum`, `_count`, or nothing.
+    /// Suffix of the name: `_bucket`, `_sum`, `_count`, or empty.
     #[schema(example = "_sum")]
     pub suffix: String,
-    /// What tells it from the figure's others.
+    /// The labels.
     #[schema(example = json!({"method": "GET"}))]
     pub labels: BTreeMap<String, String>,
-    /// The value; none: it is no number.
+    /// The value; `null` if it is not a number.
     #[schema(example = 42.0)]
     pub value: Option<f64>,
 }

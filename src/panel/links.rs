@@ -26,22 +26,22 @@ use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, pass
 /// The page that reads a link's token from the fragment (`#`), which browsers do not send and proxies do not log.
 pub(super) const PAGE: &str = "/panel/welcome#";
 
-/// Whose a link is.
+/// The owner of a link.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonLink {
-    /// What it is for.
+    /// The purpose of the link.
     pub kind: LinkKind,
-    /// Who chooses their password by it.
+    /// The person's name.
     #[schema(example = "Ana Souza")]
     pub name: String,
-    /// What they sign in with.
+    /// E-mail address for signing in.
     #[schema(example = "ana@example.com")]
     pub email: String,
-    /// Where they work; none of an administrator of the installation.
+    /// The company's name; `null` for an administrator of the installation.
     #[schema(example = "Acme")]
     pub company_name: Option<String>,
-    /// Until when it is good.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
@@ -54,7 +54,7 @@ impl Input for LinkToken {
     }
 
     fn text() -> Option<String> {
-        Some("What a link ends with.".to_owned())
+        Some("The token of a link.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -93,7 +93,7 @@ impl Input for LinkUse {
     }
 
     fn text() -> Option<String> {
-        Some("The password somebody chooses by a link.".to_owned())
+        Some("A new password, chosen with a link.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -142,7 +142,7 @@ impl Input for Forgotten {
     }
 
     fn text() -> Option<String> {
-        Some("Who has forgotten their password.".to_owned())
+        Some("A request for a password reset.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

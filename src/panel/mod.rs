@@ -96,66 +96,66 @@ impl Panel {
 #[rustfmt::skip] // One line an endpoint.
 fn beside_companies(table: &mut Table<'_>) {
     table.tagged("session")
-        .at("/session").get("getSignIn", session::show, "Ask who has signed in").says("How far the session has come, who it is of, and what they may do.".to_owned())
-            .post("signIn", session::create, "Sign in").says("Signs in with e-mail and password; the session is a cookie. Whatever is wrong is answered alike. Where both fit several memberships, they are answered to choose from.".to_owned())
-            .delete("signOut", session::remove, "Sign out").says("Ends the session, if there is one.".to_owned())
-        .at("/session/options").get("getSignInOptions", session::options, "Ask what signing in offers").says("Whether links to choose a password are sent by mail. For anybody.".to_owned())
-        .at("/session/second-factor").post("giveSecondFactor", session::give_factor, "Give the second factor").says("Opens a session in the state `secondFactor`. A code is taken once; five wrong ones end the session.".to_owned());
+        .at("/session").get("getSignIn", session::show, "Get the current session").says("Returns the state of the session, the person and their permissions.".to_owned())
+            .post("signIn", session::create, "Sign in").says("Signs in with e-mail and password and sets a session cookie. All failures return the same error. If several memberships match, they are returned to choose from.".to_owned())
+            .delete("signOut", session::remove, "Sign out").says("Ends the current session, if any.".to_owned())
+        .at("/session/options").get("getSignInOptions", session::options, "Get the sign-in options").says("Returns whether password resets by e-mail are available. Requires no session.".to_owned())
+        .at("/session/second-factor").post("giveSecondFactor", session::give_factor, "Enter the second factor").says("Completes a sign-in in the state `secondFactor`. Each code can be used once; five wrong codes end the session.".to_owned());
     table.tagged("links")
-        .at("/links/read").post("readLink", links::read, "Read a link").says("Whose an invitation or a reset is, and until when it is good.".to_owned())
-        .at("/links/forgotten").post("requestReset", links::request, "Ask for a link by mail").says("Sends whoever signs in with this e-mail a link to choose a password, and answers alike whether there is anybody. Again after five minutes. Only where mail is set up.".to_owned())
-        .at("/links/use").post("useLink", links::spend, "Choose a password by a link").says("Sets the password of who was given the link, uses it up, and ends all their sessions.".to_owned());
+        .at("/links/read").post("readLink", links::read, "Get an invitation or password reset").says("Returns the owner of an invitation or a password reset, and when it expires.".to_owned())
+        .at("/links/forgotten").post("requestReset", links::request, "Request a password reset").says("E-mails a link to reset the password, at most once every five minutes. The response does not reveal whether the account exists. Requires e-mail to be set up.".to_owned())
+        .at("/links/use").post("useLink", links::spend, "Set a password with a link").says("Sets the password of the link's owner and ends all their sessions. The link cannot be used again.".to_owned());
     table.tagged("account")
-        .at("/account").get("getAccount", account::show, "Read one's own account").says("The account of who has signed in.".to_owned())
-            .put("updateAccount", account::update, "Change one's own account").says("Changes the fields that are given.".to_owned())
-        .at("/account/password").put("changePassword", account::change_password, "Change one's own password").says("Sets another password, and ends every other session.".to_owned())
-        .at("/account/sessions").get("listOwnSessions", account::list_sessions, "List one's own sessions").says("Where one has signed in, the last used first; all of them.".to_owned())
+        .at("/account").get("getAccount", account::show, "Get your account").says("Returns the account of the signed-in person.".to_owned())
+            .put("updateAccount", account::update, "Update your account").says("Updates the given fields.".to_owned())
+        .at("/account/password").put("changePassword", account::change_password, "Change your password").says("Sets a new password and ends all other sessions.".to_owned())
+        .at("/account/sessions").get("listOwnSessions", account::list_sessions, "List your sessions").says("Lists all sessions of the signed-in person, most recently used first.".to_owned())
         // Before the path with an id, which would match it.
-        .at("/account/sessions/end-others").post("endOtherSessions", account::end_other_sessions, "End one's other sessions").says("Ends every session but the one that asks.".to_owned())
-        .at("/account/sessions/{sessionId}").delete("endOwnSession", account::end_session, "End one of one's own sessions").says("Ends a session.".to_owned())
-        .at("/account/second-factor").post("beginSecondFactor", account::begin_factor, "Begin a second factor").says("Makes a secret for an authenticator app. It is in force once a code of it was given.".to_owned())
-        .at("/account/second-factor/confirm").post("confirmSecondFactor", account::confirm_factor, "Put the second factor in force").says("Takes the first code of the app, answers recovery codes, and ends every other session.".to_owned())
-        .at("/account/second-factor/recovery-codes").post("renewRecoveryCodes", account::renew_codes, "Make other recovery codes").says("Makes ten codes; those before are good no longer.".to_owned())
-        .at("/account/second-factor/remove").post("removeSecondFactor", account::remove_factor, "Give the second factor up").says("Takes it away; refused where the company asks for one.".to_owned());
+        .at("/account/sessions/end-others").post("endOtherSessions", account::end_other_sessions, "End your other sessions").says("Ends all sessions except the current one.".to_owned())
+        .at("/account/sessions/{sessionId}").delete("endOwnSession", account::end_session, "End one of your sessions").says("Ends a session.".to_owned())
+        .at("/account/second-factor").post("beginSecondFactor", account::begin_factor, "Set up a second factor").says("Creates a secret for an authenticator app. It is enabled once it is confirmed with a code.".to_owned())
+        .at("/account/second-factor/confirm").post("confirmSecondFactor", account::confirm_factor, "Confirm the second factor").says("Enables the second factor with a first code, returns recovery codes, and ends all other sessions.".to_owned())
+        .at("/account/second-factor/recovery-codes").post("renewRecoveryCodes", account::renew_codes, "Regenerate recovery codes").says("Creates ten new codes and revokes the previous ones.".to_owned())
+        .at("/account/second-factor/remove").post("removeSecondFactor", account::remove_factor, "Remove your second factor").says("Removes the second factor. Fails if the company requires one.".to_owned());
     table.tagged("installation")
-        .at("/companies").get("listCompanies", company::list, "List the companies").says("Every company, by id. For administrators of the installation, as all of these.".to_owned())
-            .post("createCompany", company::create, "Create a company").says("Makes a company with the profiles Administrator, Supervisor and Agent.".to_owned())
-        .at("/companies/{companyId}").get("getCompany", company::show, "Read a company").says("One company.".to_owned())
-            .put("updateCompany", company::update, "Change a company").says("Changes the fields that are given; `ratePerMinute: null` is the installation's.".to_owned())
-        .at("/installation/figures").get("getFigures", figures::show, "Read the figures of the installation").says("Everything that `/metrics` says, as JSON.".to_owned())
-        .at("/installation/audit-log").get("listInstallationAuditLog", audit_list::list_installation, "List what administrators of the installation did").says("What was done to no company in particular.".to_owned());
+        .at("/companies").get("listCompanies", company::list, "List companies").says("Lists all companies, ordered by id. For administrators of the installation.".to_owned())
+            .post("createCompany", company::create, "Create a company").says("Creates a company with the profiles Administrator, Supervisor and Agent.".to_owned())
+        .at("/companies/{companyId}").get("getCompany", company::show, "Get a company").says("Returns a company.".to_owned())
+            .put("updateCompany", company::update, "Update a company").says("Updates the given fields; `ratePerMinute: null` uses the installation's default.".to_owned())
+        .at("/installation/figures").get("getFigures", figures::show, "Get the metrics of the installation").says("Returns the metrics of `/metrics` as JSON.".to_owned())
+        .at("/installation/audit-log").get("listInstallationAuditLog", audit_list::list_installation, "List the audit log of the installation").says("Lists actions that do not belong to a company.".to_owned());
 }
 
 /// The panel's own operations within a company, in the same table as the API's.
 #[rustfmt::skip] // One line an endpoint.
 pub fn of_company(table: &mut Table<'_>) {
     table.tagged("company")
-        .at("/company").get("getOwnCompany", company::show_own, "Read one's own company").says("The company one works in.".to_owned())
-            .put("updateOwnCompany", company::update_own, "Change one's own company").says("Changes the fields that are given. For administrators of the company.".to_owned());
+        .at("/company").get("getOwnCompany", company::show_own, "Get your company").says("Returns the signed-in user's company.".to_owned())
+            .put("updateOwnCompany", company::update_own, "Update your company").says("Updates the given fields. For administrators of the company.".to_owned());
     table.tagged("tokens")
-        .at("/tokens").get("listTokens", tokens::list, "List API tokens").says("The company's tokens, by id; never their keys. For administrators of the company, as all of these.".to_owned())
-            .post("createToken", tokens::create, "Create an API token").says("Makes a token and answers its key, once.".to_owned())
-        .at("/tokens/{tokenId}").get("getToken", tokens::show, "Read an API token").says("One token.".to_owned())
-            .put("updateToken", tokens::update, "Change an API token").says("Changes the fields that are given; `expiresAt: null` lets it work for ever. A revoked one stays as it is.".to_owned())
-        .at("/tokens/{tokenId}/rotate").post("rotateToken", tokens::rotate, "Give an API token another key").says("The key before is dead at once; name, permissions, addresses and expiry stay.".to_owned())
-        .at("/tokens/{tokenId}/revoke").post("revokeToken", tokens::revoke, "Revoke an API token").says("Ends a token for good, and at once.".to_owned());
+        .at("/tokens").get("listTokens", tokens::list, "List API tokens").says("Lists the company's tokens, ordered by id, without their keys. For administrators of the company.".to_owned())
+            .post("createToken", tokens::create, "Create an API token").says("Creates a token and returns its key, which is shown only once.".to_owned())
+        .at("/tokens/{tokenId}").get("getToken", tokens::show, "Get an API token").says("Returns a token.".to_owned())
+            .put("updateToken", tokens::update, "Update an API token").says("Updates the given fields; `expiresAt: null` removes the expiry. A revoked token cannot be changed.".to_owned())
+        .at("/tokens/{tokenId}/rotate").post("rotateToken", tokens::rotate, "Rotate the key of an API token").says("Replaces the key and revokes the previous one immediately. Name, permissions, addresses and expiry stay the same.".to_owned())
+        .at("/tokens/{tokenId}/revoke").post("revokeToken", tokens::revoke, "Revoke an API token").says("Revokes a token permanently and immediately.".to_owned());
     table.tagged("channels").again("/channels")
-            .post("createChannel", channels::create, "Create a channel").says("Makes a channel; it is connected once it has all its type needs.".to_owned())
-        .at("/channels/{channelId}/setup").get("getChannelSetup", channels::show, "Read how a channel is set up").says("The channel with its settings and where it is reached; never its secrets.".to_owned())
-            .put("updateChannel", channels::update, "Change a channel").says("Changes what is given. A channel in error is connected again by a new access token.".to_owned())
-        .at("/channels/{channelId}/identity-secret").post("rotateIdentitySecret", channels::rotate_secret, "Give a webchat another identity secret").says("Answers the secret, once. The one before stays good until the next is made, unless it is revoked.".to_owned());
+            .post("createChannel", channels::create, "Create a channel").says("Creates a channel. It is connected once it has all required settings.".to_owned())
+        .at("/channels/{channelId}/setup").get("getChannelSetup", channels::show, "Get the setup of a channel").says("Returns a channel with its settings and URLs, without its secrets.".to_owned())
+            .put("updateChannel", channels::update, "Update a channel").says("Updates the given fields. A new access token reconnects a channel in error.".to_owned())
+        .at("/channels/{channelId}/identity-secret").post("rotateIdentitySecret", channels::rotate_secret, "Rotate the identity secret of a webchat").says("Returns the new secret, which is shown only once. The previous secret stays valid until the next rotation, unless it is revoked.".to_owned());
     table.tagged("profiles").again("/profiles")
-            .post("createProfile", profiles::create, "Create a permission profile").says("Makes a profile; its name is unique in the company.".to_owned())
+            .post("createProfile", profiles::create, "Create a permission profile").says("Creates a profile; its name is unique in the company.".to_owned())
         .again("/profiles/{profileId}")
-            .put("updateProfile", profiles::update, "Change a permission profile").says("Changes the fields that are given, for its users' next requests. One profile goes on to administer the company.".to_owned())
-            .delete("deleteProfile", profiles::remove, "Delete a permission profile").says("Deletes a profile that no user has. One stays that administers the company.".to_owned())
-        .at("/profiles/{profileId}/setup").get("getProfileSetup", profiles::show, "Read how a permission profile is set up").says("The profile with whether it administers the company, and how many users have it.".to_owned());
+            .put("updateProfile", profiles::update, "Update a permission profile").says("Updates the given fields, effective with its users' next requests. At least one profile must administer the company.".to_owned())
+            .delete("deleteProfile", profiles::remove, "Delete a permission profile").says("Deletes a profile. Fails while users have it. At least one profile must administer the company.".to_owned())
+        .at("/profiles/{profileId}/setup").get("getProfileSetup", profiles::show, "Get the setup of a permission profile").says("Returns a profile with its administrator rights and number of users.".to_owned());
     table.tagged("users")
-        .at("/users/{userId}/invitation").post("inviteUser", users::invite, "Make an invitation").says("A link by which the user chooses a password, good for 7 days; the link before is not any more.".to_owned())
-        .at("/users/{userId}/password-reset").post("resetUserPassword", users::reset, "Make a link to reset a password").says("A link by which the user chooses another password, good for an hour; the link before is not any more.".to_owned())
-        .at("/users/{userId}/second-factor/remove").post("removeUserSecondFactor", users::remove_factor, "Take a user's second factor away").says("For who has lost their phone and their recovery codes; the user is signed in nowhere any more.".to_owned());
+        .at("/users/{userId}/invitation").post("inviteUser", users::invite, "Invite a user").says("Creates a link to set a password, valid for 7 days, and revokes the previous link.".to_owned())
+        .at("/users/{userId}/password-reset").post("resetUserPassword", users::reset, "Reset a user's password").says("Creates a link to set a new password, valid for one hour, and revokes the previous link.".to_owned())
+        .at("/users/{userId}/second-factor/remove").post("removeUserSecondFactor", users::remove_factor, "Remove a user's second factor").says("For users who have lost their phone and recovery codes. Ends all their sessions.".to_owned());
     table.tagged("audit-log")
-        .at("/audit-log").get("listAuditLog", audit_list::list, "List what administrators did").says("Who did what, when and from where, by id: with `order=desc` the newest first. `search` looks into who it was, from where, and what it was done to. Entries are kept for 400 days.".to_owned());
+        .at("/audit-log").get("listAuditLog", audit_list::list, "List the audit log").says("Lists audit entries, ordered by id; with `order=desc`, newest first. `search` matches actor, address and target. Entries are kept for 400 days.".to_owned());
 }
 
 /// The part of a path that its scope covers.

@@ -23,30 +23,30 @@ use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input,
 const USERS: KeptBy =
     KeptBy { state: "the profile is assigned to users", noun: "user", column: ("users", "profile_id") };
 
-/// A permission profile with what only administrators see.
+/// A permission profile with its administrative settings.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileSetup {
     /// Its id.
     pub id: ProfileId,
-    /// What it is called.
+    /// The name.
     #[schema(example = "Agent")]
     pub name: String,
     /// Methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
     pub permissions: BTreeMap<String, BTreeSet<String>>,
-    /// Whether its users see the cards of others.
+    /// Whether its users see cards assigned to others.
     #[schema(example = false)]
     pub sees_all_cards: bool,
-    /// Whether its users administer the company: tokens, channels, profiles, invitations, the audit log.
+    /// Whether its users administer the company: tokens, channels, profiles, invitations and the audit log.
     #[schema(example = false)]
     pub administers: bool,
-    /// How many users have it.
+    /// Number of users with the profile.
     #[schema(example = 3)]
     pub users: i64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was changed last.
+    /// When it was last updated.
     pub updated_at: Timestamp,
 }
 
@@ -104,7 +104,7 @@ impl Input for ProfileNew {
     }
 
     fn text() -> Option<String> {
-        Some("A permission profile to be created.".to_owned())
+        Some("A new permission profile.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -136,7 +136,7 @@ impl Input for ProfileChange {
     }
 
     fn text() -> Option<String> {
-        Some("What changes of a permission profile.".to_owned())
+        Some("Changes of a permission profile.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -43,7 +43,7 @@ impl Input for Credentials {
     }
 
     fn text() -> Option<String> {
-        Some("What somebody signs in with.".to_owned())
+        Some("Credentials for signing in.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -256,11 +256,11 @@ pub async fn give_factor(
     with_session(&request, &app, &panel, &text).await
 }
 
-/// What signing in offers.
+/// Sign-in options.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignInOptions {
-    /// Whether a link to choose another password can be asked for by mail.
+    /// Whether password resets can be requested by e-mail.
     #[schema(example = true)]
     pub resets_by_mail: bool,
 }

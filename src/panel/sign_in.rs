@@ -12,7 +12,7 @@ use super::door;
 use crate::app::App;
 use crate::web::permissions::everything;
 
-/// How far signing in has come.
+/// The state of a sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SignInState {
@@ -26,47 +26,47 @@ pub enum SignInState {
     Open,
 }
 
-/// How somebody has signed in, and what they may do.
+/// The state of a sign-in, and the person's permissions.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignIn {
-    /// How far it has come.
+    /// The state of the sign-in.
     pub state: SignInState,
-    /// The memberships to choose from; none but in the state `choose`.
+    /// The memberships to choose from, in the state `choose`.
     pub choices: Vec<Membership>,
-    /// Who it is; none before the second factor is given.
+    /// The person; `null` before the second factor.
     pub person: Option<SignedPerson>,
-    /// Where they work; none of an administrator of the installation.
+    /// The person's company; `null` for an administrator of the installation.
     pub company: Option<SignedCompany>,
-    /// Methods, by module.
+    /// Allowed methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
     pub permissions: BTreeMap<String, BTreeSet<String>>,
-    /// Whether they may do what administrators do.
+    /// Whether the person has administrator rights.
     #[schema(example = false)]
     pub administers: bool,
-    /// Whether they see the cards of others.
+    /// Whether the person sees cards assigned to others.
     #[schema(example = false)]
     pub sees_all_cards: bool,
-    /// Whether they must have a second factor.
+    /// Whether a second factor is required.
     #[schema(example = false)]
     pub second_factor_required: bool,
 }
 
-/// A membership that the e-mail and the password fit.
+/// A membership that matches the e-mail and password.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Membership {
-    /// The company; none: the installation.
+    /// The company; `null` for the installation.
     pub company_id: Option<CompanyId>,
-    /// What it is called.
+    /// The name.
     #[schema(example = "Acme")]
     pub company_name: Option<String>,
-    /// Whether it is the installation's administration.
+    /// Whether it is an administrator of the installation.
     #[schema(example = false)]
     pub admin: bool,
 }
 
-/// Who somebody is.
+/// The kind of person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PersonKind {
@@ -83,38 +83,38 @@ impl PersonKind {
     }
 }
 
-/// A person who has signed in.
+/// A signed-in person.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedPerson {
-    /// Whether a user or an administrator of the installation.
+    /// A user or an administrator of the installation.
     pub kind: PersonKind,
-    /// Their id, as a user or as an administrator.
+    /// The user's or administrator's id.
     #[schema(example = 7)]
     pub id: i64,
-    /// What they are called.
+    /// The person's name.
     #[schema(example = "Ana Souza")]
     pub name: String,
-    /// What they sign in with.
+    /// E-mail address for signing in.
     #[schema(example = "ana@example.com")]
     pub email: String,
-    /// What the pages speak; none: what the browser does.
+    /// The panel's language; `null` for the browser's.
     pub language: Option<Language>,
-    /// Whether they have a second factor.
+    /// Whether the person has a second factor.
     #[schema(example = false)]
     pub second_factor: bool,
 }
 
-/// Where a person works.
+/// The company of a signed-in person.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedCompany {
     /// The company.
     pub id: CompanyId,
-    /// What it is called.
+    /// The name.
     #[schema(example = "Acme")]
     pub name: String,
-    /// Where its days begin.
+    /// The company's time zone.
     #[schema(example = "America/Sao_Paulo")]
     pub time_zone: String,
 }

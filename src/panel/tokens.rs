@@ -34,13 +34,13 @@ const TOKENS_MAX: i64 = 1000;
 pub struct Token {
     /// Its id.
     pub id: TokenId,
-    /// What it is called in lists and events.
+    /// The name, shown in lists and events.
     #[schema(example = "Shop")]
     pub name: String,
-    /// What its key begins with.
+    /// The beginning of its key.
     #[schema(example = "sk_live_4f0XkLmZ")]
     pub prefix: String,
-    /// Whether it works.
+    /// Whether the token is valid.
     pub status: TokenStatus,
     /// Methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST"]}))]
@@ -52,11 +52,11 @@ pub struct Token {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// When it was used last.
+    /// When it was last used.
     pub last_used_at: Option<Timestamp>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was changed last.
+    /// When it was last updated.
     pub updated_at: Timestamp,
 }
 
@@ -78,13 +78,13 @@ impl From<TokenRow> for Token {
     }
 }
 
-/// A token with its key, which nobody can read again.
+/// A token with its key, which is shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenWithKey {
     /// The token.
     pub token: Token,
-    /// Its key, shown once: `null` in the answer to a retry.
+    /// The key, shown only once; `null` in the response to a retry.
     #[schema(nullable, example = "sk_live_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub key: String,
 }
@@ -152,7 +152,7 @@ impl Input for TokenNew {
     }
 
     fn text() -> Option<String> {
-        Some("A token to be created.".to_owned())
+        Some("A new token.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -200,7 +200,7 @@ impl Input for TokenChange {
     }
 
     fn text() -> Option<String> {
-        Some("What changes of a token.".to_owned())
+        Some("Changes of a token.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -17,22 +17,20 @@ use super::signed::Administrator;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Confidential, Idempotency, Json, NoContent, PathId, ShownOnce, origin};
 
-/// A link by which somebody chooses a password. It is sent to them by mail where that is set up, and else passed on by
-/// who asked for it.
+/// A link to set a password. It is e-mailed to its owner if e-mail is set up; otherwise the administrator passes it on.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
-    /// The whole address; none when it was sent.
+    /// The complete URL; `null` if it was sent.
     #[schema(example = "https://desk.example/panel/welcome#7.4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub url: Option<String>,
-    /// What it ends with; none when it was sent.
+    /// The token at its end; `null` if it was sent.
     #[schema(example = "7.4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
-    /// To whom it was sent by mail; none where no mail is set up, the relay has not taken it, or the service stopped before
-    /// it knew.
+    /// The address it was e-mailed to; `null` if e-mail is not set up or the message could not be sent.
     #[schema(example = "ana@example.com")]
     pub sent_to: Option<String>,
-    /// Until when it is good.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 

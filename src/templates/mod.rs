@@ -11,24 +11,24 @@ use utoipa::ToSchema;
 pub use build::{Asked, Built};
 pub use cache::{Options, Templates};
 
-/// A message the provider has looked at before anybody sends it.
+/// A message template approved by the provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Template {
-    /// With the language it names one template of the channel.
+    /// The name; unique in the channel together with the language.
     #[schema(example = "order_shipped")]
     pub name: String,
-    /// As the provider writes languages.
+    /// The language, in the provider's format.
     #[schema(example = "en_US")]
     pub language: String,
-    /// What it may be used for.
+    /// The category of use.
     #[serde(default)]
     #[schema(required = true, example = "UTILITY")]
     pub category: String,
-    /// What the provider thinks of it.
+    /// The provider's review status.
     #[serde(default)]
     #[schema(required = true, example = "APPROVED")]
     pub status: String,
-    /// Its parts, as the provider describes them.
+    /// The components, in the provider's format.
     #[serde(default)]
     #[schema(required = true, value_type = Vec<Object>)]
     pub components: Vec<Value>,

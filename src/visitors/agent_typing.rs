@@ -36,7 +36,7 @@ impl Input for AgentTyping {
     }
 }
 
-/// What a visitor is doing.
+/// A visitor's activity.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 #[schema(as = VisitorActivity)]

@@ -20,7 +20,7 @@ const COLOR: &str = "#2563eb";
 /// How long browsers may use an outdated answer: short, because it says who is there now.
 const CACHED: &str = "public, max-age=15";
 
-/// How the widget looks, and what it asks.
+/// The widget's configuration.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WidgetConfig)]
@@ -30,13 +30,13 @@ pub(super) struct Look<'a> {
     position: Position,
     greeting: Option<&'a str>,
     pre_chat_fields: &'a [PreChatField],
-    /// Whether only visitors with a signed identity are let in.
+    /// Whether visitors must have a signed identity.
     identity_required: bool,
     attachments: Attachments,
     availability: Availability,
 }
 
-/// Whether a visitor may expect an answer.
+/// Whether a visitor can expect a reply.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WidgetAvailability)]
@@ -46,7 +46,7 @@ struct Availability {
     now: bool,
 }
 
-/// What a visitor may attach.
+/// Attachments that a visitor may send.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WidgetAttachments)]

@@ -46,14 +46,14 @@ const TAG: &str = "visitors";
 fn paths_of(table: &mut Table<'_>) {
     table
         .at(paths::SCRIPT).get("getWidget", script::show, "Load the widget")
-        .at("/config").get("getWidgetConfig", config::show, "Read how the widget looks")
+        .at("/config").get("getWidgetConfig", config::show, "Get the widget's configuration")
         .at("/sessions").post("openVisitorSession", visitor::open, "Open a session as a visitor")
-        .at("/session").get("getVisitorSession", visitor::show, "Read the visitor's session")
-        .at("/messages").get("listVisitorMessages", visitor::list_messages, "List what was said in the session").post("sendVisitorMessage", visitor::say, "Say something as the visitor")
+        .at("/session").get("getVisitorSession", visitor::show, "Get the visitor's session")
+        .at("/messages").get("listVisitorMessages", visitor::list_messages, "List the messages of the session").post("sendVisitorMessage", visitor::say, "Send a message as the visitor")
         .at("/identify").post("identifyVisitor", visitor::identify, "Sign the visitor in")
         .at("/end").post("endVisitorSession", visitor::end, "End the visitor's session")
         .at(paths::SOCKET).get("openVisitorSocket", socket::open, "Open the visitor's socket")
-        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Ask what the visitor is doing").post("showAgentTyping", agent_typing::types, "Show the visitor that an agent types");
+        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Get the visitor's activity").post("showAgentTyping", agent_typing::types, "Show that an agent is typing");
 }
 
 /// The part of a path that its scope covers.

@@ -19,12 +19,12 @@ use crate::media::Links;
 pub struct SessionView {
     pub id: SessionId,
     pub status: SessionStatus,
-    /// Whether the website has said, by a signature, who the visitor is.
+    /// Whether the website confirmed the visitor's identity by a signature.
     pub verified: bool,
     pub created_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// Once, in the answer that opens it.
+    /// The session's token, only in the response that opens it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
@@ -67,7 +67,7 @@ pub struct MessageView {
     pub read_at: Option<Timestamp>,
 }
 
-/// Who answers.
+/// The agent who replies.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 #[schema(as = MessageAgent)]

@@ -66,7 +66,7 @@ impl FromField for Zone {
     fn schema() -> Value {
         json!({
             "type": "string",
-            "description": "A time zone of the IANA database; the company's unless it is given",
+            "description": "An IANA time zone. Default: the company's",
             "example": "America/Sao_Paulo",
         })
     }

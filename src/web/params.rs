@@ -238,8 +238,8 @@ impl Params {
     pub fn span(&mut self, name: &str) -> Span {
         let span = (self.filter(&format!("{name}From")), self.filter(&format!("{name}To")));
         if let Some([.., (_, from), (_, to)]) = self.documented.as_deref_mut() {
-            from["description"] = json!(format!("{name} at this time or later"));
-            to["description"] = json!(format!("{name} at this time or earlier"));
+            from["description"] = json!(format!("{name} at or after this time"));
+            to["description"] = json!(format!("{name} at or before this time"));
         }
         span
     }
@@ -253,15 +253,16 @@ impl Params {
     fn page(&mut self, per_page_max: i64) -> PageRequest {
         if let Some(documented) = &mut self.documented {
             let page = |text: &str, example: i64| json!({"type": "integer", "description": text, "example": example});
-            let text = "From 1; an invalid value is 1. A page far beyond a million rows may be slow";
+            let text =
+                "The page number, from 1; invalid values count as 1. Pages far beyond a million rows may be slow";
             documented.push(("page".to_owned(), page(text, 1)));
-            documented.push(("perPage".to_owned(), page("Rows of a page; an invalid value is 100", 100)));
+            documented.push(("perPage".to_owned(), page("Page size; invalid values count as 100", 100)));
             let order = json!({"type": "string", "enum": ["asc", "desc"], "default": "asc"});
             documented.push(("order".to_owned(), order));
-            let text = "Where the page begins, in place of `page`: empty for the first one, then `meta.nextCursor` of the page \
-                before. The order is by id. Each record that matches throughout comes exactly once, whatever is added or \
-                deleted meanwhile. A page may end before `perPage`; only `hasMore` says whether there is more. It must be of \
-                this list, with the same filters and order";
+            let text = "Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of the \
+                previous page. Records are ordered by id. Each record that matches throughout is returned exactly once, even if \
+                others are added or deleted meanwhile. A page may have fewer than `perPage` records; only `hasMore` says whether \
+                there are more. Use the same list, filters and order";
             documented.push(("cursor".to_owned(), json!({"type": "string", "description": text, "example": ""})));
         }
         // A page that is given twice is invalid, so it counts as the first.

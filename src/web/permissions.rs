@@ -46,7 +46,7 @@ impl FromField for Permitted {
     fn schema() -> Value {
         json!({
             "type": "object",
-            "description": "Methods, by module",
+            "description": "Allowed methods, by module",
             "propertyNames": {"enum": MODULES},
             "additionalProperties": {"type": "array", "items": {"type": "string", "enum": METHODS}},
             "example": {"tickets": ["GET", "POST"]},

@@ -124,7 +124,7 @@ pub struct Tried {
     pub at: DateTime<Utc>,
     /// The status of the endpoint's response.
     pub status: Option<u16>,
-    /// Why it does not count as delivered.
+    /// Why the delivery failed.
     pub error: Option<String>,
     /// How long it took.
     pub duration: Duration,

@@ -62,7 +62,7 @@ impl Stamps {
     }
 }
 
-/// Another record, by id and name.
+/// A reference to a record, by id and name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct Named<I> {

@@ -21,7 +21,7 @@ pub const KEPT_DAYS: i64 = 400;
 const MONTHS: Partitions = Partitions { table: "audit_log", span: TimeDelta::days(30) };
 
 words! {
-    /// Who acted.
+    /// The kind of actor.
     ActorKind {
         /// A user of the company.
         User = "user",

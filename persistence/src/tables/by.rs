@@ -10,7 +10,7 @@ use super::words;
 use crate::{ContactId, TokenId, UserId};
 
 words! {
-    /// Who caused an event: a person, an integration by its token, a bot, the contact, or Hotline itself.
+    /// Who caused an event: a user, an integration by its token, a bot, the contact, or Hotline itself.
     ByKind { User = "user", Integration = "integration", Bot = "bot", Contact = "contact", System = "system" }
 }
 

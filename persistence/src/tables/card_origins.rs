@@ -10,7 +10,7 @@ use crate::table::{Stamps, Table, Unique};
 /// The id of an origin.
 pub type CardOriginId = Id<CardOrigin>;
 
-/// Where cards come from.
+/// An origin of cards.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

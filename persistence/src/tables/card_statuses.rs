@@ -10,7 +10,7 @@ use crate::table::{Stamps, Table, Unique};
 /// The id of a status.
 pub type CardStatusId = Id<CardStatus>;
 
-/// How far a card has come, in the company's own words.
+/// A status of cards, defined by the company.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

@@ -19,7 +19,7 @@ const ADD_TIME_MAX: Duration = Duration::from_secs(60);
 /// The id of a contact list.
 pub type ContactListId = Id<ContactList>;
 
-/// Contacts that are written to at once.
+/// A list of contacts for campaigns.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 // A page of contacts is called `ContactList` in the API document.
@@ -29,7 +29,7 @@ pub struct ContactList {
     pub id: ContactListId,
     #[schema(example = "Newsletter")]
     pub name: String,
-    /// How many contacts are in it.
+    /// Number of contacts.
     #[schema(example = 250)]
     pub contacts_count: i64,
     #[sqlx(flatten)]
@@ -48,14 +48,14 @@ impl Table for ContactList {
 pub const CONTACTS: Links<ContactList, noun::Contact> =
     Links::new("contact_list_contacts", "contact_list_id", "contact_id");
 
-/// What came of contacts that were put into a list.
+/// The result of adding contacts to a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
-    /// Contacts that are in it now and were not before.
+    /// Contacts that were added.
     #[schema(example = 240)]
     pub added: i64,
-    /// Contacts that were in it already.
+    /// Contacts that were already in the list.
     #[schema(example = 10)]
     pub already_there: i64,
 }

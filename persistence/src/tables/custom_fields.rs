@@ -15,12 +15,12 @@ use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table, map_const
 use crate::{CompanyId, Id, Result, noun};
 
 words! {
-    /// What a custom field belongs to.
+    /// The kind of record a custom field belongs to.
     Application { Contact = "contact", Card = "card" }
 }
 
 words! {
-    /// What the values of a custom field look like.
+    /// The type of a custom field's values.
     CustomFieldType {
         Text = "text",
         Textarea = "textarea",
@@ -46,7 +46,7 @@ impl CustomFieldType {
 /// The id of a custom field.
 pub type CustomFieldId = Id<CustomField>;
 
-/// A field that a company adds to its contacts or cards.
+/// A company's own field of contacts or cards.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -57,13 +57,13 @@ pub struct CustomField {
     pub key: String,
     #[schema(example = "Shoe size")]
     pub name: String,
-    /// Fixed.
+    /// The key; it never changes.
     pub application: Application,
     /// Cannot change while there are values.
     #[sqlx(rename = "type")]
     #[serde(rename = "type")]
     pub kind: CustomFieldType,
-    /// What values of `select` and `multiselect` are chosen from; one that a value holds cannot be taken away.
+    /// The options of `select` and `multiselect`. An option in use cannot be removed.
     #[sqlx(try_from = "Document<Vec<String>>")]
     #[schema(example = json!(["Blue", "Red"]))]
     pub options: Vec<String>,

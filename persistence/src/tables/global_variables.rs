@@ -28,13 +28,13 @@ pub const BUILT_IN: &[&str] = &[
 /// The id of a global variable.
 pub type GlobalVariableId = Id<GlobalVariable>;
 
-/// A text that stands in a message wherever its key does.
+/// A text that replaces its key in messages.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct GlobalVariable {
     pub id: GlobalVariableId,
-    /// Fixed.
+    /// The key; it never changes.
     #[schema(example = "openingHours")]
     pub key: String,
     #[schema(example = "from 9 to 18")]

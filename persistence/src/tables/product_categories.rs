@@ -10,7 +10,7 @@ use crate::table::{Stamps, Table, Unique};
 /// The id of a category.
 pub type ProductCategoryId = Id<ProductCategory>;
 
-/// A group of products.
+/// A category of products.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -18,7 +18,7 @@ pub struct ProductCategory {
     pub id: ProductCategoryId,
     #[schema(example = "Services")]
     pub name: String,
-    /// What belongs into it.
+    /// Description.
     #[schema(example = "What we do by the hour")]
     pub description: Option<String>,
     #[sqlx(flatten)]

@@ -8,7 +8,7 @@ use super::product_categories::ProductCategoryId;
 use crate::table::{Named, Stamps, Table, Unique};
 use crate::{Amount, ProductId};
 
-/// What is sold.
+/// A product.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -25,7 +25,7 @@ pub struct Product {
     pub price: Amount,
     #[schema(example = true)]
     pub active: bool,
-    /// The group it is in.
+    /// The category.
     #[sqlx(json(nullable))]
     pub category: Option<Named<ProductCategoryId>>,
     #[sqlx(flatten)]

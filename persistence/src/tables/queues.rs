@@ -9,11 +9,12 @@ use crate::QueueId;
 use crate::table::{Stamps, Table, Unique};
 
 words! {
-    /// Who of a queue's active users gets its new tickets: nobody, each in turn, or who has the fewest open ones.
+    /// How a queue's new tickets are assigned to its active users: not automatically, in turn, or to the one with the
+    /// fewest open tickets.
     Distribution { Manual = "manual", RoundRobin = "round_robin", LeastBusy = "least_busy" }
 }
 
-/// Where tickets wait for an agent.
+/// A queue of tickets.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

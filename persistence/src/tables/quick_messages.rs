@@ -10,7 +10,7 @@ use crate::table::{Stamps, Table, Unique};
 /// The id of a quick message.
 pub type QuickMessageId = Id<QuickMessage>;
 
-/// An answer kept at hand under a shortcut.
+/// A text that agents insert by a shortcut.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

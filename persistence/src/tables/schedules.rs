@@ -18,7 +18,7 @@ use crate::select::{Page, PageRequest, Select};
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, ScheduleId, TokenId, UserId};
 
 words! {
-    /// What has become of a scheduled message.
+    /// The status of a scheduled message.
     ScheduleStatus {
         /// Its time has not come.
         Pending = "pending",

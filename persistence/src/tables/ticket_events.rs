@@ -13,7 +13,7 @@ use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, EventId, TicketId, TokenId, UserId};
 
 words! {
-    /// What happened to a ticket.
+    /// The type of a ticket event.
     EventType {
         Opened = "opened",
         Transferred = "transferred",

@@ -51,7 +51,7 @@ impl Table for TokenRow {
 }
 
 words! {
-    /// Whether a token works.
+    /// Whether a token is valid.
     TokenStatus { Active = "active", Revoked = "revoked", Expired = "expired" }
 }
 

@@ -10,7 +10,7 @@ use crate::error::with_timeout;
 use crate::table::{self, Columns, Links, Named, Stamps, Table, Unique};
 use crate::{CompanyId, Error, ProfileId, QueueId, Result, UserId, noun};
 
-/// A person, as a member of the company. In another company the same person is another user.
+/// A user: a person as a member of one company. In another company the same person is another user.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -22,10 +22,10 @@ pub struct User {
     pub email: String,
     #[schema(example = true)]
     pub active: bool,
-    /// What they may do.
+    /// The permission profile.
     #[sqlx(json(nullable))]
     pub profile: Option<Named<ProfileId>>,
-    /// Where they work.
+    /// The user's queues.
     #[sqlx(json)]
     pub queues: Vec<Named<QueueId>>,
     #[sqlx(flatten)]

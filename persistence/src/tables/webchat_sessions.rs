@@ -16,7 +16,7 @@ use crate::key::KeyHash;
 use crate::{ChannelId, CompanyId, ContactId, Database, Result, SessionId, TicketId};
 
 words! {
-    /// Whether a visitor can still write in a session.
+    /// The status of a visitor session.
     SessionStatus { Active = "active", Ended = "ended" }
 }
 

@@ -10,7 +10,7 @@ use crate::table::{Stamps, Table, Unique};
 /// The id of a category.
 pub type WrapupCategoryId = Id<WrapupCategory>;
 
-/// A group of wrap-up types.
+/// A category of wrap-up types.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

@@ -8,7 +8,7 @@ use super::wrapup_categories::WrapupCategoryId;
 use crate::table::{Links, Named, Stamps, Table, Unique};
 use crate::{QueueId, WrapupTypeId, noun};
 
-/// What a conversation came to.
+/// A wrap-up type: how a conversation ended.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -19,7 +19,7 @@ pub struct WrapupType {
     #[schema(example = true)]
     pub active: bool,
     pub category_id: WrapupCategoryId,
-    /// Where tickets may be closed with it.
+    /// The queues where it can be used.
     #[sqlx(json)]
     pub queues: Vec<Named<QueueId>>,
     #[sqlx(flatten)]

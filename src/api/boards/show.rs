@@ -24,7 +24,7 @@ const CONTACTS_MAX: usize = 10_000;
 pub struct BoardWithStages {
     #[serde(flatten)]
     board: Board,
-    /// Its stages, from left to right.
+    /// The stages, from left to right.
     lists: Vec<StageWithCards>,
 }
 
@@ -35,11 +35,11 @@ pub struct BoardWithStages {
 pub struct StageWithCards {
     #[serde(flatten)]
     stage: Stage,
-    /// How many cards are in the stage, also beyond those shown.
+    /// Number of cards in the stage, including those not returned here.
     #[schema(example = 1)]
     count_cards: i64,
-    /// The first page of its cards, from the top; of a board with more than ten stages it is shorter, so that there are no
-    /// more than 1,000 cards in all. `GET /crm/boards/{boardId}/cards?crmBoardListId=` has all of them.
+    /// The first cards, from the top. Boards with more than ten stages return fewer per stage, at most 1,000 cards in
+    /// total. `GET /crm/boards/{boardId}/cards?crmBoardListId=` returns all of them.
     cards: Vec<Card>,
 }
 

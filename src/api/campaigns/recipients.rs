@@ -10,23 +10,23 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
-/// One contact of a campaign.
+/// A recipient of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct CampaignRecipient {
-    /// Who it is; none who was deleted since.
+    /// The contact; `null` if it has been deleted.
     pub contact: Option<RecipientContact>,
     pub status: RecipientStatus,
-    /// The message they are sent; also while its provider does not have it yet.
+    /// The message, even before the provider has accepted it.
     pub message_id: Option<MessageId>,
-    /// Why it has failed, or why they were skipped.
+    /// Why the message failed or the contact was skipped.
     #[schema(value_type = Option<RecipientFailure>)]
     pub error: Option<Value>,
     pub updated_at: Timestamp,
 }
 
-/// Who a recipient is.
+/// The contact of a recipient.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct RecipientContact {
@@ -37,14 +37,14 @@ pub struct RecipientContact {
     pub number: Option<String>,
 }
 
-/// Why a recipient did not receive the message. Its row keeps it as it is shown.
+/// Why a recipient did not receive the message.
 #[derive(ToSchema)]
 #[allow(dead_code, missing_docs)]
 struct RecipientFailure {
-    /// What `POST /messages` would have been refused with, or the message's own error.
+    /// The error code of `POST /messages`, or of the message.
     #[schema(example = "ERR_API_CONTACT_UNREACHABLE")]
     code: String,
-    /// For people.
+    /// A message for people.
     #[schema(example = "the contact cannot receive on this channel: they have no phone number")]
     message: String,
 }

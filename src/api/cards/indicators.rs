@@ -13,7 +13,7 @@ use crate::web::calendar::Zone;
 use crate::web::params::{Params, Span};
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, PathId, QueryParams};
 
-/// Cards, and what their products come to.
+/// Number of cards, and the total of their products.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct CardSum {
@@ -23,51 +23,51 @@ pub struct CardSum {
     pub value: Amount,
 }
 
-/// A goal, and how far it is reached.
+/// A sales goal and its progress.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct GoalProgress {
-    /// What the board is to sell in that time.
+    /// The goal.
     pub goal: Option<Amount>,
-    /// The value of the cards that were won in it.
+    /// The value of the cards won.
     pub won: Amount,
-    /// `won` as a part of `goal`, to four decimals; none without a goal.
+    /// `won` divided by `goal`, to four decimals; `null` without a goal.
     pub progress: Option<Amount>,
 }
 
-/// What a stage holds.
+/// The cards of a stage.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct StageSum {
     pub id: BoardListId,
     #[schema(example = "To do")]
     pub label: String,
-    /// All cards in it, also won and lost ones.
+    /// All cards in the stage, including won and lost ones.
     #[schema(example = 3)]
     pub cards: i64,
     /// The sum of their `productsTotal`.
     pub value: Amount,
 }
 
-/// What a board has come to.
+/// The sales indicators of a board.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct BoardIndicators {
     pub board_id: BoardId,
-    /// Cards that are open now.
+    /// Open cards.
     pub open: CardSum,
-    /// Cards that were won from `from` to `to`.
+    /// Cards won from `from` to `to`.
     pub won: CardSum,
-    /// Cards that were lost from `from` to `to`.
+    /// Cards lost from `from` to `to`.
     pub lost: CardSum,
-    /// Won cards as a part of won and lost ones, to four decimals; none when there are none.
+    /// Won cards divided by won and lost cards, to four decimals; `null` if there are none.
     pub conversion_rate: Option<Amount>,
-    /// What a won card comes to on average, to four decimals; none when there are none.
+    /// The average value of a won card, to four decimals; `null` if there are none.
     pub average_value: Option<Amount>,
-    /// The current month, as the company's clocks have it.
+    /// The current month, in the company's time zone.
     pub monthly: GoalProgress,
-    /// The current year, as the company's clocks have it.
+    /// The current year, in the company's time zone.
     pub yearly: GoalProgress,
     pub lists: Vec<StageSum>,
 }

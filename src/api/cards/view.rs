@@ -15,7 +15,7 @@ use crate::web::Versioned;
 
 use crate::api::contacts::Contact;
 
-/// What may be sold, on its way over the stages of a board.
+/// A possible sale, in a stage of a board.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -42,7 +42,7 @@ pub struct Card {
     pub status: Option<NamedStatus>,
     pub business: Option<Named<BusinessId>>,
     pub origin: Option<Named<CardOriginId>>,
-    /// Who is responsible.
+    /// The responsible user.
     pub assigned_to: Option<Named<UserId>>,
     pub contacts: Vec<Contact>,
     pub products: Vec<CardProduct>,

@@ -52,7 +52,7 @@ impl FromField for OnConflict {
             "type": "string",
             "enum": ["update", "skip"],
             "default": "update",
-            "description": "What happens to a row whose contact exists, found by number, then e-mail, then code",
+            "description": "How to handle a row whose contact exists, matched by number, then e-mail, then code",
         })
     }
 }

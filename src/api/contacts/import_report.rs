@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::web::error::{code_of_reason, reason_codes};
 
-/// What became of the rows of an import.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct ImportReport {
@@ -17,12 +17,12 @@ pub struct ImportReport {
     pub created: usize,
     #[schema(example = 1)]
     pub updated: usize,
-    /// Rows whose contact exists, with `skip`.
+    /// Rows skipped because their contact exists, with `skip`.
     #[schema(example = 0)]
     pub skipped: usize,
-    /// What was wrong with rows; nothing of such a row is stored, and all of the others.
+    /// Errors of rows. Such rows are not stored; all others are.
     pub errors: Vec<ImportError>,
-    /// The contact of each row that has one, in the order of the rows. Several rows may have the same.
+    /// The contact of each successful row, in row order. Several rows may share a contact.
     pub contacts: Vec<ImportedContact>,
 }
 
@@ -30,15 +30,15 @@ pub struct ImportReport {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct ImportedContact {
-    /// Of the row, from 0.
+    /// The index of the row, from 0.
     #[schema(example = 0)]
     pub index: usize,
     pub id: ContactId,
-    /// What the row did.
+    /// The result of the row.
     pub result: ImportResult,
 }
 
-/// What became of one row.
+/// The result of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -48,22 +48,22 @@ pub enum ImportResult {
     Skipped,
 }
 
-/// What was wrong with one row.
+/// An error in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct ImportError {
-    /// Of the row, from 0.
+    /// The index of the row, from 0.
     #[schema(example = 3)]
     pub index: usize,
-    /// Its path in the row.
+    /// The path in the row.
     #[schema(example = "email")]
     pub field: String,
     #[schema(example = "must be an e-mail address")]
     pub reason: String,
-    /// The reason for programs and translations, as in the `details` of a `422`. Codes may be added.
+    /// A code for programs and translations, as in the `details` of a `422`. New codes may be added.
     #[schema(schema_with = code_schema)]
     pub code: &'static str,
-    /// What varies in the reason.
+    /// Parameters of the reason.
     #[schema(value_type = Object, example = json!({}))]
     pub params: Map<String, Value>,
 }
@@ -81,7 +81,7 @@ fn code_schema() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
         .description(Some(
-            "The reason for programs and translations, as in the `details` of a `422`. Codes may be added.",
+            "A code for programs and translations, as in the `details` of a `422`. New codes may be added.",
         ))
         .enum_values(Some(reason_codes()))
         .example(Some(json!("not_an_email")))

@@ -26,7 +26,7 @@ impl FromField for TaxNumber {
     fn schema() -> Value {
         json!({
             "type": "string",
-            "description": "11 digits of a person or 14 of a company, with valid check digits; `. - /` are taken out",
+            "description": "11 digits for a person or 14 for a company, with valid check digits; `. - /` are removed",
             "example": "52998224725",
         })
     }

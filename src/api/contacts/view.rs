@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::web::Versioned;
 
-/// A person or a group the company talks to.
+/// A contact: a person or group the company talks to.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -17,7 +17,7 @@ pub struct Contact {
     pub name: String,
     #[schema(example = "5511987654321")]
     pub number: Option<String>,
-    /// Deduced from the number.
+    /// Country code derived from the number.
     #[schema(example = "BR")]
     pub number_country: Option<String>,
     #[schema(example = "maria@example.com")]
@@ -25,7 +25,7 @@ pub struct Contact {
     /// The company's own code for the contact.
     #[schema(example = "C-4711")]
     pub code: Option<String>,
-    /// Tax number: 11 digits of a person, 14 of a company.
+    /// Tax number: 11 digits for a person, 14 for a company.
     #[schema(example = "52998224725")]
     pub cpf_cnpj: Option<String>,
     /// Where the contact came from.
@@ -66,15 +66,15 @@ pub struct Contact {
     pub gclid: Option<String>,
     #[schema(example = "ARAexample")]
     pub ctwa_clid: Option<String>,
-    /// Whether the company, or an identity it has signed, says who this visitor of a webchat is.
+    /// Whether a webchat visitor's identity was confirmed by the company or by an identity it signed.
     #[schema(example = false)]
     pub verified: bool,
-    /// Whether campaigns leave the contact out.
+    /// Whether the contact is excluded from campaigns.
     #[schema(example = false)]
     pub marketing_opt_out: bool,
     pub tags: Vec<ContactTag>,
     pub custom_fields: Vec<CustomFieldValue>,
-    /// Where the contact was last talked to. It follows from messages, and does not move `updatedAt`.
+    /// The channel of the latest message. Changes of it do not change `updatedAt`.
     pub last_channel: Option<LastChannel>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

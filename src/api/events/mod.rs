@@ -87,8 +87,7 @@ impl FromField for Start {
         json!({
             "type": ["integer", "string"],
             "format": "int64",
-            "description": "The last event that was read, or `latest` for the end; without it the answer begins with the \
-                oldest event that is kept",
+            "description": "The last event read, or `latest` for the end. By default the response begins with the oldest event",
             "example": 4711,
         })
     }
@@ -212,7 +211,7 @@ impl Reply for Events {
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         let (event, meta) = (schema::of::<Event>(schemas), schema::of::<EventMeta>(schemas));
         let properties = json!({"data": {"type": "array", "items": event}, "meta": meta});
-        Some(schema::envelope::<Event>(schemas, "List", &properties, "Events, the oldest first."))
+        Some(schema::envelope::<Event>(schemas, "List", &properties, "Events, oldest first."))
     }
 }
 

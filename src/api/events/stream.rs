@@ -82,7 +82,7 @@ impl Describes for EventStream {
         operation.parameters.push(json!({
             "name": "Last-Event-ID",
             "in": "header",
-            "description": "The last event that was read, as browsers send it by themselves; comes before `after`.",
+            "description": "The last event read, which browsers send automatically; takes precedence over `after`.",
             "schema": {"type": "integer", "format": "int64", "minimum": 0},
             "example": 4711,
         }));

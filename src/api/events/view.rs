@@ -33,13 +33,13 @@ use crate::api::tickets::Ticket;
 use crate::api::webchat::Session;
 use crate::web::{ApiError, ApiResult};
 
-/// Something that happened to a record.
+/// A change of a record.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = CompanyEvent)]
 #[allow(missing_docs)]
 pub struct Event {
-    /// Grows within the company by one from event to event.
+    /// Increases by one per event within the company.
     #[schema(example = 4711)]
     pub id: LoggedEventId,
     #[serde(rename = "type")]
@@ -48,14 +48,14 @@ pub struct Event {
     pub created_at: Timestamp,
     /// Who caused it.
     pub by: EventAuthor,
-    /// The record as it was then.
+    /// The record at that time.
     pub data: EventData,
-    /// The old values of the fields that changed; null where there are none.
+    /// The previous values of the changed fields; `null` if there are none.
     #[schema(value_type = Option<Object>)]
     pub previous: Option<Value>,
 }
 
-/// Who caused an event; `id` and `name` are null when Hotline did.
+/// Who caused an event; `id` and `name` are `null` for Hotline itself.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct EventAuthor {
@@ -76,28 +76,27 @@ impl EventAuthor {
     }
 }
 
-/// A message; one that a contact wrote with its ticket and its contact when it came, and the option they chose
-/// (`message.received`).
+/// A message. For `message.received`, also the ticket and the contact at that time, and the chosen option.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct EventMessage {
     #[serde(flatten)]
     pub message: Message,
-    /// Where it has come in.
+    /// The ticket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub ticket: Option<ReceivedIn>,
-    /// Who wrote it.
+    /// The sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub contact: Option<Named<ContactId>>,
-    /// The option they chose, as in the message's `content`.
+    /// The chosen option, as in the message's `content`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reply: Option<ChosenOption>,
 }
 
-/// The ticket of a contact's message when it came.
+/// The ticket of a received message at that time.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -108,7 +107,7 @@ pub struct ReceivedIn {
     pub assigned_to: Option<Named<UserId>>,
 }
 
-/// The record an event is of, as its own endpoint shows it.
+/// The record, as its own endpoint returns it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 #[allow(missing_docs)]
@@ -145,7 +144,7 @@ impl<T> Serialize for Shown<T> {
     }
 }
 
-/// A message that was deleted since, with its contact: what was said is gone.
+/// A message that was later deleted with its contact; its content is no longer available.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -157,7 +156,7 @@ pub struct GoneMessage {
     pub deleted: bool,
 }
 
-/// A session that was deleted with its contact before this could be told.
+/// A session that was deleted with its contact before the event was written.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct GoneSession {
@@ -167,21 +166,21 @@ pub struct GoneSession {
     pub deleted: bool,
 }
 
-/// Where the next events are asked for.
+/// Where to continue reading events.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct EventMeta {
-    /// Up to here everything was looked at: the next `after`.
+    /// The value for the next `after`.
     #[schema(example = 4711)]
     pub last_id: LoggedEventId,
-    /// Whether more is there already.
+    /// Whether more events are available now.
     #[schema(example = false)]
     pub has_more: bool,
-    /// The oldest event that is kept; null when none is.
+    /// The oldest event kept; `null` if there is none.
     #[schema(example = 17)]
     pub oldest_id: Option<LoggedEventId>,
-    /// Whether events after the given `after` have expired: what they reported must be read from the records.
+    /// Whether events after the given `after` have expired. If so, read the current records instead.
     #[schema(example = false)]
     pub gap: bool,
 }

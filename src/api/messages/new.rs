@@ -68,8 +68,8 @@ impl FromField for Kind {
         json!({
             "type": "string",
             "enum": KINDS.map(|(name, _)| name),
-            "description": "`text` needs `body`, `media` a form with files in `medias`, `template` and `interactive` \
-                            the field of their name",
+            "description": "`text` requires `body`; `media` requires a form with files in `medias`; `template` and \
+                            `interactive` require the field of the same name",
         })
     }
 }
@@ -89,8 +89,8 @@ impl FromField for Interactive {
     fn schema() -> Value {
         json!({
             "type": "object",
-            "description": "The interactive object of the official cloud API, at most 65,536 bytes. A webchat shows \
-                            button, list, cta_url, location_request_message and carousel",
+            "description": "An interactive object in the format of the official cloud API, at most 65,536 bytes. A \
+                            webchat supports button, list, cta_url, location_request_message and carousel",
             "example": question(),
         })
     }

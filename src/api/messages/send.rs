@@ -19,7 +19,7 @@ use crate::media::{Published, Upload};
 use crate::templates::{Asked, Built};
 use crate::web::{Accepted, ApiError, ApiResult, BodyWithFiles, Caller, Idempotency};
 
-/// A message that was accepted and will be sent.
+/// An accepted message that will be sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

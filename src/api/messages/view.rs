@@ -21,13 +21,13 @@ use crate::app::App;
 use crate::media::Links;
 use crate::web::{Caller, origin};
 
-/// Something said in a ticket: by its contact, by the company, or among agents.
+/// A message in a ticket: from the contact, from the company, or between agents.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Message {
     pub id: MessageId,
-    /// The send that made it; none for what a contact said.
+    /// The send that created it; `null` for messages from a contact.
     #[schema(example = "job_7")]
     pub job_id: Option<String>,
     pub ticket_id: TicketId,
@@ -38,49 +38,49 @@ pub struct Message {
     pub kind: MessageType,
     #[schema(example = "Yes, it is on its way.")]
     pub body: Option<String>,
-    /// The file: with `type: media`.
+    /// The file, with `type: media`.
     pub media: Option<File>,
-    /// The approved template it was made of: with `type: template`.
+    /// The approved template, with `type: template`.
     #[schema(value_type = Option<Object>)]
     pub template: Option<Value>,
-    /// Buttons or a list to choose from: with `type: interactive`.
+    /// Buttons or a list, with `type: interactive`.
     #[schema(value_type = Option<Object>)]
     pub interactive: Option<Value>,
-    /// What a contact's message holds beside its text: the option they chose.
+    /// Additional content of a contact's message: the chosen option.
     pub content: Option<MessageContent>,
-    /// The message this one answers.
+    /// The message it replies to.
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,
-    /// Why it failed.
+    /// Why the message failed.
     #[schema(value_type = Option<MessageFailure>)]
     pub error: Option<Value>,
-    /// The agent it was written for.
+    /// The agent on whose behalf it was sent.
     pub user: Option<MessageUser>,
-    /// The token that wrote it.
+    /// The API token that sent it.
     pub integration: Option<Named<TokenId>>,
     /// Who caused it.
     pub source: Source,
     pub created_at: Timestamp,
-    /// When it, or its state, changed last.
+    /// When the message or its status last changed.
     pub updated_at: Timestamp,
     pub sent_at: Option<Timestamp>,
     pub delivered_at: Option<Timestamp>,
     pub read_at: Option<Timestamp>,
 }
 
-/// Why a message failed. Its row keeps it as it is shown.
+/// Why a message failed.
 #[derive(ToSchema)]
 #[allow(dead_code, missing_docs)]
 struct MessageFailure {
     /// The provider's own code, or one of Hotline's.
     #[schema(example = "131026")]
     code: String,
-    /// For people.
+    /// A message for people.
     #[schema(example = "Message undeliverable")]
     message: String,
 }
 
-/// Who wrote a message, with the name they had then.
+/// The user who sent a message, with their name at that time.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct MessageUser {
@@ -95,7 +95,7 @@ pub struct MessageUser {
 #[schema(as = MediaFile)]
 #[allow(missing_docs)]
 pub struct File {
-    /// Where it can be read without a token, for about a day from now.
+    /// A URL that needs no token, valid for about a day.
     #[schema(
         example = "/media/1/07831f4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP?name=invoice.pdf&type=application%2Fpdf&expires=1766102400&signature=9f86d081"
     )]
@@ -104,7 +104,7 @@ pub struct File {
     pub mime_type: String,
     #[schema(example = "invoice.pdf")]
     pub file_name: String,
-    /// Bytes.
+    /// Size in bytes.
     #[schema(example = 48_213)]
     pub size: u64,
 }
@@ -199,7 +199,7 @@ impl Showing {
     }
 }
 
-/// What a message waits for, other than its turn.
+/// Why a message is waiting.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct WaitingFor {
@@ -224,7 +224,7 @@ impl WaitingFor {
     }
 }
 
-/// A send, and how far it has come: of several messages, as far as the last of them; failed once one has.
+/// The status of a send. For several messages, that of the slowest; `failed` as soon as one has failed.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -234,10 +234,10 @@ pub struct Job {
     pub status: MessageStatus,
     pub message_id: MessageId,
     pub ticket_id: TicketId,
-    /// Why it failed.
+    /// Why the message failed.
     #[schema(value_type = Option<MessageFailure>)]
     pub error: Option<Value>,
-    /// What has to happen before it can be sent: of a queued one whose channel does not work.
+    /// Why a queued message cannot be sent yet.
     pub waiting_for: Option<WaitingFor>,
 }
 

@@ -117,7 +117,7 @@ impl<T: Plain> Input for New<T> {
     }
 
     fn text() -> Option<String> {
-        Some(format!("{} to be created.", with_article("A", T::NOUN)))
+        Some(format!("A new {}.", T::NOUN))
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -140,7 +140,7 @@ impl<T: Plain> Input for Change<T> {
     }
 
     fn text() -> Option<String> {
-        Some(format!("What changes of {}.", with_article("a", T::NOUN)))
+        Some(format!("Changes of {}.", with_article("a", T::NOUN)))
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -15,35 +15,34 @@ use crate::app::App;
 use crate::web::calendar::Zone;
 use crate::web::{ApiResult, Caller, Json};
 
-/// The service desk as it is now.
+/// The current state of the service desk.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct ServiceDashboard {
     #[schema(example = 40)]
     pub open_tickets: i64,
-    /// Of those the ones that nobody has.
+    /// Open tickets without an agent.
     #[schema(example = 3)]
     pub unassigned_tickets: i64,
-    /// Of the open ones those in which nobody waits for the company: it wrote last, or nothing was written yet.
+    /// Open tickets that wait for the contact: the company replied last, or there are no messages yet.
     #[schema(example = 28)]
     pub waiting_contact: i64,
-    /// Of the open ones those in which the contact has written, and no answer has left since: a message of a person, an
-    /// integration or a chatbot.
+    /// Open tickets whose contact is waiting for a reply by a user, an integration or a chatbot.
     #[schema(example = 12)]
     pub waiting_agent: i64,
-    /// How long the one waits who has waited longest for the company; none when nobody does.
+    /// The longest current wait for a reply, in seconds; `null` if no contact is waiting.
     #[schema(example = 420)]
     pub oldest_waiting_seconds: Option<i64>,
-    /// Every queue, by id.
+    /// All queues, ordered by id.
     pub queues: Vec<QueueDesk>,
-    /// Every user, by id.
+    /// All users, ordered by id.
     pub users: Vec<UserDesk>,
-    /// Since midnight in the company's time zone.
+    /// Activity since midnight in the company's time zone.
     pub today: ServiceDay,
 }
 
-/// What is open in a queue.
+/// Open tickets of a queue.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct QueueDesk {
@@ -56,7 +55,7 @@ pub struct QueueDesk {
     pub unassigned: i64,
 }
 
-/// What a user has open.
+/// A user's open tickets.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct UserDesk {
@@ -67,7 +66,7 @@ pub struct UserDesk {
     pub open: i64,
 }
 
-/// What has happened today.
+/// Today's activity.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -80,7 +79,7 @@ pub struct ServiceDay {
     pub inbound: i64,
     #[schema(example = 432)]
     pub outbound: i64,
-    /// As in the report of tickets.
+    /// As in the ticket report.
     #[schema(example = 93.5)]
     pub avg_first_response_seconds: Option<f64>,
 }
@@ -133,17 +132,17 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
     }))
 }
 
-/// The sales funnel as it is now.
+/// The current sales funnel.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct SalesDashboard {
-    /// Every board that is not archived, by id; of a person, those they see.
+    /// Boards that are not archived, ordered by id; for a user, those they may see.
     pub boards: Vec<BoardFunnel>,
-    /// All of them together.
+    /// The total of all boards.
     pub total: FunnelTotal,
 }
 
-/// What a board has open and has won.
+/// A board's open cards and sales.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -154,12 +153,12 @@ pub struct BoardFunnel {
     #[schema(example = 18)]
     pub open_cards: i64,
     pub open_value: Amount,
-    /// The value of the cards that were won since the month began in the company's time zone.
+    /// The value won since the start of the month in the company's time zone.
     pub won_this_month: Amount,
     pub monthly_goal: Option<Amount>,
 }
 
-/// What all boards have open and have won.
+/// Open cards and sales of all boards.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

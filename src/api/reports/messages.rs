@@ -12,20 +12,20 @@ use super::{Labels, Report, ReportKey, ids, labelled};
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
 
-/// What was said on a day, over a channel, by a user, or in messages of a type. Notes are not counted.
+/// Messages by day, channel, user or type. Notes are not counted.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct MessageReportRow {
     pub key: Option<ReportKey>,
-    /// The day or the type again, or the name; none of what has none.
+    /// The day or the type, or the record's name; `null` if there is none.
     #[schema(example = "2026-01-31")]
     pub label: Option<String>,
     #[schema(example = 240)]
     pub inbound: i64,
     #[schema(example = 260)]
     pub outbound: i64,
-    /// Of the outbound ones those that reached nobody, by when they were written.
+    /// Failed outbound messages, counted when they were created.
     #[schema(example = 2)]
     pub failed: i64,
 }

@@ -16,13 +16,13 @@ use crate::api::boards;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 
-/// What came of the cards of a day, user, origin or product. Of a product it is what its lines on them come to.
+/// Won and lost cards by day, user, origin or product. For a product, values are the totals of its lines.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct SalesReportRow {
     pub key: Option<ReportKey>,
-    /// The day again, or the name; none of what has none.
+    /// The day, or the record's name; `null` if there is none.
     #[schema(example = "2026-01-31")]
     pub label: Option<String>,
     #[schema(example = 4)]

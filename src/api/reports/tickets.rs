@@ -12,13 +12,13 @@ use super::{Labels, Report, ReportKey, average_seconds, ids, labelled};
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
 
-/// What happened to the tickets of a day, queue, channel or user.
+/// Tickets by day, queue, channel or user.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct TicketReportRow {
     pub key: Option<ReportKey>,
-    /// The day again, or the name; none of what has none.
+    /// The day, or the record's name; `null` if there is none.
     #[schema(example = "2026-01-31")]
     pub label: Option<String>,
     #[schema(example = 12)]
@@ -27,13 +27,13 @@ pub struct TicketReportRow {
     pub closed: i64,
     #[schema(example = 1)]
     pub reopened: i64,
-    /// From when a ticket was opened or last reopened to its first response (`firstResponseAt`), however late: counted when
-    /// that message was written, for each opening of a ticket that a contact opened. An opening that was never answered does not
-    /// count, nor do messages that failed, greetings, scheduled messages and campaigns. None without any.
+    /// Average time from the opening or last reopening of a ticket to its first response (`firstResponseAt`). Only
+    /// openings by contacts count, at the time of the response; failed messages, greetings, scheduled messages and
+    /// campaigns are not responses. `null` if there are none.
     #[schema(example = 93.5)]
     pub avg_first_response_seconds: Option<f64>,
-    /// From when a ticket was opened or last reopened to when it was closed: counted when it was closed, each time. None
-    /// without any.
+    /// Average time from the opening or last reopening of a ticket to its closing, counted at each closing. `null` if
+    /// there are none.
     #[schema(example = 5400.0)]
     pub avg_resolution_seconds: Option<f64>,
 }

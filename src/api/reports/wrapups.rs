@@ -14,7 +14,7 @@ use super::period::Asked;
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
 
-/// How often tickets were closed with a wrap-up type.
+/// Closings with a wrap-up type.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -22,12 +22,12 @@ pub struct WrapupReportRow {
     pub wrapup_type_id: WrapupTypeId,
     #[schema(example = "Solved")]
     pub name: Option<String>,
-    /// None of a type that is gone.
+    /// The category; `null` if the type has been deleted.
     pub category_id: Option<WrapupCategoryId>,
-    /// Closings with it, as it was said last before the ticket was reopened.
+    /// Number of closings with this type, as last set before a reopening.
     #[schema(example = 30)]
     pub count: i64,
-    /// Which part of all rows this is, from 0 to 1, to four decimals.
+    /// Share of all closings, from 0 to 1, to four decimals.
     #[schema(example = 0.6)]
     pub share: f64,
 }

@@ -50,7 +50,7 @@ impl ToSchema for Ticket {
     }
 }
 
-/// A conversation with one contact on one channel.
+/// A ticket: a case in a conversation with a contact on a channel.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct View<'a> {
@@ -58,16 +58,17 @@ struct View<'a> {
     status: TicketStatus,
     channel: Option<NamedChannel<'a>>,
     contact: Contact<'a>,
-    /// Whether the contact is verified: the company, or an identity it has signed, says who this visitor of a webchat is.
+    /// Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an identity it
+    /// signed.
     #[schema(example = false)]
     verified: bool,
     #[schema(value_type = Option<Named<QueueId>>)]
     queue: Option<NamedRef<'a, QueueId>>,
     #[schema(value_type = Option<Named<UserId>>)]
     assigned_to: Option<NamedRef<'a, UserId>>,
-    /// Who caused it to open.
+    /// Who opened it.
     creation_source: Source,
-    /// The contact's messages that nobody has read.
+    /// Number of unread messages from the contact.
     #[schema(example = 2)]
     unread_count: i32,
     last_message: Option<LastMessage<'a>>,
@@ -79,15 +80,14 @@ struct View<'a> {
     reopen_count: i32,
     /// When it was last opened.
     opened_at: Timestamp,
-    /// When the first message since it was opened was written that counts as an answer: one of a person, an integration or a
-    /// chatbot, once it has left.
+    /// When the first reply since the opening was sent: by a user, an integration or a chatbot.
     first_response_at: Option<Timestamp>,
     closed_at: Option<Timestamp>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
 
-/// Whom a ticket is with.
+/// The contact of a ticket.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TicketContact)]
 struct Contact<'a> {
@@ -98,7 +98,7 @@ struct Contact<'a> {
     number: Option<&'a str>,
 }
 
-/// What was said last in a ticket.
+/// The latest message of a ticket.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct LastMessage<'a> {
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// A change of a ticket: what it was, what it became, and who did it.
+/// A change of a ticket, with its author and the values before and after.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = TicketEvent)]
@@ -153,20 +153,20 @@ pub struct Event {
     pub id: EventId,
     #[serde(rename = "type")]
     pub kind: EventType,
-    /// What changed, as it was before: `{"queue": null, "assignedTo": null}` of a transfer.
+    /// The changed values before: for example `{"queue": null, "assignedTo": null}` for a transfer.
     #[schema(value_type = Option<Object>)]
     pub from: Option<Value>,
-    /// The same, as it was after: `{"queue": {"id": 7, "name": "Support"}, "assignedTo": null}`.
+    /// The changed values after: for example `{"queue": {"id": 7, "name": "Support"}, "assignedTo": null}`.
     #[schema(value_type = Option<Object>)]
     pub to: Option<Value>,
     pub user: Option<EventUser>,
-    /// The token that did it.
+    /// The API token that caused it.
     pub integration: Option<Named<TokenId>>,
     pub source: Source,
     pub created_at: Timestamp,
 }
 
-/// Who caused an event, with the name they had then.
+/// Who caused an event, with their name at that time.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct EventUser {

@@ -9,20 +9,20 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, Query};
 
-/// The conversations of one user.
+/// Ticket metrics of a user.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct UserMetrics {
     pub user_id: UserId,
     #[schema(example = "Ana Souza")]
     pub user_name: String,
-    /// The name of their profile; empty when they have none.
+    /// Name of the user's profile; empty if there is none.
     #[schema(example = "Agent")]
     pub user_profile: String,
-    /// The ids of their queues, comma-separated.
+    /// Ids of the user's queues, comma-separated.
     #[schema(example = "7,8")]
     pub queues: String,
-    /// Tickets assigned to them.
+    /// Number of tickets assigned to the user.
     #[schema(example = 12)]
     pub count_tickets: i64,
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::api::contacts::Contact;
 use crate::web::ShownOnce;
 
-/// A visitor's stay in a webchat.
+/// A visitor session in a webchat.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -17,18 +17,18 @@ pub struct Session {
     pub id: SessionId,
     pub channel_id: ChannelId,
     pub contact: Contact,
-    /// None until the visitor says something.
+    /// The ticket; `null` until the first message.
     pub ticket_id: Option<TicketId>,
     pub status: SessionStatus,
-    /// Whether the company, or an identity it has signed, says who the visitor is.
+    /// Whether the visitor's identity was confirmed by the company or by an identity it signed.
     #[schema(example = true)]
     pub verified: bool,
-    /// What the visitor's browser says of them, which nobody vouches for; null where it was not asked.
+    /// Unverified data from the visitor's browser; `null` if there is none.
     pub claimed: Option<Claimed>,
     pub created_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// The visitor's own token, once, in the answer to the opening; `null` in the answer to a retry.
+    /// The visitor's token, only in the response to the opening; `null` in the response to a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(extensions(("x-left-out" = json!(true))), example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
@@ -38,7 +38,7 @@ impl ShownOnce for Session {
     const SECRETS: &'static [&'static str] = &["token"];
 }
 
-/// What an unsigned visitor says of themselves.
+/// Unverified data about a visitor.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(missing_docs)]

@@ -14,13 +14,13 @@ use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
-/// What became of one event at one webhook.
+/// The delivery of an event to a webhook.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookDelivery)]
 #[allow(missing_docs)]
 pub struct Delivery {
-    /// Of this webhook, it is the event's.
+    /// The event's id; unique within the webhook.
     #[schema(value_type = LoggedEventId)]
     pub id: i64,
     #[schema(value_type = LoggedEventId)]
@@ -29,26 +29,26 @@ pub struct Delivery {
     #[schema(value_type = EventKind)]
     pub kind: String,
     pub status: DeliveryStatus,
-    /// The last of them, 20 at most.
+    /// The latest attempts, at most 20.
     #[schema(value_type = Vec<WebhookAttempt>)]
     pub attempts: Value,
-    /// When a pending one is tried again; none while an earlier event of the same record is pending.
+    /// When a pending delivery is retried; `null` while an earlier event of the same record is pending.
     pub next_attempt_at: Option<Timestamp>,
     /// When the event happened.
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// One attempt to deliver. The row keeps it as it is shown.
+/// An attempt to deliver an event.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(dead_code, missing_docs)]
 struct WebhookAttempt {
     at: Timestamp,
-    /// What the endpoint answered; none: it did not.
+    /// The endpoint's HTTP status; `null` if it did not respond.
     #[schema(example = 503)]
     status: Option<u16>,
-    /// Why it does not count as delivered.
+    /// Why the delivery failed.
     #[schema(example = "the endpoint responded with 503")]
     error: Option<String>,
     #[schema(example = 41)]

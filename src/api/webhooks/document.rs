@@ -25,7 +25,7 @@ pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
     let id = json!({"type": "integer", "format": "int64", "description": "The webhook.", "example": 7});
     let test = json!({
         "type": "object",
-        "description": "Which webhook is tested.",
+        "description": "The webhook under test.",
         "properties": {"webhookId": id},
         "required": ["webhookId"],
     });
@@ -66,16 +66,16 @@ fn request(kind: &str, data: &Value, by: &Value) -> Value {
         // A unique title: the names that client generators choose themselves may be taken.
         "title": format!("{name}Event"),
         "type": "object",
-        "description": "The event, as `GET /events` shows it.",
+        "description": "The event, as `GET /events` returns it.",
         "properties": {
-            "id": {"type": "integer", "format": "int64", "description": "Grows within the company; 0 in a test.", "example": 4711},
+            "id": {"type": "integer", "format": "int64", "description": "Increases within the company; 0 in a test.", "example": 4711},
             "type": {"type": "string", "enum": [kind], "description": "What happened."},
             "createdAt": {"type": "string", "format": "date-time", "description": "When it happened.", "example": "2026-01-31T12:00:00.000Z"},
             "by": by,
             "data": data,
             "previous": {
                 "type": ["object", "null"], "additionalProperties": {},
-                "description": "The old values of the fields that changed; null where there are none.",
+                "description": "The previous values of the changed fields; `null` if there are none.",
             },
         },
         "required": ["id", "type", "createdAt", "by", "data", "previous"],
@@ -83,18 +83,18 @@ fn request(kind: &str, data: &Value, by: &Value) -> Value {
     json!({"post": {
         "operationId": format!("on{name}"),
         "summary": kind,
-        "description": format!("Sent to webhooks that are told of `{kind}`. Answer any 2xx within 15 seconds; all else is tried again."),
+        "description": format!("Sent to webhooks subscribed to `{kind}`. Respond with any 2xx status within 15 seconds; any other result is retried."),
         "tags": ["webhooks"],
         "security": [],
         "parameters": [
-            header("webhook-id", "The same each time this event is sent.", json!("evt_1_4711")),
-            header("webhook-timestamp", "When it is sent, in seconds since 1970.", json!("1769860800")),
-            header("webhook-signature", "`v1,` and the HMAC-SHA-256 in base64 of id, timestamp and body, joined by dots; one for each secret that is good, separated by blanks.", json!("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")),
+            header("webhook-id", "The event's id; the same in every attempt.", json!("evt_1_4711")),
+            header("webhook-timestamp", "When the attempt is made, in seconds since 1970.", json!("1769860800")),
+            header("webhook-signature", "`v1,` and the base64 HMAC-SHA-256 of id, timestamp and body, joined by dots; one signature per valid secret, separated by spaces.", json!("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")),
         ],
         "requestBody": {"required": true, "content": {"application/json": {"schema": event}}},
         "responses": {
-            "2XX": {"description": "It is taken."},
-            "410": {"description": "Nobody is there any more: the webhook is switched off."},
+            "2XX": {"description": "The event was accepted."},
+            "410": {"description": "The endpoint no longer exists; the webhook is disabled."},
         },
     }})
 }

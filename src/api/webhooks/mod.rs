@@ -30,14 +30,14 @@ use crate::web::{
 };
 use crate::webhooks::{Webhooks, new_secret};
 
-/// A webhook, with its secret: the one time it is shown.
+/// A webhook with its secret, which is shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct WebhookWithSecret {
     #[serde(flatten)]
     pub webhook: Webhook,
-    /// What deliveries are signed with: `whsec_` and a key in base64. `null` in the answer to a retry.
+    /// The signing secret: `whsec_` and a key in base64. `null` in the response to a retry.
     #[schema(nullable, example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     pub secret: String,
 }

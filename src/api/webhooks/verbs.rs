@@ -39,24 +39,24 @@ pub async fn rotate_secret(
     .await
 }
 
-/// How a test went.
+/// The result of a test.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookTest)]
 #[allow(missing_docs)]
 pub struct Tested {
-    /// Whether it counts as delivered.
+    /// Whether the delivery succeeded.
     #[schema(example = true)]
     pub delivered: bool,
-    /// What the endpoint answered; none: it did not.
+    /// The endpoint's HTTP status; `null` if it did not respond.
     #[schema(example = 200)]
     pub status: Option<u16>,
-    /// Why it does not count as delivered.
+    /// Why the delivery failed.
     #[schema(example = json!(null))]
     pub error: Option<String>,
     #[schema(example = 41)]
     pub duration_ms: u64,
-    /// The first 1,000 characters of the answer.
+    /// The first 1,000 characters of the response.
     #[schema(example = "ok")]
     pub body: String,
 }
@@ -164,13 +164,13 @@ impl Input for Replay {
     }
 }
 
-/// What is sent again.
+/// The events that are sent again.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookReplayed)]
 #[allow(missing_docs)]
 pub struct Replayed {
-    /// How many deliveries; of what is sent again after an event, how many events are looked through.
+    /// Number of deliveries; with `after`, the number of events to examine.
     #[schema(example = 12)]
     pub deliveries: i64,
 }

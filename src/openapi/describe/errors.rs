@@ -45,28 +45,28 @@ pub(super) const REFUSED: &str = "Refused";
 /// Every error response of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
     let table: [(u16, &str, &[&str], &str, &str); 13] = [
-        (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not valid JSON"),
+        (400, "The request is malformed.", &[], "ERR_API_BAD_REQUEST", "the body is not valid JSON"),
         (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),
         (
             403,
-            "The company is not active or has no API in its plan, the token lacks the permission, or the page's origin is \
-             not allowed.",
+            "The company is inactive or its plan does not include the API, the token lacks the permission, or the page's \
+             origin is not allowed.",
             &[],
             "ERR_API_FORBIDDEN_SCOPE",
             "the token has no permission for POST in the module tickets",
         ),
-        (408, "The body comes too slowly.", &[], "ERR_API_BAD_REQUEST", "the body was sent too slowly"),
-        (404, "It does not exist, or belongs to another company.", &[], "ERR_API_NOT_FOUND", "record not found"),
+        (408, "The body was sent too slowly.", &[], "ERR_API_BAD_REQUEST", "the body was sent too slowly"),
+        (404, "The record does not exist or belongs to another company.", &[], "ERR_API_NOT_FOUND", "record not found"),
         (
             409,
-            "The record's state, a unique value, or a key that was used for another request forbids it.",
+            "The request conflicts with the record's state, a unique value, or an idempotency key used for another request.",
             &[],
             "ERR_API_CONFLICT",
             "the contact has an open ticket on this channel",
         ),
         (
             412,
-            "`If-Match` names an older state of the record; nothing was changed.",
+            "`If-Match` does not match the current version of the record; nothing was changed.",
             &[],
             "ERR_API_PRECONDITION_FAILED",
             "the record has been changed since it was read; read it again",
@@ -74,23 +74,17 @@ pub fn errors() -> BTreeMap<String, Value> {
         (413, "The body is too large.", &[], "ERR_API_PAYLOAD_TOO_LARGE", "the body is larger than 1048576 bytes"),
         (
             415,
-            "The body is of another content type than the endpoint takes.",
+            "The endpoint does not support the body's content type.",
             &[],
             "ERR_API_UNSUPPORTED_MEDIA_TYPE",
             "the body must be application/json",
         ),
-        (422, "A field is missing or holds what is not accepted.", &[], "ERR_API_VALIDATION", "name is required"),
-        (
-            429,
-            "The requests of this minute are used up.",
-            &["Retry-After"],
-            "ERR_API_RATE_LIMITED",
-            "rate limit exceeded; try again later",
-        ),
-        (500, "A defect.", &[], "ERR_API_INTERNAL", "internal error; request req_4f0XkLmZq2R8"),
+        (422, "A field is missing or invalid.", &[], "ERR_API_VALIDATION", "name is required"),
+        (429, "Rate limit exceeded.", &["Retry-After"], "ERR_API_RATE_LIMITED", "rate limit exceeded; try again later"),
+        (500, "An internal error.", &[], "ERR_API_INTERNAL", "internal error; request req_4f0XkLmZq2R8"),
         (
             503,
-            "The store cannot serve now; nothing was changed.",
+            "The service is temporarily unavailable; nothing was changed.",
             &["Retry-After"],
             "ERR_API_UNAVAILABLE",
             "the service is unavailable; try again",
@@ -109,7 +103,7 @@ pub fn errors() -> BTreeMap<String, Value> {
             (error_name(status).to_owned(), error_response(text, headers, schema, &error))
         })
         .chain([(REFUSED.to_owned(), {
-            let text = "A field is missing or holds what is not accepted, or the contact cannot receive this now.";
+            let text = "A field is missing or invalid, or the contact cannot receive the message.";
             let message = "the contact cannot receive on this channel";
             error_response(text, &[], "ApiError", &json!({"code": "ERR_API_CONTACT_UNREACHABLE", "message": message}))
         })])

@@ -13,7 +13,7 @@ pub fn form_name(body: &str) -> String {
 pub fn form_schema(mut schema: Value, files_max: usize) -> Value {
     schema["properties"][FILES_PART] = json!({
         "type": "array",
-        "description": "The files, each in a part of this name; each becomes a message",
+        "description": "The files, one per part of this name. Each becomes a message",
         // `format` is from OpenAPI 3.0, but most client generators still use it.
         "items": {
             "type": "string",

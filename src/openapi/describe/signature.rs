@@ -57,7 +57,7 @@ impl Described for IfMatch {
         operation.parameters.push(json!({
             "name": "If-Match",
             "in": "header",
-            "description": "The `ETag` of a read: the change is made only if nobody has changed the record since.",
+            "description": "The `ETag` of an earlier read. The change is made only if the record has not changed since.",
             "schema": {"type": "string"},
             "example": "\"2026-01-31T12:00:00.000Z\"",
         }));

@@ -15,10 +15,10 @@ impl Operation {
         let mut description = texts.operation(&self.id).unwrap_or(&self.text).to_owned();
         let module = self.module();
         if let Some(module) = module {
-            description.push_str(&format!(" Needs the permission `{module}` `{}`.", self.method));
+            description.push_str(&format!(" Requires the permission `{module}` `{}`.", self.method));
         }
         if let Some(bytes) = self.body_bytes_max {
-            description.push_str(&format!(" The body may have {bytes} bytes, however many rows they make."));
+            description.push_str(&format!(" The body can be up to {bytes} bytes."));
         }
         let mut value = json!({
             "operationId": self.id,
@@ -74,7 +74,7 @@ impl Operation {
             parameters.push(json!({
                 "name": "Idempotency-Key",
                 "in": "header",
-                "description": "Makes a retry safe: the same request under the same key happens once within 24 hours.",
+                "description": "Makes retries safe: a request with the same key takes effect once within 24 hours.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARACTERS_MAX, "pattern": "^[!-~]+$"},
                 "example": "7f0c9a2e-order-4711",
             }));

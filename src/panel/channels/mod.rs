@@ -47,7 +47,7 @@ impl Input for ChannelNew {
     }
 
     fn text() -> Option<String> {
-        Some("A channel to be created. What its type does not take is refused.".to_owned())
+        Some("A new channel. Fields that do not apply to its type are rejected.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -93,7 +93,7 @@ impl Input for ChannelChange {
     }
 
     fn text() -> Option<String> {
-        Some("What changes of a channel; `null` takes away what was there.".to_owned())
+        Some("Changes of a channel; `null` clears a setting.".to_owned())
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -26,7 +26,7 @@ impl Input for SecretRotation {
     }
 
     fn text() -> Option<String> {
-        Some("What becomes of the secret before.".to_owned())
+        Some("How to handle the previous secret.".to_owned())
     }
 
     const MAY_BE_EMPTY: bool = true;
@@ -36,15 +36,14 @@ impl Input for SecretRotation {
     }
 }
 
-/// A webchat's new identity secret, which nobody can read again.
+/// A webchat's new identity secret, which is shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentitySecret {
-    /// What the company's server signs its visitors' identities with, shown once: `null` in the answer to a
-    /// retry.
+    /// The secret that signs visitors' identities, shown only once; `null` in the response to a retry.
     #[schema(nullable, example = "ids_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub identity_secret: String,
-    /// How many are good now.
+    /// Number of valid secrets.
     #[schema(example = 2)]
     pub identity_secrets: usize,
 }

@@ -12,109 +12,109 @@ use crate::app::App;
 use crate::web::channel_values::{embed_line, hook_url};
 use crate::web::origin;
 
-/// A channel as it is set up.
+/// A channel's setup.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelSetup {
     /// Its id.
     pub id: ChannelId,
-    /// What it is called.
+    /// The name.
     #[schema(example = "Website")]
     pub name: String,
-    /// What it speaks.
+    /// The channel's type.
     #[serde(rename = "type")]
     pub kind: ChannelType,
-    /// Whether it delivers.
+    /// Whether it delivers messages.
     pub status: ChannelStatus,
-    /// What went wrong last.
+    /// The last error.
     #[schema(example = "the access token has expired")]
     pub last_error: Option<String>,
-    /// Its phone number.
+    /// The phone number.
     #[schema(example = "5511999990000")]
     pub number: Option<String>,
-    /// Where new tickets go.
+    /// The queue of new tickets.
     pub queue: Option<Named<QueueId>>,
-    /// What names it where no token is held.
+    /// The public key, which identifies the channel without an API token.
     #[schema(example = "ch_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub public_key: String,
-    /// The line that a page embeds the webchat by; none of other channels.
+    /// The HTML snippet that embeds the webchat; `null` for other channels.
     #[schema(example = "<script src=\"https://desk.example/webchat/ch_4f0X/widget.js\" async></script>")]
     pub embed: Option<String>,
-    /// What is entered at the provider as the callback URL; none of a webchat.
+    /// The callback URL to enter at the provider; `null` for a webchat.
     #[schema(example = "https://desk.example/hooks/ch_4f0X")]
     pub hook_url: Option<String>,
-    /// What its type takes, without its secrets.
+    /// The settings of its type, without secrets.
     pub settings: ChannelSettingsShown,
-    /// Which secrets are there.
+    /// Which secrets are set.
     pub secrets: ChannelSecrets,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was changed last.
+    /// When it was last updated.
     pub updated_at: Timestamp,
 }
 
-/// The settings of a channel, without its secrets. Those that its type does not take are none.
+/// The settings of a channel, without its secrets. Those that do not apply to its type are `null`.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelSettingsShown {
-    /// Names the number at the provider (whatsapp).
+    /// Id of the number at the provider (whatsapp).
     #[schema(example = "106540352")]
     pub phone_number_id: Option<String>,
-    /// Names the business account of the number (whatsapp).
+    /// Id of the number's business account (whatsapp).
     #[schema(example = "102290129")]
     pub business_account_id: Option<String>,
-    /// Names the page or account at the provider (messenger, instagram).
+    /// Id of the page or account at the provider (messenger, instagram).
     #[schema(example = "113355")]
     pub page_id: Option<String>,
-    /// Where the provider is called; none: its usual address.
+    /// Base URL of the provider's API; `null` for the default.
     #[schema(example = "https://graph.facebook.com")]
     pub provider_url: Option<String>,
-    /// Messages a second to all recipients together; 0: as many as go; none: the installation's.
+    /// Maximum messages per second to all recipients; 0 for no limit; `null` for the installation's default.
     #[schema(example = 20)]
     pub sends_per_second: Option<u32>,
-    /// Milliseconds between messages to one recipient; 0: none; none: the installation's.
+    /// Minimum milliseconds between messages to one recipient; 0 for none; `null` for the installation's default.
     #[schema(example = 1000)]
     pub recipient_interval_ms: Option<u32>,
-    /// Messages to one recipient that may go at once after a pause; none: the installation's.
+    /// Messages that may be sent to one recipient at once after a pause; `null` for the installation's default.
     #[schema(example = 5)]
     pub recipient_burst: Option<u32>,
     /// Websites that may embed the webchat.
     #[schema(example = json!(["https://shop.example"]))]
     pub allowed_origins: Vec<String>,
-    /// The webchat's colour.
+    /// The widget's colour.
     #[schema(example = "#0f766e")]
     pub color: Option<String>,
-    /// What stands above the conversation.
+    /// The widget's title.
     #[schema(example = "Acme")]
     pub title: Option<String>,
-    /// What a visitor reads first.
+    /// The text a visitor sees first.
     #[schema(example = "How can we help?")]
     pub greeting: Option<String>,
-    /// The side of the page it opens on.
+    /// The side of the page where the widget opens.
     #[schema(value_type = Option<String>, example = "right")]
     pub position: Option<Position>,
-    /// What a visitor is asked before the conversation.
+    /// Fields to ask a visitor for before the conversation.
     #[schema(value_type = Vec<String>, example = json!(["name"]))]
     pub pre_chat_fields: Vec<PreChatField>,
-    /// Whether nobody is let in without an identity that the company's server has signed.
+    /// Whether visitors must have an identity signed by the company's server.
     #[schema(example = false)]
     pub require_identity: bool,
 }
 
-/// Which secrets a channel has; none is ever shown.
+/// Which secrets a channel has. Secrets are never returned.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelSecrets {
-    /// What Hotline shows to the provider.
+    /// Whether it has an access token for the provider.
     #[schema(example = true)]
     pub access_token: bool,
-    /// What the provider signs its calls with.
+    /// Whether it has the app secret that signs the provider's calls.
     #[schema(example = true)]
     pub app_secret: bool,
-    /// What the provider shows when it is pointed to Hotline.
+    /// Whether it has a token to verify the webhook URL.
     #[schema(example = true)]
     pub verify_token: bool,
-    /// How many identity secrets are good.
+    /// Number of valid identity secrets.
     #[schema(example = 1)]
     pub identity_secrets: usize,
 }

@@ -60,7 +60,7 @@ impl FromField for Language {
     fn schema() -> Value {
         json!({
             "type": ["string", "object"],
-            "description": "May be left out when the template exists in one language. Also `{\"code\": …}`.",
+            "description": "Optional if the template exists in one language only. Also accepts `{\"code\": …}`.",
             "example": "en_US",
         })
     }

@@ -49,7 +49,7 @@ impl Describes for Upgrade {
         operation.parameters.push(json!({
             "name": "Sec-WebSocket-Protocol",
             "in": "header",
-            "description": "`hotline.v1`, and the session's token beside it: a browser can set no other header.",
+            "description": "`hotline.v1` and the session's token. Browsers cannot set other headers.",
             "schema": {"type": "string"},
             "example": "hotline.v1, vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP",
         }));

@@ -92,7 +92,7 @@ impl<T: Serialize> CachedJson<T> {
 
 /// A resource whose state an `ETag` names.
 pub trait Versioned {
-    /// When it was changed last.
+    /// When it was last updated.
     fn updated_at(&self) -> Timestamp;
 }
 
@@ -150,7 +150,7 @@ impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T,
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         let resource = schema::of::<T>(schemas);
         let properties = json!({"data": resource});
-        Some(schema::envelope::<T>(schemas, "Response", &properties, "What a success answers."))
+        Some(schema::envelope::<T>(schemas, "Response", &properties, "The response."))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::web::params::PER_PAGE;
 use crate::web::schema::{self, Schemas};
 use crate::web::{ApiError, ApiResult};
 
-/// A page of a list.
+/// A page of results.
 pub struct Page<T> {
     page: PageRequest,
     rows: Vec<T>,
@@ -137,7 +137,7 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         let row = schema::of::<T>(schemas);
         let properties = json!({"data": {"type": "array", "items": row}, "meta": schema::reference("PageMeta")});
-        Some(schema::envelope::<T>(schemas, "List", &properties, "A page of a list."))
+        Some(schema::envelope::<T>(schemas, "List", &properties, "A page of results."))
     }
 }
 

@@ -102,7 +102,7 @@ impl FromField for FutureTime {
         json!({
             "type": "string",
             "format": "date-time",
-            "description": "A time that has not come yet",
+            "description": "A time in the future",
             "example": "2099-01-31T12:00:00.000Z",
         })
     }
@@ -136,7 +136,7 @@ impl FromField for Options {
             "type": "array",
             "items": option,
             "maxItems": OPTIONS_MAX,
-            "description": "For `select` and `multiselect`, which need at least one; each is there once",
+            "description": "Required for `select` and `multiselect`; at least one, without duplicates",
             // Tools combine the examples with the first of the types, which has no options.
             "example": [],
         })
@@ -164,7 +164,7 @@ impl<T: FromField> FromField for OrderedIds<T> {
     }
 
     fn schema() -> Value {
-        json!({"type": "array", "items": T::schema(), "minItems": 1, "description": "All of them, each once"})
+        json!({"type": "array", "items": T::schema(), "minItems": 1, "description": "All ids, each once"})
     }
 }
 
@@ -180,7 +180,7 @@ impl FromField for Position {
     }
 
     fn schema() -> Value {
-        json!({"type": "integer", "format": "int32", "description": "From 0 to 1,000,000; lower ones come first", "example": 1})
+        json!({"type": "integer", "format": "int32", "description": "From 0 to 1,000,000, in ascending order", "example": 1})
     }
 }
 

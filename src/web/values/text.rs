@@ -130,7 +130,7 @@ text! {
     VariableKey, {
         "type": "string",
         "pattern": "^[A-Za-z][A-Za-z0-9_]{0,59}$",
-        "description": "None of the names every message has: name, firstName, number, email, ticketId, queue, agent, channel, company, date, time, greeting",
+        "description": "Reserved names are not allowed: name, firstName, number, email, ticketId, queue, agent, channel, company, date, time, greeting",
         "example": "openingHours"
     }, |value| {
         let text = trimmed(value)?;
@@ -163,7 +163,7 @@ text! {
 
 text! {
     /// A phone number: 8 to 15 digits, after the usual formatting characters are removed.
-    Number, {"type": "string", "pattern": r"^[-+(). ]*([0-9][-+(). ]*){8,15}$", "description": "8 to 15 digits; `+ ( ) - .` and blanks are taken out", "example": "5511987654321"}, |value| {
+    Number, {"type": "string", "pattern": r"^[-+(). ]*([0-9][-+(). ]*){8,15}$", "description": "8 to 15 digits; `+ ( ) - .` and spaces are removed", "example": "5511987654321"}, |value| {
         let text = trimmed(value)?;
         let digits: String = text.chars().filter(|character| !matches!(character, '+' | '(' | ')' | '-' | '.' | ' ')).collect();
         if digits.bytes().all(|byte| byte.is_ascii_digit()) && NUMBER_DIGITS.contains(&digits.len()) {
@@ -267,7 +267,7 @@ text! {
 
 text! {
     /// A text that the page provides about a visitor: it is truncated to 10,000 characters.
-    CutText, {"type": "string", "description": "Of more than 10,000 characters the beginning is kept", "example": "newsletter"}, |value| {
+    CutText, {"type": "string", "description": "Truncated to 10,000 characters", "example": "newsletter"}, |value| {
         Ok(trimmed(value)?.chars().take(TEXT_CHARACTERS_MAX).collect())
     }
 }

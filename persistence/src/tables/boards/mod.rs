@@ -16,7 +16,7 @@ use crate::table::{self, Columns, Links, Named, Stamps, Table};
 use crate::timestamp::Timestamp;
 use crate::{Amount, BoardId, CompanyId, Error, QueueId, Result, UserId, noun};
 
-/// Stages, and the cards that move over them.
+/// A board: stages, and the cards that move between them.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -26,18 +26,18 @@ pub struct Board {
     pub name: String,
     #[schema(example = "What we sell to households")]
     pub description: Option<String>,
-    /// What is to be won in a month, in the company's currency; `null`: no goal.
+    /// Monthly sales goal in the company's currency; `null` for none.
     pub monthly_goal: Option<Amount>,
-    /// The same of a year.
+    /// Yearly sales goal; `null` for none.
     pub yearly_goal: Option<Amount>,
-    /// Who made it; `null` when a token did, and when that person is no longer in the company.
+    /// The user who created it; `null` if a token did, or if the user has left the company.
     pub created_by_user_id: Option<UserId>,
-    /// Whether it is hidden from the list of boards; it can be read and used as before.
+    /// Whether it is hidden from the list of boards; it can still be used.
     #[schema(example = false)]
     pub archived: bool,
-    /// Since when; `null` while it is not.
+    /// When it was archived; `null` if it is not.
     pub archived_at: Option<Timestamp>,
-    /// Whose people see it.
+    /// The queues whose users see the board.
     #[sqlx(json)]
     pub queues: Vec<Named<QueueId>>,
     #[sqlx(flatten)]

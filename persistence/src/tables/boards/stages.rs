@@ -13,21 +13,21 @@ use crate::error::{Holder, Taken, with_timeout};
 use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table};
 use crate::{BoardId, BoardListId, CompanyId, Database, Error, Result, UserId};
 
-/// A stage of a board, with its place from left to right.
+/// A stage of a board.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Stage {
     pub id: BoardListId,
-    /// What it is called.
+    /// The name.
     #[schema(example = "In progress")]
     pub label: String,
     #[schema(example = 2)]
     pub position: i32,
-    /// Whether won cards go here; one stage of a board at most.
+    /// Whether the stage is for won cards; at most one stage of a board.
     #[schema(example = false)]
     pub done_list: bool,
-    /// The board it is of.
+    /// The board.
     #[serde(rename = "crmBoardId")]
     pub board_id: BoardId,
     #[sqlx(flatten)]

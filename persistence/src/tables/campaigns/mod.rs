@@ -34,7 +34,7 @@ const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 pub const SKIPPED_AT_ONCE: i64 = 5000;
 
 words! {
-    /// How far a campaign has come.
+    /// The status of a campaign.
     CampaignStatus {
         /// Its time has not come.
         Scheduled = "scheduled",
@@ -56,7 +56,7 @@ impl CampaignStatus {
     }
 }
 
-/// A message to every contact of a list.
+/// A campaign: a message to every contact of a list.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -65,25 +65,25 @@ pub struct Campaign {
     #[schema(example = "Spring sale")]
     pub name: String,
     pub status: CampaignStatus,
-    /// When it starts by itself, unless it was started before.
+    /// When it starts automatically, unless it is started earlier.
     pub scheduled_at: Timestamp,
-    /// When its last recipient was settled.
+    /// When its last recipient was completed.
     pub completed_at: Option<Timestamp>,
     pub contact_list_id: ContactListId,
     pub channel_id: ChannelId,
-    /// The text, as it was written: variables are filled in for each contact.
+    /// The text as written; variables are filled in for each contact.
     #[schema(example = "{{greeting}}, {{firstName}}! Our sale begins today.")]
     pub message: Option<String>,
-    /// The template in place of a text.
+    /// The template, if the campaign has no text.
     #[sqlx(try_from = "Document")]
     #[schema(value_type = Option<Object>)]
     pub template: Option<Value>,
-    /// Contacts written to a minute, spread evenly.
+    /// Messages per minute, evenly spread.
     #[schema(example = 60)]
     pub rate_per_minute: i32,
-    /// Whether tickets that are opened for it are closed again at once.
+    /// Whether tickets opened by the campaign are closed immediately.
     pub keep_closed: bool,
-    /// Recipients by state.
+    /// Number of recipients by status.
     #[sqlx(flatten)]
     pub counts: CampaignCounts,
     #[sqlx(flatten)]
@@ -91,11 +91,11 @@ pub struct Campaign {
     pub stamps: Stamps,
 }
 
-/// How many recipients of a campaign are in each state.
+/// Number of recipients of a campaign by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct CampaignCounts {
-    /// Not written to yet, or the provider has not taken the message yet.
+    /// The message is not created yet, or the provider has not accepted it yet.
     #[schema(example = 200)]
     pub pending: i64,
     #[schema(example = 10)]

@@ -18,9 +18,9 @@ use crate::tables::words;
 use crate::{CampaignId, CompanyId, ContactId, Database, MessageId, Result};
 
 words! {
-    /// What has become of a campaign's recipient.
+    /// The status of a campaign's recipient.
     RecipientStatus {
-        /// Not written to yet, or the provider has not taken the message yet.
+        /// The message is not created yet, or the provider has not accepted it yet.
         Pending = "pending",
         /// The provider has the message.
         Sent = "sent",

@@ -20,7 +20,7 @@ pub struct Sum {
 /// The indicators of a board.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Indicators {
-    /// Cards that are open now.
+    /// Open cards.
     pub open: Sum,
     /// Cards won in the requested span.
     pub won: Sum,

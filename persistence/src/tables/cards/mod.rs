@@ -37,11 +37,11 @@ use crate::{Amount, CompanyId, ContactId, Database, PgConnection, Result, Ticket
 pub use crate::{BoardId, BoardListId, CardId, ProductId};
 
 words! {
-    /// Who made a card: this API, a person in the panel, a chatbot, or an automation.
+    /// Who created a card: the API, a user in the panel, a chatbot, or an automation.
     CardSource { Api = "api", User = "user", Bot = "bot", Automation = "automation" }
 }
 
-/// Another record of a card, by id, name and colour.
+/// A reference to a card's status, by id, name and colour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = CardStatusRef)]
 #[allow(missing_docs)]

@@ -12,7 +12,7 @@ use crate::{Amount, CompanyId, Error, Id, Result};
 /// The id of a line of a card.
 pub type CardProductId = Id<CardProduct>;
 
-/// A line of a card: a product, how many of it, and what it costs there.
+/// A line of a card: a product, its quantity and its price.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -27,7 +27,7 @@ pub struct CardProduct {
     pub quantity: Amount,
     /// What one of it costs on this card.
     pub unit_price: Amount,
-    /// `quantity` x `unitPrice`, rounded to four decimals, half away from zero.
+    /// `quantity` x `unitPrice`, rounded half away from zero to four decimals.
     pub total_price: Amount,
 }
 

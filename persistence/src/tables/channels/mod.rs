@@ -25,7 +25,7 @@ use crate::select::{Page, PageRequest, Select};
 use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result, Timestamp};
 
 words! {
-    /// What a channel speaks. `whatsapp` is the phone channel, `messenger` and `instagram` the social ones.
+    /// The type of a channel. `whatsapp` is a phone channel; `messenger` and `instagram` are social channels.
     ChannelType {
         Whatsapp = "whatsapp",
         Messenger = "messenger",
@@ -35,7 +35,7 @@ words! {
 }
 
 words! {
-    /// Whether a channel delivers.
+    /// Whether a channel delivers messages.
     ChannelStatus { Connected = "connected", Disconnected = "disconnected", Error = "error" }
 }
 

@@ -15,12 +15,12 @@ use crate::{Error, Result};
 const IDENTITY_SECRETS_MAX: usize = 2;
 
 words! {
-    /// The side of the page a webchat opens on.
+    /// The side of the page where the widget opens.
     Position { Left = "left", Right = "right" }
 }
 
 words! {
-    /// What a webchat asks a visitor before the conversation.
+    /// A field that a webchat asks for before the conversation.
     PreChatField { Name = "name", Email = "email", Number = "number" }
 }
 

@@ -93,7 +93,7 @@ pub struct ContactTag {
     pub color: String,
 }
 
-/// A custom field's value.
+/// The value of a custom field.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -111,7 +111,7 @@ pub struct CustomFieldValue {
     pub kind: Option<String>,
 }
 
-/// The channel a contact was last talked to on.
+/// The channel of a contact's latest message.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[allow(missing_docs)]
 pub struct LastChannel {

@@ -3,7 +3,8 @@
 use crate::tables::words;
 
 words! {
-    /// What happened. A type is added at the end and never removed: rows name types by their place here.
+    // A type is added at the end and never removed: rows refer to types by their position here.
+    /// The type of an event.
     EventKind {
         TicketOpened = "ticket.opened",
         TicketAssigned = "ticket.assigned",

@@ -8,36 +8,37 @@ use super::MessageRow;
 use crate::tables::words;
 
 words! {
-    /// What a message holds beside its text.
+    /// The kind of a message's additional content.
     ContentKind { Reply = "reply" }
 }
 
-/// What a message holds beside its text, as it is stored and shown.
+/// Additional content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct MessageContent {
-    /// What it is.
+    /// The kind of content.
     pub kind: ContentKind,
-    /// The option that was chosen: with `kind: reply`.
+    /// The chosen option, with `kind: reply`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reply: Option<ChosenOption>,
 }
 
-/// The option of a message that its contact chose.
+/// The option that the contact chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct ChosenOption {
-    /// The option's id as it was sent; where a provider only knows payloads, the payload.
+    /// The option's id as it was sent, or the payload if the provider only has payloads.
     #[schema(example = "size-m")]
     pub id: Option<String>,
-    /// The payload, where the provider gives one: of quick replies and postbacks of social channels, and of a template's buttons.
+    /// The payload, if the provider has one: for quick replies and postbacks of social channels, and for template
+    /// buttons.
     #[schema(example = json!(null))]
     pub payload: Option<String>,
-    /// What the contact saw, also the message's `body`.
+    /// The displayed text; also the message's `body`.
     #[schema(example = "Medium")]
     pub title: Option<String>,
-    /// The second line of a list's row.
+    /// The second line of a list row.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "Fits most people")]
     pub description: Option<String>,

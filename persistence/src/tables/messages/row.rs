@@ -11,12 +11,12 @@ use crate::tables::words;
 use crate::{ChannelId, CompanyId, ContactId, MessageId, SessionId, TicketId, TokenId, UserId};
 
 words! {
-    /// Which way a message goes.
+    /// The direction of a message.
     Direction { Inbound = "inbound", Outbound = "outbound", Internal = "internal" }
 }
 
 words! {
-    /// What a message is.
+    /// The type of a message.
     MessageType {
         Text = "text",
         Media = "media",
@@ -27,7 +27,7 @@ words! {
 }
 
 words! {
-    /// How far a message has come. It only moves forward; `failed` is final; inbound messages are `received`.
+    /// The status of a message. It only moves forward; `failed` is final; inbound messages are `received`.
     MessageStatus {
         Queued = "queued",
         Sent = "sent",

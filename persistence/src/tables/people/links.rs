@@ -11,7 +11,7 @@ use crate::tables::words;
 use crate::{CompanyId, Error, Result};
 
 words! {
-    /// What a link is for.
+    /// The purpose of a link.
     LinkKind {
         /// To somebody new, for 7 days.
         Invitation = "invitation",

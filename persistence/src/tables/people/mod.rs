@@ -25,7 +25,7 @@ pub const STRANGERS: CompanyId = CompanyId::new(-1);
 pub const MEMBERSHIPS_MAX: i64 = 10;
 
 words! {
-    /// What the panel's pages speak.
+    /// A language of the panel.
     Language { English = "en", Portuguese = "pt", Spanish = "es" }
 }
 

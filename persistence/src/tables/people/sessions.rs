@@ -41,7 +41,7 @@ const WRONG_CODES_MAX: i16 = 5;
 const USER_AGENT_CHARACTERS_MAX: usize = 300;
 
 words! {
-    /// How far signing in has come.
+    /// The state of a sign-in.
     SessionState { SecondFactor = "second_factor", Open = "open" }
 }
 

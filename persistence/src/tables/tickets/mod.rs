@@ -20,7 +20,7 @@ use crate::{
 pub use list::{TicketFilter, is_steady, list, list_steady};
 
 words! {
-    /// Where a ticket stands.
+    /// The status of a ticket.
     TicketStatus { Open = "open", Closed = "closed" }
 }
 

@@ -16,7 +16,7 @@ use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, Error, Result};
 
 words! {
-    /// What has become of a delivery.
+    /// The status of a delivery.
     DeliveryStatus {
         /// It is tried, or will be.
         Pending = "pending",

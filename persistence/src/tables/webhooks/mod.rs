@@ -23,7 +23,7 @@ pub const WEBHOOKS_MAX: i64 = 20;
 /// How long the old secret signs along with the new one: a day is enough to deploy the new one at the receiver.
 pub const OLD_SECRET_KEPT: TimeDelta = TimeDelta::hours(24);
 
-/// Where a company is told of its events.
+/// A webhook: an endpoint that receives a company's events.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -33,12 +33,12 @@ pub struct Webhook {
     pub url: String,
     #[schema(example = "Tells the warehouse")]
     pub description: Option<String>,
-    /// The event types to send; empty: all.
+    /// The event types to send; empty for all.
     #[schema(example = json!(["ticket.opened", "message.received"]))]
     pub types: Vec<String>,
     #[schema(example = true)]
     pub active: bool,
-    /// Why the service has switched it off.
+    /// Why the webhook was disabled automatically.
     #[schema(example = "the endpoint responded with 410 Gone")]
     pub disabled_reason: Option<String>,
     #[sqlx(flatten)]
@@ -61,7 +61,7 @@ pub struct Endpoint {
     pub company: CompanyId,
     pub id: WebhookId,
     pub url: String,
-    /// The event types to send; empty: all.
+    /// The event types to send; empty for all.
     pub types: Vec<String>,
     /// The signing secrets: the current one, and the previous one while it is valid.
     pub secrets: Vec<Secret>,
