@@ -97,14 +97,14 @@ function Routed() {
 
 /** The address of a company that is not theirs who has signed in. */
 function Elsewhere() {
-  const text = ["Sign in as somebody of that company to see it.", "Entre como alguém dessa empresa para ver.", "Inicie sesión como alguien de esa empresa para verla."] as const;
+  const text = ["Sign in with an account of that company to see it.", "Entre com uma conta dessa empresa para vê-la.", "Inicie sesión con una cuenta de esa empresa para verla."] as const;
   return (
-    <Page title={say(["This page is another company's", "Esta página é de outra empresa", "Esta página es de otra empresa"])} lead={say(text)}>
+    <Page title={say(["This page belongs to another company", "Esta página pertence a outra empresa", "Esta página pertenece a otra empresa"])} lead={say(text)}>
       <div class="row">
         <LinkButton to="/" scope={null}>
           {say(words.toStart)}
         </LinkButton>
-        <Button onClick={leave}>{say(["Sign in as somebody else", "Entrar como outra pessoa", "Iniciar sesión como otra persona"])}</Button>
+        <Button onClick={leave}>{say(["Use another account", "Usar outra conta", "Usar otra cuenta"])}</Button>
       </div>
     </Page>
   );

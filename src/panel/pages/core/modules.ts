@@ -9,7 +9,7 @@ export const METHODS: readonly Method[] = ["GET", "POST", "PUT", "DELETE"];
 export const METHOD_NAMES: Record<Method, Text> = {
   GET: ["Read", "Ler", "Leer"],
   POST: ["Create", "Criar", "Crear"],
-  PUT: ["Change", "Alterar", "Cambiar"],
+  PUT: ["Edit", "Editar", "Editar"],
   DELETE: ["Delete", "Excluir", "Eliminar"],
 };
 
@@ -23,7 +23,7 @@ export interface Module {
 
 export const MODULES: readonly Module[] = [
   { name: "contacts", label: ["Contacts", "Contatos", "Contactos"], methods: every },
-  { name: "tickets", label: ["Tickets", "Atendimentos", "Tickets"], methods: ["GET", "POST", "PUT"] },
+  { name: "tickets", label: ["Conversations", "Conversas", "Conversaciones"], methods: ["GET", "POST", "PUT"] },
   { name: "messages", label: ["Messages", "Mensagens", "Mensajes"], methods: ["GET", "POST"] },
   { name: "channels", label: ["Channels", "Canais", "Canales"], methods: ["GET"] },
   { name: "webchat", label: ["Webchat", "Webchat", "Webchat"], methods: ["GET", "POST"] },

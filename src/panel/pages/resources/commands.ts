@@ -5,10 +5,10 @@ import type { Text } from "../core/text";
 /** What is done on the command line alone, which the API has no operation for. */
 export const COMMANDS: Record<string, Text> = {
   createAdmin: ["Administrator created", "Administrador criado", "Administrador creado"],
-  resetAdmin: ["Administrator let in again", "Acesso de administrador redefinido", "Acceso de administrador restablecido"],
-  rotateSecretKey: ["Sealing key rotated", "Chave de selagem trocada", "Clave de sellado cambiada"],
-  resealSecrets: ["Secrets sealed anew", "Segredos selados de novo", "Secretos sellados de nuevo"],
-  forgetSecretKey: ["Sealing key forgotten", "Chave de selagem esquecida", "Clave de sellado olvidada"],
-  setRetention: ["Retention set", "Retenção definida", "Retención definida"],
-  endRetention: ["Retention ended", "Retenção encerrada", "Retención terminada"],
+  resetAdmin: ["Administrator access reset", "Acesso de administrador redefinido", "Acceso de administrador restablecido"],
+  rotateSecretKey: ["Encryption key rotated", "Chave de criptografia trocada", "Clave de cifrado rotada"],
+  resealSecrets: ["Secrets re-encrypted", "Segredos recriptografados", "Secretos cifrados de nuevo"],
+  forgetSecretKey: ["Encryption key removed", "Chave de criptografia removida", "Clave de cifrado eliminada"],
+  setRetention: ["Retention period set", "Período de retenção definido", "Período de retención definido"],
+  endRetention: ["Retention period removed", "Período de retenção removido", "Período de retención eliminado"],
 };

@@ -22,17 +22,17 @@ const APPLICATIONS: readonly Option[] = [
 ];
 
 const TYPES: readonly Option[] = [
-  ["text", ["Line of text", "Linha de texto", "Línea de texto"]],
-  ["textarea", ["Longer text", "Texto longo", "Texto largo"]],
+  ["text", ["Short text", "Texto curto", "Texto corto"]],
+  ["textarea", ["Long text", "Texto longo", "Texto largo"]],
   ["number", ["Number", "Número", "Número"]],
   ["boolean", ["Yes or no", "Sim ou não", "Sí o no"]],
   ["date", ["Date", "Data", "Fecha"]],
   ["datetime", ["Date and time", "Data e hora", "Fecha y hora"]],
   ["email", words.email],
   ["url", ["Web address", "Endereço web", "Dirección web"]],
-  ["phone", ["Phone", "Telefone", "Teléfono"]],
-  ["select", ["One of several", "Um de vários", "Uno de varios"]],
-  ["multiselect", ["Some of several", "Alguns de vários", "Algunos de varios"]],
+  ["phone", ["Phone number", "Telefone", "Teléfono"]],
+  ["select", ["List (one option)", "Lista (uma opção)", "Lista (una opción)"]],
+  ["multiselect", ["List (several options)", "Lista (várias opções)", "Lista (varias opciones)"]],
 ];
 
 const labelOf = (options: readonly Option[], value: string) => {
@@ -49,40 +49,40 @@ export const customFields = resource<Of<"CustomField">, Of<"CustomFieldCreate">>
   words: {
     many: ["Custom fields", "Campos personalizados", "Campos personalizados"],
     make: ["New field", "Novo campo", "Nuevo campo"],
-    lead: ["What the company wants to know of its contacts and cards.", "O que a empresa quer saber dos contatos e cards.", "Lo que la empresa quiere saber de sus contactos y tarjetas."],
-    empty: ["Create a first field, such as “Plan”.", "Crie o primeiro campo, como “Plano”.", "Cree un primer campo, como «Plan»."],
-    goesWith: ["Its values go with it, of every contact or card.", "Os valores de todos os contatos ou cards vão junto.", "Sus valores se van con él, de todos los contactos o tarjetas."],
+    lead: ["Extra information to store on contacts and cards.", "Informações extras para guardar em contatos e cards.", "Información adicional que guardar en contactos y tarjetas."],
+    empty: ["Create your first field, such as “Plan”.", "Crie seu primeiro campo, como “Plano”.", "Cree su primer campo, como «Plan»."],
+    goesWith: ["Its values are deleted from all contacts or cards.", "Os valores também são excluídos de todos os contatos ou cards.", "También se eliminan sus valores en todos los contactos o tarjetas."],
   },
   nameOf: (field) => field.name,
   columns: [
     { label: words.name, show: (field) => field.name },
     { label: ["Key", "Chave", "Clave"], show: (field) => <code>{field.key}</code> },
     { label: APPLIES, show: (field) => labelOf(APPLICATIONS, field.application) },
-    { label: ["Kind", "Tipo", "Tipo"], show: (field) => labelOf(TYPES, field.type) },
+    { label: ["Type", "Tipo", "Tipo"], show: (field) => labelOf(TYPES, field.type) },
   ],
   filters: [
     { name: "application", kind: "choice", label: APPLIES, options: APPLICATIONS },
-    { name: "type", kind: "choice", label: ["Kind", "Tipo", "Tipo"], options: TYPES },
+    { name: "type", kind: "choice", label: ["Type", "Tipo", "Tipo"], options: TYPES },
   ],
   actions: () =>
     may("customFields", "PUT") && (
       <a class="button" href={href("/custom-fields/order")}>
-        {say(["Order", "Ordenar", "Ordenar"])}
+        {say(["Reorder", "Reordenar", "Reordenar"])}
       </a>
     ),
   fields: [
     { name: "name", kind: "line", label: words.name, isRequired: true },
     { name: "application", kind: "choice", label: APPLIES, options: APPLICATIONS, initial: "contact", isFixed: true },
-    { name: "type", kind: "choice", label: ["Kind", "Tipo", "Tipo"], options: TYPES, initial: "text", hint: ["It can be changed only while there are no values.", "Só pode mudar enquanto não há valores.", "Solo se puede cambiar mientras no haya valores."] },
-    { name: "options", kind: "lines", label: ["Options", "Opções", "Opciones"], hint: ["One a line.", "Uma por linha.", "Una por línea."], isRequired: true, when: hasOptions },
-    { name: "required", kind: "check", label: ["Forms ask for it", "Formulários exigem", "Los formularios lo exigen"] },
+    { name: "type", kind: "choice", label: ["Type", "Tipo", "Tipo"], options: TYPES, initial: "text", hint: ["You can change it only while the field has no values.", "Só pode ser alterado enquanto o campo não tem valores.", "Solo se puede cambiar mientras el campo no tenga valores."] },
+    { name: "options", kind: "lines", label: ["Options", "Opções", "Opciones"], hint: ["One per line.", "Uma por linha.", "Una por línea."], isRequired: true, when: hasOptions },
+    { name: "required", kind: "check", label: ["Required", "Obrigatório", "Obligatorio"] },
   ],
 });
 
 const secretWords: Record<"title" | "text" | "label" | "rotate", Text> = {
-  rotate: ["Rotate the secret", "Trocar o segredo", "Rotar el secreto"],
-  title: ["The webhook's secret", "O segredo do webhook", "El secreto del webhook"],
-  text: ["Your server checks with it that a call is ours. It is shown this once: store it now.", "Seu servidor confere com ele que a chamada é nossa. Só aparece desta vez: guarde agora.", "Su servidor comprueba con él que la llamada es nuestra. Solo se muestra esta vez: guárdelo ahora."],
+  rotate: ["Rotate secret", "Trocar segredo", "Rotar secreto"],
+  title: ["Save this secret", "Guarde este segredo", "Guarde este secreto"],
+  text: ["Use it to verify that requests come from Hotline. Copy it now: it won't be shown again.", "Use-o para verificar que as requisições vêm do Hotline. Copie agora: ele não será mostrado de novo.", "Úselo para verificar que las solicitudes vienen de Hotline. Cópielo ahora: no se volverá a mostrar."],
   label: ["Secret", "Segredo", "Secreto"],
 };
 
@@ -95,13 +95,13 @@ export const webhooks = resource<Of<"Webhook">, Of<"WebhookCreate">>({
   words: {
     many: ["Webhooks", "Webhooks", "Webhooks"],
     make: ["New webhook", "Novo webhook", "Nuevo webhook"],
-    lead: ["Where other systems are told what happens here.", "Onde outros sistemas são avisados do que acontece aqui.", "Donde otros sistemas se enteran de lo que pasa aquí."],
-    empty: ["Create a first one with the address of your server.", "Crie o primeiro com o endereço do seu servidor.", "Cree un primero con la dirección de su servidor."],
-    goesWith: ["Nothing is sent to it any more, also what is pending. Its deliveries go with it.", "Nada mais é enviado, nem o que está pendente. O histórico de entregas vai junto.", "Nada más se envía, tampoco lo pendiente. Sus entregas se van con él."],
+    lead: ["Send events to your own systems as they happen.", "Envie eventos para seus próprios sistemas assim que acontecem.", "Envíe eventos a sus propios sistemas en cuanto ocurren."],
+    empty: ["Add your server's URL to receive events.", "Adicione a URL do seu servidor para receber eventos.", "Añada la URL de su servidor para recibir eventos."],
+    goesWith: ["Pending deliveries are canceled and the delivery history is deleted.", "As entregas pendentes são canceladas e o histórico de entregas é excluído.", "Las entregas pendientes se cancelan y también se elimina el historial de entregas."],
   },
   nameOf: (hook) => hook.description ?? hook.url,
   columns: [
-    { label: ["Address", "Endereço", "Dirección"], show: (hook) => <span class="clamp">{hook.url}</span> },
+    { label: ["URL", "URL", "URL"], show: (hook) => <span class="clamp">{hook.url}</span> },
     { label: words.description, show: (hook) => hook.description },
     { label: ["Events", "Eventos", "Eventos"], show: (hook) => (hook.types.length ? hook.types.length : say(words.all)) },
     { label: words.state, show: (hook) => (hook.disabledReason ? <Badge kind="bad">{hook.disabledReason}</Badge> : <Active is={hook.active} />) },
@@ -109,10 +109,10 @@ export const webhooks = resource<Of<"Webhook">, Of<"WebhookCreate">>({
   filters: [{ name: "active", kind: "choice", label: words.state, options: [["true", words.active], ["false", words.inactive]] }],
   branches: [{ label: ["Deliveries", "Entregas", "Entregas"], to: (hook) => `/webhooks/${hook.id}/deliveries` }],
   fields: [
-    { name: "url", kind: "url", label: ["Address", "Endereço", "Dirección"], isRequired: true, example: "https://example.com/hotline" },
+    { name: "url", kind: "url", label: ["URL", "URL", "URL"], isRequired: true, example: "https://example.com/hotline" },
     { name: "description", kind: "line", label: words.description },
     { name: "active", kind: "check", label: words.active, initial: true },
-    { name: "types", kind: "checks", label: ["Events", "Eventos", "Eventos"], hint: ["None chosen: all are sent.", "Nenhum escolhido: todos são enviados.", "Ninguno elegido: se envían todos."], options: EVENT_TYPES.map((name) => [name, [name, name, name]] as const) },
+    { name: "types", kind: "checks", label: ["Events", "Eventos", "Eventos"], hint: ["Leave all unchecked to receive every event.", "Deixe tudo desmarcado para receber todos os eventos.", "Deje todo sin marcar para recibir todos los eventos."], options: EVENT_TYPES.map((name) => [name, [name, name, name]] as const) },
   ],
   made: (answer) => showSecret(answer as Of<"WebhookWithSecret">, () => go(`/webhooks/${(answer as Of<"Webhook">).id}`)),
   beside: (hook, again) => <WebhookTools hook={hook} again={again} />,
@@ -123,24 +123,24 @@ function WebhookTools({ hook, again }: { hook: Of<"Webhook">; again: () => void 
   const test = async () => {
     const how = await post<Of<"WebhookTest">>(`/webhooks/${hook.id}/test`);
     const said = how.delivered
-      ? say(["It answered {status} within {ms} ms.", "Respondeu {status} em {ms} ms.", "Respondió {status} en {ms} ms."], { status: how.status ?? 0, ms: how.durationMs })
-      : say(["It did not take it: {error}", "Não aceitou: {error}", "No lo aceptó: {error}"], { error: how.error ?? "" });
+      ? say(["Your server responded with {status} in {ms} ms.", "Seu servidor respondeu {status} em {ms} ms.", "Su servidor respondió {status} en {ms} ms."], { status: how.status ?? 0, ms: how.durationMs })
+      : say(["Delivery failed: {error}", "A entrega falhou: {error}", "La entrega falló: {error}"], { error: how.error ?? "" });
     notify(said, !how.delivered);
   };
   const rotate = () =>
     confirm({
       title: say(["Rotate the secret?", "Trocar o segredo?", "¿Rotar el secreto?"]),
-      text: <p>{say(["There is a new one. The current one stays valid beside it for a day, so that your server can change over.", "Há um novo. O atual vale por mais um dia junto com ele, para o seu servidor trocar.", "Hay uno nuevo. El actual sigue valiendo un día junto a él, para que su servidor cambie."])}</p>,
+      text: <p>{say(["The current secret keeps working for one more day, so you have time to update your server.", "O segredo atual continua valendo por mais um dia, para você atualizar seu servidor.", "El secreto actual sigue valiendo un día más, para que pueda actualizar su servidor."])}</p>,
       yes: say(secretWords.rotate),
       isDangerous: false,
       act: async () => showSecret(await post<Of<"WebhookWithSecret">>(`/webhooks/${hook.id}/rotate-secret`), again),
     });
   return (
     <section class="card">
-      <h2>{say(["Try it", "Testar", "Probar"])}</h2>
-      <p class="soft">{say(["Sends a test now, and shows what your server answers.", "Envia um teste agora e mostra a resposta do seu servidor.", "Envía una prueba ahora y muestra qué responde su servidor."])}</p>
+      <h2>{say(["Test", "Testar", "Probar"])}</h2>
+      <p class="soft">{say(["Send a test event now and see how your server responds.", "Envie um evento de teste agora e veja a resposta do seu servidor.", "Envíe un evento de prueba ahora y vea cómo responde su servidor."])}</p>
       <div class="row">
-        <Button onClick={test}>{say(["Send a test", "Enviar teste", "Enviar prueba"])}</Button>
+        <Button onClick={test}>{say(["Send test event", "Enviar evento de teste", "Enviar evento de prueba"])}</Button>
         <Button onClick={rotate} icon="key">
           {say(secretWords.rotate)}
         </Button>

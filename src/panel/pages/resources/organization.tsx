@@ -17,9 +17,9 @@ export const tags = resource<Of<"Tag">, Of<"TagCreate">>({
   words: {
     many: ["Tags", "Etiquetas", "Etiquetas"],
     make: ["New tag", "Nova etiqueta", "Nueva etiqueta"],
-    lead: ["Mark contacts, to find and to address them together.", "Marcam contatos, para encontrá-los e falar com todos juntos.", "Marcan contactos, para encontrarlos y hablarles juntos."],
-    empty: ["Create a first tag, such as “VIP”, and apply it to contacts.", "Crie a primeira etiqueta, como “VIP”, e aplique aos contatos.", "Cree una primera etiqueta, como «VIP», y aplíquela a contactos."],
-    goesWith: ["It is taken off every contact that has it. The contacts stay.", "Ela sai de todos os contatos que a têm. Os contatos ficam.", "Se quita de todos los contactos que la tienen. Los contactos quedan."],
+    lead: ["Group contacts for search and campaigns.", "Agrupe contatos para buscas e campanhas.", "Agrupe contactos para búsquedas y campañas."],
+    empty: ["Create your first tag, such as “VIP”, and add it to contacts.", "Crie sua primeira etiqueta, como “VIP”, e adicione-a a contatos.", "Cree su primera etiqueta, como «VIP», y añádala a contactos."],
+    goesWith: ["It is removed from all contacts. The contacts are kept.", "Ela é removida de todos os contatos. Os contatos são mantidos.", "Se quita de todos los contactos. Los contactos se conservan."],
   },
   nameOf: (tag) => tag.name,
   columns: [{ label: words.name, show: (tag) => tag.name }, { label: words.color, show: (tag) => <Swatch color={tag.color} /> }, created],
@@ -35,14 +35,14 @@ export const queues = resource<Of<"Queue">, Of<"QueueCreate">>({
   words: {
     many: ["Queues", "Filas", "Colas"],
     make: ["New queue", "Nova fila", "Nueva cola"],
-    lead: ["Where conversations wait for the agents who answer them.", "Onde as conversas esperam pelos agentes que as atendem.", "Donde las conversaciones esperan a los agentes que las atienden."],
-    empty: ["Create a first queue, such as “Support”, then add its agents.", "Crie a primeira fila, como “Suporte”, e depois adicione os agentes.", "Cree una primera cola, como «Soporte», y luego añada sus agentes."],
-    goesWith: ["It can go only when no ticket is open in it and no channel leads to it. Closed tickets stay, without a queue.", "Só pode ser excluída sem atendimentos abertos e sem canais que levem a ela. Os encerrados ficam, sem fila.", "Solo puede irse sin tickets abiertos y sin canales que lleven a ella. Los cerrados quedan, sin cola."],
+    lead: ["Conversations wait here for an agent to answer.", "As conversas esperam aqui até um agente atender.", "Las conversaciones esperan aquí hasta que un agente las atiende."],
+    empty: ["Create your first queue, such as “Support”, then add its agents.", "Crie sua primeira fila, como “Suporte”, e adicione os agentes.", "Cree su primera cola, como «Soporte», y añada sus agentes."],
+    goesWith: ["Close or move its open conversations and move its channels first. Closed conversations are kept.", "Antes, encerre ou mova as conversas abertas e mova os canais. As conversas encerradas são mantidas.", "Antes, cierre o mueva sus conversaciones abiertas y mueva sus canales. Las conversaciones cerradas se conservan."],
   },
   nameOf: (queue) => queue.name,
   columns: [
     { label: words.name, show: (queue) => queue.name },
-    { label: ["Distribution", "Distribuição", "Reparto"], show: (queue) => <Distribution is={queue.distribution} /> },
+    { label: ["Assignment", "Distribuição", "Asignación"], show: (queue) => <Distribution is={queue.distribution} /> },
     { label: words.color, show: (queue) => <Swatch color={queue.color} /> },
     active,
   ],
@@ -54,24 +54,24 @@ export const queues = resource<Of<"Queue">, Of<"QueueCreate">>({
     {
       name: "distribution",
       kind: "choice",
-      label: ["Who gets new conversations", "Quem recebe novas conversas", "Quién recibe las conversaciones nuevas"],
+      label: ["Assignment of new conversations", "Distribuição de novas conversas", "Asignación de conversaciones nuevas"],
       initial: "manual",
       options: [
-        ["manual", ["Nobody: agents take them", "Ninguém: os agentes pegam", "Nadie: los agentes las toman"]],
-        ["round_robin", ["Each active agent in turn", "Cada agente ativo por vez", "Cada agente activo por turno"]],
-        ["least_busy", ["Who has the fewest open", "Quem tem menos abertas", "Quien tiene menos abiertas"]],
+        ["manual", ["Manual: agents pick", "Manual: os agentes assumem", "Manual: los agentes las toman"]],
+        ["round_robin", ["Round robin among active agents", "Rodízio entre agentes ativos", "Por turno entre agentes activos"]],
+        ["least_busy", ["Agent with the fewest open conversations", "Agente com menos conversas abertas", "Agente con menos conversaciones abiertas"]],
       ],
     },
-    { name: "greeting", kind: "text", label: ["Greeting", "Saudação", "Saludo"], hint: ["Sent when a contact opens a conversation here. It may hold {{firstName}}.", "Enviada quando um contato abre uma conversa aqui. Pode conter {{firstName}}.", "Se envía cuando un contacto abre una conversación aquí. Puede contener {{firstName}}."] },
-    { name: "wrapupRequired", kind: "check", label: ["A wrap-up is required to close", "Exige um tipo de encerramento", "Se exige un tipo de cierre"] },
+    { name: "greeting", kind: "text", label: ["Greeting", "Saudação", "Saludo"], hint: ["Sent when a contact opens a conversation here. You can use {{firstName}}.", "Enviada quando um contato abre uma conversa aqui. Você pode usar {{firstName}}.", "Se envía cuando un contacto abre una conversación aquí. Puede usar {{firstName}}."] },
+    { name: "wrapupRequired", kind: "check", label: ["Require a wrap-up when closing", "Exigir um tipo de encerramento", "Exigir un tipo de cierre"] },
     { name: "active", kind: "check", label: words.active, initial: true },
   ],
 });
 
 const DISTRIBUTIONS: Record<string, Text> = {
-  manual: ["By hand", "Manual", "Manual"],
-  round_robin: ["In turn", "Rodízio", "Por turno"],
-  least_busy: ["Fewest open", "Menos ocupado", "Menos ocupado"],
+  manual: ["Manual", "Manual", "Manual"],
+  round_robin: ["Round robin", "Rodízio", "Por turno"],
+  least_busy: ["Least busy", "Menos ocupado", "Menos ocupado"],
 };
 
 function Distribution({ is }: { is: string }) {
@@ -88,11 +88,11 @@ export const queueUsers: MembersOf = {
   isRead: true,
   words: {
     many: ["agents", "agentes", "agentes"],
-    lead: ["Who sees the conversations of this queue, and gets new ones.", "Quem vê as conversas desta fila e recebe as novas.", "Quién ve las conversaciones de esta cola y recibe las nuevas."],
+    lead: ["Agents in this queue see its conversations and receive new ones.", "Os agentes desta fila veem as conversas dela e recebem as novas.", "Los agentes de esta cola ven sus conversaciones y reciben las nuevas."],
     back: ["Queues", "Filas", "Colas"],
-    empty: ["Nobody works in this queue yet. Add its first agent above.", "Ninguém trabalha nesta fila ainda. Adicione o primeiro agente acima.", "Nadie trabaja en esta cola todavía. Añada su primer agente arriba."],
+    empty: ["No agents in this queue yet. Add the first one above.", "Nenhum agente nesta fila ainda. Adicione o primeiro acima.", "Todavía no hay agentes en esta cola. Añada el primero arriba."],
     choose: ["Users to add", "Usuários a adicionar", "Usuarios que añadir"],
-    removed: ["They get no new conversations of this queue. Those they have stay theirs.", "Não recebe mais conversas desta fila. As que já tem continuam com a pessoa.", "No recibe más conversaciones de esta cola. Las que ya tiene siguen siendo suyas."],
+    removed: ["This agent receives no new conversations from this queue and keeps the current ones.", "O agente não recebe mais conversas desta fila e mantém as atuais.", "El agente ya no recibe conversaciones de esta cola y conserva las actuales."],
   },
   columns: [
     { label: words.name, show: (user) => user.name },
@@ -108,9 +108,9 @@ export const wrapupTypes = resource<Of<"WrapupType">, Of<"WrapupTypeCreate">>({
   words: {
     many: ["Wrap-up types", "Tipos de encerramento", "Tipos de cierre"],
     make: ["New wrap-up type", "Novo tipo de encerramento", "Nuevo tipo de cierre"],
-    lead: ["How a conversation ended: chosen when it is closed, counted in reports.", "Como uma conversa terminou: escolhido ao encerrar, contado nos relatórios.", "Cómo terminó una conversación: se elige al cerrar y se cuenta en los informes."],
-    empty: ["Create a category first, then a type such as “Solved”.", "Crie antes uma categoria e depois um tipo como “Resolvido”.", "Cree primero una categoría y luego un tipo como «Resuelto»."],
-    goesWith: ["One that tickets use cannot go: switch it off instead.", "Um tipo em uso não pode ser excluído: desative-o.", "Uno que se usa no puede irse: desactívelo."],
+    lead: ["How conversations end. Agents choose one when closing, and reports count them.", "Como as conversas terminam. Os agentes escolhem um ao encerrar, e os relatórios os contam.", "Cómo terminan las conversaciones. Los agentes eligen uno al cerrar y los informes los cuentan."],
+    empty: ["Create a category first, then a type such as “Solved”.", "Crie primeiro uma categoria e depois um tipo, como “Resolvido”.", "Cree primero una categoría y luego un tipo, como «Resuelto»."],
+    goesWith: ["You can't delete a type in use: deactivate it instead.", "Um tipo em uso não pode ser excluído: desative-o.", "No se puede eliminar un tipo en uso: desactívelo."],
   },
   nameOf: (type) => type.name,
   columns: [
@@ -131,7 +131,7 @@ export const wrapupTypes = resource<Of<"WrapupType">, Of<"WrapupTypeCreate">>({
   fields: [
     { name: "name", kind: "line", label: words.name, isRequired: true },
     { name: "categoryId", kind: "one", label: ["Category", "Categoria", "Categoría"], isRequired: true, of: { path: "/wrapup-categories" }, from: (type) => (type.categoryId ? { id: type.categoryId, name: "" } : null) },
-    { name: "queueIds", kind: "many", label: ["Queues", "Filas", "Colas"], hint: ["In which queues it can be chosen.", "Em quais filas pode ser escolhido.", "En qué colas se puede elegir."], of: { path: "/queues" }, from: (type) => type.queues },
+    { name: "queueIds", kind: "many", label: ["Queues", "Filas", "Colas"], hint: ["Queues where it can be chosen.", "Filas em que pode ser escolhido.", "Colas en las que se puede elegir."], of: { path: "/queues" }, from: (type) => type.queues },
     { name: "active", kind: "check", label: words.active, initial: true },
   ],
 });
@@ -142,9 +142,9 @@ export const wrapupCategories = resource<Of<"WrapupCategory">, Of<"WrapupCategor
   words: {
     many: ["Wrap-up categories", "Categorias de encerramento", "Categorías de cierre"],
     make: ["New category", "Nova categoria", "Nueva categoría"],
-    lead: ["Group wrap-up types.", "Agrupam tipos de encerramento.", "Agrupan tipos de cierre."],
-    empty: ["Create a first category, such as “Sales”.", "Crie a primeira categoria, como “Vendas”.", "Cree una primera categoría, como «Ventas»."],
-    goesWith: ["One that has types cannot go: move its types first.", "Uma categoria com tipos não pode ser excluída: mova os tipos antes.", "Una con tipos no puede irse: mueva antes sus tipos."],
+    lead: ["Group wrap-up types.", "Agrupe os tipos de encerramento.", "Agrupe los tipos de cierre."],
+    empty: ["Create your first category, such as “Sales”.", "Crie sua primeira categoria, como “Vendas”.", "Cree su primera categoría, como «Ventas»."],
+    goesWith: ["Move its wrap-up types to another category first.", "Antes, mova os tipos de encerramento para outra categoria.", "Antes, mueva sus tipos de cierre a otra categoría."],
   },
   nameOf: (category) => category.name,
   columns: [{ label: words.name, show: (category) => category.name }, created],
@@ -158,9 +158,9 @@ export const quickMessages = resource<Of<"QuickMessage">, Of<"QuickMessageCreate
   words: {
     many: ["Quick messages", "Respostas rápidas", "Respuestas rápidas"],
     make: ["New quick message", "Nova resposta rápida", "Nueva respuesta rápida"],
-    lead: ["What agents write often, behind a short word.", "O que os agentes escrevem sempre, atrás de uma palavra curta.", "Lo que los agentes escriben a menudo, tras una palabra corta."],
-    empty: ["Create a first one, such as “hello”.", "Crie a primeira, como “ola”.", "Cree una primera, como «hola»."],
-    goesWith: ["Messages that were sent with it stay as they are.", "Mensagens já enviadas ficam como estão.", "Los mensajes ya enviados quedan como están."],
+    lead: ["Saved replies, inserted by shortcut.", "Respostas prontas, inseridas por um atalho.", "Respuestas guardadas que se insertan con un atajo."],
+    empty: ["Create your first quick message, such as “hello”.", "Crie sua primeira resposta rápida, como “ola”.", "Cree su primera respuesta rápida, como «hola»."],
+    goesWith: ["Messages that were already sent don't change.", "As mensagens já enviadas não mudam.", "Los mensajes ya enviados no cambian."],
   },
   nameOf: (quick) => quick.shortcut,
   columns: [
@@ -170,7 +170,7 @@ export const quickMessages = resource<Of<"QuickMessage">, Of<"QuickMessageCreate
   ],
   fields: [
     { name: "shortcut", kind: "line", label: ["Shortcut", "Atalho", "Atajo"], isRequired: true, hint: ["One word, without spaces.", "Uma palavra, sem espaços.", "Una palabra, sin espacios."] },
-    { name: "message", kind: "text", label: ["Message", "Mensagem", "Mensaje"], isRequired: true, hint: ["It may hold variables such as {{firstName}}.", "Pode conter variáveis como {{firstName}}.", "Puede contener variables como {{firstName}}."] },
+    { name: "message", kind: "text", label: ["Message", "Mensagem", "Mensaje"], isRequired: true, hint: ["You can use variables such as {{firstName}}.", "Você pode usar variáveis como {{firstName}}.", "Puede usar variables como {{firstName}}."] },
   ],
 });
 
@@ -180,9 +180,9 @@ export const globalVariables = resource<Of<"GlobalVariable">, Of<"GlobalVariable
   words: {
     many: ["Global variables", "Variáveis globais", "Variables globales"],
     make: ["New variable", "Nova variável", "Nueva variable"],
-    lead: ["Values that messages put in place of {{key}}.", "Valores que as mensagens põem no lugar de {{chave}}.", "Valores que los mensajes ponen en lugar de {{clave}}."],
-    empty: ["Create a first one, such as “address”.", "Crie a primeira, como “endereco”.", "Cree una primera, como «direccion»."],
-    goesWith: ["Messages written from now on have nothing in its place. Those that were sent stay.", "As próximas mensagens ficam sem nada no lugar. As enviadas ficam.", "Los próximos mensajes quedan sin nada en su lugar. Los enviados quedan."],
+    lead: ["Text you insert as {{key}}.", "Textos que você insere como {{chave}}.", "Textos que se insertan como {{clave}}."],
+    empty: ["Create your first variable, such as “address”.", "Crie sua primeira variável, como “endereco”.", "Cree su primera variable, como «direccion»."],
+    goesWith: ["Future messages will have nothing in its place. Messages already sent don't change.", "As próximas mensagens ficarão sem nada no lugar dela. As já enviadas não mudam.", "Los próximos mensajes no tendrán nada en su lugar. Los ya enviados no cambian."],
   },
   nameOf: (variable) => variable.key,
   columns: [
@@ -191,7 +191,7 @@ export const globalVariables = resource<Of<"GlobalVariable">, Of<"GlobalVariable
     updated,
   ],
   fields: [
-    { name: "key", kind: "line", label: ["Key", "Chave", "Clave"], isRequired: true, isFixed: true, hint: ["A letter, then letters, digits and _. It cannot be changed.", "Uma letra, depois letras, dígitos e _. Não pode ser alterada.", "Una letra, luego letras, dígitos y _. No se puede cambiar."] },
+    { name: "key", kind: "line", label: ["Key", "Chave", "Clave"], isRequired: true, isFixed: true, hint: ["Start with a letter, then use letters, digits and _. You can't change it later.", "Comece com uma letra e use letras, dígitos e _. Não pode ser alterada depois.", "Empiece por una letra y use letras, dígitos y _. No se puede cambiar después."] },
     { name: "value", kind: "text", label: ["Value", "Valor", "Valor"], isRequired: true },
     { name: "description", kind: "line", label: words.description },
   ],
@@ -203,9 +203,9 @@ export const users = resource<Of<"User">, Of<"UserCreate">>({
   words: {
     many: ["Users", "Usuários", "Usuarios"],
     make: ["New user", "Novo usuário", "Nuevo usuario"],
-    lead: ["Who works here, and what they may do.", "Quem trabalha aqui e o que pode fazer.", "Quién trabaja aquí y qué puede hacer."],
-    empty: ["Add the first person, then pass on the invitation link.", "Adicione a primeira pessoa e envie o link de convite.", "Añada a la primera persona y envíele el enlace de invitación."],
-    goesWith: ["They cannot sign in any more. Their open conversations have no agent then; closed ones keep the name.", "A pessoa não entra mais. As conversas abertas ficam sem agente; as encerradas mantêm o nome.", "Ya no podrá entrar. Sus conversaciones abiertas quedan sin agente; las cerradas conservan el nombre."],
+    lead: ["Invite your team and choose what each person can do.", "Convide sua equipe e escolha o que cada pessoa pode fazer.", "Invite a su equipo y elija qué puede hacer cada persona."],
+    empty: ["Add the first user, then send them an invitation link.", "Adicione o primeiro usuário e envie o link de convite.", "Añada al primer usuario y envíele el enlace de invitación."],
+    goesWith: ["This person can no longer sign in. Open conversations become unassigned; closed ones keep the name.", "Essa pessoa não poderá mais entrar. As conversas abertas ficam sem agente; as encerradas mantêm o nome.", "Esta persona ya no podrá iniciar sesión. Las conversaciones abiertas quedan sin agente; las cerradas conservan el nombre."],
   },
   nameOf: (user) => user.name,
   columns: [
@@ -223,9 +223,9 @@ export const users = resource<Of<"User">, Of<"UserCreate">>({
   fields: [
     { name: "name", kind: "line", label: words.name, isRequired: true },
     { name: "email", kind: "email", label: words.email, isRequired: true },
-    { name: "profileId", kind: "one", label: ["Profile", "Perfil", "Perfil"], hint: ["What they may do. Without one: Agent.", "O que a pessoa pode fazer. Sem perfil: Agent.", "Qué puede hacer. Sin perfil: Agent."], of: { path: "/profiles" }, from: (user) => user.profile },
+    { name: "profileId", kind: "one", label: ["Profile", "Perfil", "Perfil"], hint: ["Decides what they can do. Default: Agent.", "Define o que a pessoa pode fazer. Padrão: Agent.", "Define qué puede hacer. Valor predeterminado: Agent."], of: { path: "/profiles" }, from: (user) => user.profile },
     { name: "queueIds", kind: "many", label: ["Queues", "Filas", "Colas"], of: { path: "/queues" }, from: (user) => user.queues },
-    { name: "password", kind: "new-password", label: words.password, only: "new", hint: ["At least 12 characters. Leave it out, and pass on an invitation link instead.", "Pelo menos 12 caracteres. Ou deixe em branco e envie um link de convite.", "Al menos 12 caracteres. O déjelo vacío y envíe un enlace de invitación."] },
+    { name: "password", kind: "new-password", label: words.password, only: "new", hint: ["At least 12 characters. Leave empty to send an invitation.", "Pelo menos 12 caracteres. Deixe vazio para enviar um convite.", "Al menos 12 caracteres. Déjelo vacío para enviar una invitación."] },
     { name: "active", kind: "check", label: words.active, initial: true },
   ],
   beside: (user) => <Invitation user={user} />,
@@ -237,9 +237,9 @@ export const contactLists = resource<Of<"RecipientList">, Of<"RecipientListCreat
   words: {
     many: ["Contact lists", "Listas de contatos", "Listas de contactos"],
     make: ["New list", "Nova lista", "Nueva lista"],
-    lead: ["Whom a campaign writes to.", "Para quem uma campanha escreve.", "A quién escribe una campaña."],
-    empty: ["Create a first list, then add contacts, one by one or by tag.", "Crie a primeira lista e adicione contatos, um a um ou por etiqueta.", "Cree una primera lista y añada contactos, uno a uno o por etiqueta."],
-    goesWith: ["The contacts stay; they are only in this list no more.", "Os contatos ficam; só deixam de estar nesta lista.", "Los contactos quedan; solo dejan de estar en esta lista."],
+    lead: ["Contacts for your campaigns.", "Contatos para suas campanhas.", "Contactos para sus campañas."],
+    empty: ["Create your first list, then add contacts one by one or by tag.", "Crie sua primeira lista e adicione contatos, um a um ou por etiqueta.", "Cree su primera lista y añada contactos, uno a uno o por etiqueta."],
+    goesWith: ["Only the list is deleted. Its contacts are kept.", "Só a lista é excluída. Os contatos são mantidos.", "Solo se elimina la lista. Los contactos se conservan."],
   },
   nameOf: (list) => list.name,
   columns: [
@@ -263,24 +263,24 @@ export const listContacts: MembersOf = {
   isRead: false,
   words: {
     many: ["contacts", "contatos", "contactos"],
-    lead: ["Each is in the list once, however often added.", "Cada um está na lista uma vez, por mais que seja adicionado.", "Cada uno está una vez en la lista, por más que se añada."],
+    lead: ["Duplicates are ignored.", "Contatos repetidos são ignorados.", "Los contactos repetidos se ignoran."],
     back: ["Contact lists", "Listas de contatos", "Listas de contactos"],
-    empty: ["Nobody is in this list yet. Add contacts above.", "Ninguém nesta lista ainda. Adicione contatos acima.", "Nadie en esta lista todavía. Añada contactos arriba."],
+    empty: ["No contacts in this list yet. Add them above.", "Nenhum contato nesta lista ainda. Adicione-os acima.", "Todavía no hay contactos en esta lista. Añádalos arriba."],
     choose: ["Contacts to add", "Contatos a adicionar", "Contactos que añadir"],
-    removed: ["The contact stays; it is only in this list no more.", "O contato fica; só deixa de estar nesta lista.", "El contacto queda; solo deja de estar en esta lista."],
+    removed: ["The contact is only removed from this list.", "O contato só é removido desta lista.", "El contacto solo se quita de esta lista."],
   },
   columns: [
     { label: words.name, show: (contact) => contact.name },
-    { label: ["Number", "Número", "Número"], show: (contact) => String(contact.number ?? "") },
+    { label: ["Phone number", "Telefone", "Teléfono"], show: (contact) => String(contact.number ?? "") },
     { label: words.email, show: (contact) => String(contact.email ?? "") },
   ],
   join: (path, chosen) => post(path, { contactIds: chosen.map(({ id }) => id) }),
   joinAll: {
     of: { path: "/tags" },
-    choose: ["All with the tag", "Todos com a etiqueta", "Todos con la etiqueta"],
+    choose: ["All contacts with the tag", "Todos os contatos com a etiqueta", "Todos los contactos con la etiqueta"],
     join: async (path, tag) => {
       const { added, alreadyThere } = await post<Of<"Added">>(path, { tagId: tag.id });
-      return say(["Added: {added}. Already there: {there}.", "Adicionados: {added}. Já estavam: {there}.", "Añadidos: {added}. Ya estaban: {there}."], { added: count(added), there: count(alreadyThere) });
+      return say(["Added: {added}. Already in the list: {there}.", "Adicionados: {added}. Já estavam na lista: {there}.", "Añadidos: {added}. Ya estaban en la lista: {there}."], { added: count(added), there: count(alreadyThere) });
     },
   },
 };

@@ -16,11 +16,11 @@ import { reveal } from "../ui/reveal";
 import { optionsOf, State } from "../ui/states";
 
 const keyWords = {
-  title: ["The token's key", "A chave do token", "La clave del token"],
-  text: ["It is shown this once and cannot be recovered: store it now.", "Só aparece desta vez e não pode ser recuperada: guarde agora.", "Solo se muestra esta vez y no se puede recuperar: guárdela ahora."],
+  title: ["Save this key", "Guarde esta chave", "Guarde esta clave"],
+  text: ["Copy it now: it won't be shown again.", "Copie agora: ela não será mostrada de novo.", "Cópiela ahora: no se volverá a mostrar."],
   key: ["Key", "Chave", "Clave"],
-  prefix: ["Begins with", "Começa com", "Empieza por"],
-  rotate: ["Rotate the key", "Trocar a chave", "Rotar la clave"],
+  prefix: ["Starts with", "Começa com", "Empieza por"],
+  rotate: ["Rotate key", "Trocar chave", "Rotar clave"],
   curl: ["Try it", "Testar", "Probar"],
 } as const satisfies Record<string, Text>;
 
@@ -49,8 +49,8 @@ export const tokens = resource<Token, Of<"TokenCreate">>({
   words: {
     many: ["API tokens", "Tokens da API", "Tokens de la API"],
     make: ["New token", "Novo token", "Nuevo token"],
-    lead: ["Keys with which other systems use the API, each with its own permissions.", "Chaves com que outros sistemas usam a API, cada uma com suas permissões.", "Claves con que otros sistemas usan la API, cada una con sus permisos."],
-    empty: ["Create a token for a first integration.", "Crie um token para a primeira integração.", "Cree un token para una primera integración."],
+    lead: ["Keys for other systems to use the API, each with its own permissions.", "Chaves para outros sistemas usarem a API, cada uma com suas permissões.", "Claves para que otros sistemas usen la API, cada una con sus permisos."],
+    empty: ["Create a token for your first integration.", "Crie um token para sua primeira integração.", "Cree un token para su primera integración."],
     goesWith: ["", "", ""],
   },
   nameOf: (token) => token.name,
@@ -60,7 +60,7 @@ export const tokens = resource<Token, Of<"TokenCreate">>({
     { label: keyWords.prefix, show: (token) => <code>{token.prefix}…</code> },
     { label: words.state, show: (token) => <State is={token.status} /> },
     { label: ["Expires", "Expira", "Caduca"], show: (token) => <Moment at={token.expiresAt} none={say(words.never)} /> },
-    { label: ["Addresses", "Endereços", "Direcciones"], show: (token) => (token.allowedIps.length ? <span class="clamp">{token.allowedIps.join(", ")}</span> : say(words.any)) },
+    { label: ["IP addresses", "Endereços IP", "Direcciones IP"], show: (token) => (token.allowedIps.length ? <span class="clamp">{token.allowedIps.join(", ")}</span> : say(words.any)) },
     { label: ["Last used", "Último uso", "Último uso"], show: (token) => <Moment at={token.lastUsedAt} none={say(words.never)} /> },
   ],
   filters: [
@@ -72,9 +72,9 @@ export const tokens = resource<Token, Of<"TokenCreate">>({
     },
   ],
   fields: [
-    { name: "name", kind: "line", label: words.name, isRequired: true, hint: ["Which system uses it: its acts carry this name.", "Que sistema o usa: os atos dele levam este nome.", "Qué sistema lo usa: sus actos llevan este nombre."] },
-    { name: "expiresAt", kind: "moment", label: ["Expires", "Expira", "Caduca"], hint: ["At this moment it stops working, without a warning. Empty: never.", "Neste momento deixa de funcionar, sem aviso. Vazio: nunca.", "En este momento deja de funcionar, sin aviso. Vacío: nunca."] },
-    { name: "allowedIps", kind: "lines", label: ["Allowed addresses", "Endereços permitidos", "Direcciones permitidas"], example: "203.0.113.7\n198.51.100.0/24", hint: ["IPv4 addresses or ranges, one a line, 50 at most. Empty: from anywhere.", "Endereços ou faixas IPv4, um por linha, no máximo 50. Vazio: de qualquer lugar.", "Direcciones o rangos IPv4, uno por línea, 50 como máximo. Vacío: desde cualquier lugar."] },
+    { name: "name", kind: "line", label: words.name, isRequired: true, hint: ["Name the system that uses it. Its actions appear under this name.", "Nome do sistema que o usa. As ações dele aparecem com este nome.", "Nombre del sistema que lo usa. Sus acciones aparecen con este nombre."] },
+    { name: "expiresAt", kind: "moment", label: ["Expires", "Expira", "Caduca"], hint: ["It stops working at this time, without warning. Leave empty for no expiration.", "Deixa de funcionar neste horário, sem aviso. Deixe vazio para não expirar.", "Deja de funcionar en este momento, sin aviso. Déjelo vacío para que no caduque."] },
+    { name: "allowedIps", kind: "lines", label: ["Allowed IP addresses", "Endereços IP permitidos", "Direcciones IP permitidas"], example: "203.0.113.7\n198.51.100.0/24", hint: ["IPv4 addresses or ranges, one per line, 50 at most. Leave empty to allow any address.", "Endereços ou faixas IPv4, um por linha, no máximo 50. Deixe vazio para permitir qualquer endereço.", "Direcciones o rangos IPv4, uno por línea, 50 como máximo. Déjelo vacío para permitir cualquier dirección."] },
     { name: "permissions", kind: "matrix", label: ["Permissions", "Permissões", "Permisos"], isRequired: true },
   ],
   made: (answer) => showKey(answer as NewToken, () => go(`/tokens/${(answer as NewToken).token.id}`)),
@@ -86,14 +86,14 @@ function TokenTools({ token, again }: { token: Token; again: () => void }) {
   const rotate = () =>
     confirm({
       title: say(["Rotate the key of “{name}”?", "Trocar a chave de “{name}”?", "¿Rotar la clave de «{name}»?"], { name: token.name }),
-      text: <p>{say(["There is a new one, and the current key stops working at once. Name, permissions and addresses stay.", "Há uma nova, e a chave atual para de funcionar na hora. Nome, permissões e endereços ficam.", "Hay una nueva, y la clave actual deja de funcionar de inmediato. Nombre, permisos y direcciones quedan."])}</p>,
+      text: <p>{say(["The current key stops working immediately. Name, permissions and IP addresses stay the same.", "A chave atual para de funcionar imediatamente. Nome, permissões e endereços IP continuam os mesmos.", "La clave actual deja de funcionar de inmediato. El nombre, los permisos y las direcciones IP no cambian."])}</p>,
       yes: say(keyWords.rotate),
       act: async () => showKey(await post<NewToken>(`/tokens/${token.id}/rotate`), again),
     });
   const revoke = () =>
     confirm({
       title: say(["Revoke “{name}”?", "Revogar “{name}”?", "¿Revocar «{name}»?"], { name: token.name }),
-      text: <p>{say(["It stops working at once and for good. What was done with it keeps its name.", "Para de funcionar na hora e para sempre. O que foi feito com ele mantém o nome.", "Deja de funcionar de inmediato y para siempre. Lo que se hizo con él conserva su nombre."])}</p>,
+      text: <p>{say(["It stops working immediately and can't be restored. Past actions keep its name.", "Ele para de funcionar imediatamente e não pode ser restaurado. As ações anteriores mantêm o nome.", "Deja de funcionar de inmediato y no se puede restaurar. Las acciones anteriores conservan su nombre."])}</p>,
       yes: say(["Revoke", "Revogar", "Revocar"]),
       act: async () => {
         await post(`/tokens/${token.id}/revoke`);
@@ -121,11 +121,11 @@ function TokenTools({ token, again }: { token: Token; again: () => void }) {
         <dd>
           <Moment at={token.createdAt} />
         </dd>
-        <dt>{say(["Reaches", "Alcança", "Alcanza"])}</dt>
+        <dt>{say(["Access to", "Acesso a", "Acceso a"])}</dt>
         <dd>{may || say(words.none)}</dd>
       </dl>
       {token.status === "revoked" ? (
-        <Note>{say(["It is revoked for good.", "Está revogado para sempre.", "Está revocado para siempre."])}</Note>
+        <Note>{say(["This token is revoked and can't be restored.", "Este token foi revogado e não pode ser restaurado.", "Este token está revocado y no se puede restaurar."])}</Note>
       ) : (
         <div class="row">
           <Button icon="key" onClick={rotate}>

@@ -16,9 +16,9 @@ interface Once {
 }
 
 const lost = [
-  "It was made, but the answer was lost on its way, and it is shown once. Make another one.",
-  "Foi criado, mas a resposta se perdeu no caminho, e só é mostrado uma vez. Crie outro.",
-  "Se creó, pero la respuesta se perdió en el camino y solo se muestra una vez. Cree otro.",
+  "It was created, but the response was lost and it can't be shown again. Create another one.",
+  "Foi criado, mas a resposta se perdeu e não pode ser mostrado de novo. Crie outro.",
+  "Se creó, pero la respuesta se perdió y no se puede volver a mostrar. Cree otro.",
 ] as const;
 
 const shown = signal<Once | null>(null);
@@ -42,7 +42,7 @@ export function Revealed() {
       {what.items.some(({ value }) => value === null) && <Note kind="warning">{say(lost)}</Note>}
       <div class="row end">
         <Button kind="primary" onClick={close}>
-          {say(["I have stored it", "Já guardei", "Ya lo guardé"])}
+          {say(["Done", "Pronto", "Listo"])}
         </Button>
       </div>
     </Dialog>

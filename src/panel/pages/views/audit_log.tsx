@@ -11,17 +11,17 @@ import { Badge, Page } from "../ui/parts";
 
 const said = {
   title: ["Audit log", "Registro de auditoria", "Registro de auditoría"],
-  ofCompany: ["What administrators did in this company: who, when, from where.", "O que administradores fizeram nesta empresa: quem, quando, de onde.", "Lo que hicieron los administradores en esta empresa: quién, cuándo, desde dónde."],
-  ofInstallation: ["What administrators did to the installation: who, when, from where.", "O que administradores fizeram na instalação: quem, quando, de onde.", "Lo que hicieron los administradores en la instalación: quién, cuándo, desde dónde."],
+  ofCompany: ["What administrators changed in this company, when, and from where.", "O que os administradores alteraram nesta empresa, quando e de onde.", "Qué cambiaron los administradores en esta empresa, cuándo y desde dónde."],
+  ofInstallation: ["What administrators changed on this server, when, and from where.", "O que os administradores alteraram neste servidor, quando e de onde.", "Qué cambiaron los administradores en este servidor, cuándo y desde dónde."],
   when: ["When", "Quando", "Cuándo"],
   who: ["Who", "Quem", "Quién"],
-  what: ["What", "O quê", "Qué"],
-  target: ["Of what", "De quê", "De qué"],
-  address: ["From where", "De onde", "Desde dónde"],
+  what: ["Action", "Ação", "Acción"],
+  target: ["Target", "Item", "Elemento"],
+  address: ["IP address", "Endereço IP", "Dirección IP"],
   from: ["From", "Desde", "Desde"],
   to: ["Until", "Até", "Hasta"],
   result: ["Result", "Resultado", "Resultado"],
-  empty: ["Nothing was done yet that is kept here.", "Nada foi feito ainda que fique registrado aqui.", "Nada se hizo todavía que quede aquí."],
+  empty: ["No activity yet.", "Nenhuma atividade ainda.", "Todavía no hay actividad."],
 } as const satisfies Record<string, Text>;
 
 /** As people call it; what a newer service keeps has the name it has there. */

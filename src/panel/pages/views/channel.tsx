@@ -11,22 +11,23 @@ import { State } from "../ui/states";
 
 const said = {
   next: ["Next steps", "Próximos passos", "Próximos pasos"],
-  embed: ["Put this line into your pages", "Ponha esta linha nas suas páginas", "Ponga esta línea en sus páginas"],
-  hook: ["Enter this address at the provider as callback URL", "Informe este endereço no provedor como URL de callback", "Indique esta dirección en el proveedor como URL de callback"],
-  hookLead: ["With it goes your verify token. Subscribe to “messages” there.", "Junto vai o seu token de verificação. Assine lá o campo “messages”.", "Con ella va su token de verificación. Suscríbase allí a «messages»."],
-  kept: ["Kept", "Guardado", "Guardado"],
+  embed: ["Paste this code into your website, before </body>", "Cole este código no seu site, antes de </body>", "Pegue este código en su sitio web, antes de </body>"],
+  hook: ["Enter this callback URL at the provider", "Informe esta URL de callback no provedor", "Indique esta URL de callback en el proveedor"],
+  hookLead: ["Enter your verify token there too, and subscribe to “messages”.", "Informe lá também o token de verificação e assine “messages”.", "Indique allí también el token de verificación y suscríbase a «messages»."],
+  kept: ["Stored", "Salvo", "Guardado"],
   missing: ["Missing", "Faltando", "Falta"],
   accessToken: ["Access token", "Token de acesso", "Token de acceso"],
   appSecret: ["App secret", "Segredo do aplicativo", "Secreto de la aplicación"],
   verifyToken: ["Verify token", "Token de verificação", "Token de verificación"],
   identity: ["Identity secret", "Segredo de identidade", "Secreto de identidad"],
-  identityLead: ["Your server signs with it who a visitor is.", "Com ele o seu servidor assina quem é o visitante.", "Con él su servidor firma quién es el visitante."],
-  good: ["Secrets in force: {count}", "Segredos em vigor: {count}", "Secretos en vigor: {count}"],
+  identityLead: ["Prove who your signed-in customers are.", "Comprove quem são seus clientes autenticados.", "Demuestre quiénes son sus clientes autenticados."],
+  good: ["Active secrets: {count}", "Segredos ativos: {count}", "Secretos activos: {count}"],
+  none: ["No secret yet", "Nenhum segredo ainda", "Todavía no hay ningún secreto"],
   make: ["Create a secret", "Criar um segredo", "Crear un secreto"],
-  makeText: ["The previous one stays valid until the next is created, so that your server can change over.", "O anterior vale até o próximo ser criado, para o seu servidor trocar.", "El anterior vale hasta que se cree el próximo, para que su servidor cambie."],
-  leaked: ["The secret has leaked", "O segredo vazou", "El secreto se filtró"],
-  leakedText: ["There is a new one, and those before are no longer valid: visitors signed with them are refused at once.", "Há um novo, e os anteriores deixam de valer: visitantes assinados com eles são recusados na hora.", "Hay uno nuevo, y los anteriores dejan de valer: los visitantes firmados con ellos se rechazan de inmediato."],
-  once: ["It is shown this once. Only your server may know it.", "Só aparece desta vez. Só o seu servidor pode conhecê-lo.", "Solo se muestra esta vez. Solo su servidor puede conocerlo."],
+  makeText: ["An existing secret keeps working until you create the one after this, so you have time to update your server.", "O segredo existente continua valendo até você criar o próximo depois deste, para dar tempo de atualizar seu servidor.", "El secreto existente sigue valiendo hasta que cree el siguiente después de este, para que pueda actualizar su servidor."],
+  leaked: ["Replace it now (old one stops working)", "Substituir agora (o antigo deixa de funcionar)", "Reemplazar ahora (el anterior deja de funcionar)"],
+  leakedText: ["Use this if the secret has leaked. Visitors signed in with an old secret are rejected immediately.", "Use se o segredo vazou. Visitantes autenticados com um segredo antigo são recusados imediatamente.", "Úselo si el secreto se ha filtrado. Los visitantes autenticados con un secreto anterior se rechazan de inmediato."],
+  once: ["Copy it now: it won't be shown again. Keep it on your server only.", "Copie agora: ele não será mostrado de novo. Guarde-o apenas no seu servidor.", "Cópielo ahora: no se volverá a mostrar. Guárdelo solo en su servidor."],
 } as const satisfies Record<string, Text>;
 
 /** What is to be done elsewhere before anybody can write to it. */
@@ -65,7 +66,7 @@ export function IdentitySecret({ channel, again }: { channel: ChannelSetup; agai
   if (channel.type !== "webchat") return null;
   const rotate = (revokePrevious: boolean) => () =>
     confirm({
-      title: say(said.make),
+      title: say(revokePrevious ? said.leaked : said.make),
       text: <p>{say(revokePrevious ? said.leakedText : said.makeText)}</p>,
       yes: say(words.create),
       isDangerous: revokePrevious,
@@ -78,7 +79,7 @@ export function IdentitySecret({ channel, again }: { channel: ChannelSetup; agai
     <section class="card">
       <h2>{say(said.identity)}</h2>
       <p class="soft">{say(said.identityLead)}</p>
-      <p>{say(said.good, { count: count(channel.secrets.identitySecrets) })}</p>
+      <p>{channel.secrets.identitySecrets ? say(said.good, { count: count(channel.secrets.identitySecrets) }) : say(said.none)}</p>
       <div class="row">
         <Button icon="key" onClick={rotate(false)}>
           {say(said.make)}

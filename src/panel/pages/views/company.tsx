@@ -28,9 +28,9 @@ export function CompanyPage() {
             isReadOnly={!administers()}
             fields={[
               { name: "name", kind: "line", label: words.name, isRequired: true },
-              { name: "timeZone", kind: "line", label: ["Time zone", "Fuso horário", "Zona horaria"], example: "America/Sao_Paulo", isRequired: true, hint: ["Days and months of reports are counted in it.", "Dias e meses dos relatórios são contados nele.", "Los días y meses de los informes se cuentan en ella."] },
-              { name: "stopWords", kind: "lines", label: ["Words that end marketing", "Palavras que encerram o marketing", "Palabras que terminan el marketing"], hint: ["One a line. A contact who writes one alone gets no more campaigns.", "Uma por linha. O contato que escrever só isso não recebe mais campanhas.", "Una por línea. El contacto que escriba solo eso no recibe más campañas."] },
-              { name: "secondFactorRequired", kind: "check", label: ["Everybody needs a second factor", "Todos precisam do segundo fator", "Todos necesitan un segundo factor"] },
+              { name: "timeZone", kind: "line", label: ["Time zone", "Fuso horário", "Zona horaria"], example: "America/Sao_Paulo", isRequired: true, hint: ["Reports count days and months in this time zone.", "Os relatórios contam dias e meses neste fuso horário.", "Los informes cuentan días y meses en esta zona horaria."] },
+              { name: "stopWords", kind: "lines", label: ["Opt-out words", "Palavras de descadastro", "Palabras para darse de baja"], hint: ["One per line. A contact whose message is one of these words receives no more campaigns.", "Uma por linha. O contato cuja mensagem for uma dessas palavras não recebe mais campanhas.", "Una por línea. El contacto cuyo mensaje sea una de estas palabras no recibe más campañas."] },
+              { name: "secondFactorRequired", kind: "check", label: ["Require two-step verification for everyone", "Exigir verificação em duas etapas para todos", "Exigir la verificación en dos pasos a todos"] },
             ]}
             submit={save}
             label={say(words.save)}

@@ -17,20 +17,20 @@ import { optionsOf, State } from "../ui/states";
 const said = {
   title: ["Deliveries", "Entregas", "Entregas"],
   event: ["Event", "Evento", "Evento"],
-  happened: ["Happened", "Aconteceu", "Ocurrió"],
+  happened: ["Date", "Data", "Fecha"],
   attempts: ["attempt {count}", "tentativa {count}", "intento {count}"],
-  last: ["Last answer", "Última resposta", "Última respuesta"],
-  next: ["next try: {moment}", "próxima tentativa: {moment}", "próximo intento: {moment}"],
+  last: ["Last response", "Última resposta", "Última respuesta"],
+  next: ["next attempt: {moment}", "próxima tentativa: {moment}", "próximo intento: {moment}"],
   from: ["From", "Desde", "Desde"],
   to: ["Until", "Até", "Hasta"],
-  again: ["Send again", "Enviar de novo", "Enviar de nuevo"],
-  failed: ["Send what failed today again", "Reenviar as falhas de hoje", "Reenviar los fallos de hoy"],
-  failedText: ["Everything that failed since midnight is sent once more.", "Tudo o que falhou desde a meia-noite é enviado mais uma vez.", "Todo lo que falló desde la medianoche se envía una vez más."],
+  again: ["Resend", "Reenviar", "Reenviar"],
+  failed: ["Resend today's failures", "Reenviar as falhas de hoje", "Reenviar los fallos de hoy"],
+  failedText: ["Every delivery that failed since midnight is sent again.", "Todas as entregas que falharam desde a meia-noite são reenviadas.", "Se reenvían todas las entregas que fallaron desde la medianoche."],
   planned: {
-    one: ["{count} delivery will be sent again.", "{count} entrega será reenviada.", "{count} entrega se enviará de nuevo."],
-    other: ["{count} deliveries will be sent again.", "{count} entregas serão reenviadas.", "{count} entregas se enviarán de nuevo."],
+    one: ["{count} delivery will be resent.", "{count} entrega será reenviada.", "{count} entrega se reenviará."],
+    other: ["{count} deliveries will be resent.", "{count} entregas serão reenviadas.", "{count} entregas se reenviarán."],
   },
-  empty: ["Nothing was sent yet. It comes with the first event.", "Nada foi enviado ainda. Aparece com o primeiro evento.", "Nada se envió todavía. Aparece con el primer evento."],
+  empty: ["No deliveries yet. The first event will appear here.", "Nenhuma entrega ainda. O primeiro evento aparecerá aqui.", "Todavía no hay entregas. El primer evento aparecerá aquí."],
 } as const satisfies Record<string, Text | Counted>;
 
 export function DeliveriesPage({ id }: { id: string }) {

@@ -13,16 +13,16 @@ import { Icon } from "../ui/icons";
 import { Await, LinkButton, Page } from "../ui/parts";
 
 const said = {
-  title: ["Order of the fields", "Ordem dos campos", "Orden de los campos"],
-  lead: ["Drag a field to its place, or choose its grip and press the arrow keys. It is saved at once.", "Arraste um campo para o lugar, ou escolha a alça e use as setas. É salvo na hora.", "Arrastre un campo a su lugar, o elija su asa y use las flechas. Se guarda de inmediato."],
-  of: ["Fields of", "Campos de", "Campos de"],
+  title: ["Field order", "Ordem dos campos", "Orden de los campos"],
+  lead: ["Drag a field to move it, or select its handle and press the arrow keys. Changes are saved automatically.", "Arraste um campo para movê-lo, ou selecione a alça e use as setas. As alterações são salvas automaticamente.", "Arrastre un campo para moverlo, o seleccione su asa y use las flechas. Los cambios se guardan automáticamente."],
+  of: ["Fields for", "Campos de", "Campos de"],
   contact: ["Contacts", "Contatos", "Contactos"],
   card: ["Cards", "Cards", "Tarjetas"],
   fields: ["Custom fields", "Campos personalizados", "Campos personalizados"],
-  grip: ["{name}, place {at} of {count}. Arrow keys move it.", "{name}, posição {at} de {count}. As setas movem.", "{name}, lugar {at} de {count}. Las flechas lo mueven."],
-  moved: ["{name} is at place {at} of {count}.", "{name} está na posição {at} de {count}.", "{name} está en el lugar {at} de {count}."],
+  grip: ["{name}, position {at} of {count}. Use the arrow keys to move it.", "{name}, posição {at} de {count}. Use as setas para mover.", "{name}, posición {at} de {count}. Use las flechas para moverlo."],
+  moved: ["{name} is now at position {at} of {count}.", "{name} agora está na posição {at} de {count}.", "{name} está ahora en la posición {at} de {count}."],
   make: ["New field", "Novo campo", "Nuevo campo"],
-  none: ["There are no fields of this kind.", "Não há campos deste tipo.", "No hay campos de este tipo."],
+  none: ["No fields here yet.", "Nenhum campo aqui ainda.", "Todavía no hay campos aquí."],
 } as const satisfies Record<string, Text>;
 
 type Row = Of<"CustomField">;
@@ -140,10 +140,10 @@ function Sortable({ rows, application }: { rows: Row[]; application: string }) {
             <span>{row.name}</span>
             <code>{row.key}</code>
             <span class="row tight push">
-              <button type="button" class="bare" aria-label={`${row.name}: ${say(["up", "para cima", "arriba"])}`} disabled={at === 0} onClick={() => move(at, at - 1) && save()}>
+              <button type="button" class="bare" aria-label={`${row.name}: ${say(["move up", "mover para cima", "mover arriba"])}`} disabled={at === 0} onClick={() => move(at, at - 1) && save()}>
                 <Icon name="up" />
               </button>
-              <button type="button" class="bare" aria-label={`${row.name}: ${say(["down", "para baixo", "abajo"])}`} disabled={at === order.value.length - 1} onClick={() => move(at, at + 1) && save()}>
+              <button type="button" class="bare" aria-label={`${row.name}: ${say(["move down", "mover para baixo", "mover abajo"])}`} disabled={at === order.value.length - 1} onClick={() => move(at, at + 1) && save()}>
                 <Icon name="down" />
               </button>
             </span>

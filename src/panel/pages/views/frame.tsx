@@ -32,7 +32,7 @@ const isInstallation = () => isAdmin() && !opened.value;
 
 const GROUPS: { title: Text; places: Place[] }[] = [
   {
-    title: ["Installation", "Instalação", "Instalación"],
+    title: ["Server", "Servidor", "Servidor"],
     places: [
       of(companies),
       { path: "installation", text: ["Health", "Saúde", "Salud"], isFor: isAdmin },
@@ -40,7 +40,7 @@ const GROUPS: { title: Text; places: Place[] }[] = [
     ],
   },
   {
-    title: ["Service", "Atendimento", "Atención"],
+    title: ["Customer service", "Atendimento", "Atención al cliente"],
     places: [of(channels), of(queues), of(users), of(profiles), of(wrapupTypes), of(quickMessages)],
   },
   {
@@ -56,7 +56,7 @@ const GROUPS: { title: Text; places: Place[] }[] = [
     ],
   },
   {
-    title: ["Integration", "Integração", "Integración"],
+    title: ["Developers", "Desenvolvedores", "Desarrolladores"],
     places: [of(tokens), of(webhooks)],
   },
   {
@@ -91,7 +91,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   return (
     <div class="frame-of-all">
       <a class="skip" href="#main">
-        {say(["To the content", "Ir para o conteúdo", "Ir al contenido"])}
+        {say(["Skip to content", "Pular para o conteúdo", "Saltar al contenido"])}
       </a>
       <header class="bar">
         <button type="button" class="bare menu" aria-expanded={isOpen.value} aria-controls="menu" onClick={() => (isOpen.value = !isOpen.value)}>
@@ -112,7 +112,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
             class="button small"
             onClick={() => go("/companies")}
           >
-            {say(["Leave", "Sair da empresa", "Salir de la empresa"])}
+            {say(["All companies", "Todas as empresas", "Todas las empresas"])}
           </button>
         )}
         <span class="push" />
@@ -124,7 +124,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
           <Icon name="leave" />
         </button>
       </header>
-      <nav id="menu" class={isOpen.value ? "open" : ""} aria-label={say(["Pages of the panel", "Páginas do painel", "Páginas del panel"])}>
+      <nav id="menu" class={isOpen.value ? "open" : ""} aria-label={say(["Main menu", "Menu principal", "Menú principal"])}>
         {shown.map(({ title, places }) => (
           <section key={title[0]}>
             <h2>{say(title)}</h2>

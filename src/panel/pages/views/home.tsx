@@ -18,12 +18,12 @@ interface Step {
 }
 
 const STEPS: Step[] = [
-  { path: "companies", isFor: () => isAdmin() && !opened.value, from: 1, title: ["Companies", "Empresas", "Empresas"], text: ["Create a company and open it.", "Crie uma empresa e abra-a.", "Cree una empresa y ábrala."] },
-  { path: "users", isFor: () => may("users", "GET"), from: 1, title: ["Users", "Usuários", "Usuarios"], text: ["Add who answers, and pass on their invitation links.", "Adicione quem atende e envie os links de convite.", "Añada a quienes atienden y envíe sus enlaces de invitación."] },
-  { path: "queues", isFor: () => may("queues", "GET"), from: 1, title: ["Queues", "Filas", "Colas"], text: ["Create a queue and add its agents.", "Crie uma fila e adicione os agentes.", "Cree una cola y añada sus agentes."] },
-  { path: "channels", isFor: administers, from: 1, title: ["Channels", "Canais", "Canales"], text: ["Create a webchat, and put its line into your pages.", "Crie um webchat e ponha a linha dele nas suas páginas.", "Cree un webchat y ponga su línea en sus páginas."] },
-  { path: "tokens", isFor: administers, from: 1, title: ["API tokens", "Tokens da API", "Tokens de la API"], text: ["Let your other systems in.", "Deixe seus outros sistemas entrarem.", "Deje entrar a sus otros sistemas."] },
-  { path: "quick-messages", isFor: () => may("quickMessages", "GET"), from: 1, title: ["Quick messages", "Respostas rápidas", "Respuestas rápidas"], text: ["Write once what is said often.", "Escreva uma vez o que se diz sempre.", "Escriba una vez lo que se dice a menudo."] },
+  { path: "companies", isFor: () => isAdmin() && !opened.value, from: 1, title: ["Companies", "Empresas", "Empresas"], text: ["Create a company and go to it", "Crie uma empresa e acesse-a", "Cree una empresa y acceda a ella"] },
+  { path: "users", isFor: () => may("users", "GET"), from: 1, title: ["Users", "Usuários", "Usuarios"], text: ["Invite your team", "Convide sua equipe", "Invite a su equipo"] },
+  { path: "queues", isFor: () => may("queues", "GET"), from: 1, title: ["Queues", "Filas", "Colas"], text: ["Create a queue and add its agents", "Crie uma fila e adicione os agentes", "Cree una cola y añada sus agentes"] },
+  { path: "channels", isFor: administers, from: 1, title: ["Channels", "Canais", "Canales"], text: ["Add the chat to your website", "Adicione o chat ao seu site", "Añada el chat a su sitio web"] },
+  { path: "tokens", isFor: administers, from: 1, title: ["API tokens", "Tokens da API", "Tokens de la API"], text: ["Connect another system (optional)", "Conecte outro sistema (opcional)", "Conecte otro sistema (opcional)"] },
+  { path: "quick-messages", isFor: () => may("quickMessages", "GET"), from: 1, title: ["Quick messages", "Respostas rápidas", "Respuestas rápidas"], text: ["Save replies you send often", "Salve as respostas que você envia sempre", "Guarde las respuestas que envía a menudo"] },
 ];
 
 export function HomePage() {
@@ -36,7 +36,7 @@ export function HomePage() {
   return (
     <Page
       title={say(["Hello, {name}", "Olá, {name}", "Hola, {name}"], { name })}
-      lead={opened.value?.name ?? session.value?.company?.name ?? say(["The installation", "A instalação", "La instalación"])}
+      lead={opened.value?.name ?? session.value?.company?.name ?? say(["All companies", "Todas as empresas", "Todas las empresas"])}
     >
       {steps.length > 0 && (
         <Await what={found}>
@@ -48,7 +48,7 @@ export function HomePage() {
                     <span class={`mark ${done[at] ? "done" : ""}`}>{done[at] ? <Icon name="check" /> : at + 1}</span>
                     <span>
                       <strong>{say(title)}</strong>
-                      <span class="soft">{say(done[at] ? ["Set up. See them, or add more.", "Pronto. Veja ou adicione mais.", "Listo. Véalos o añada más."] : text)}</span>
+                      <span class="soft">{say(done[at] ? ["Done", "Pronto", "Listo"] : text)}</span>
                     </span>
                   </a>
                 </li>

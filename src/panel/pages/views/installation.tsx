@@ -51,77 +51,77 @@ const mebibytes = (value: number) => `${count(value / 1024 / 1024, { maximumFrac
 const SHOWN: Shown[] = [
   {
     title: ["Requests", "Requisições", "Solicitudes"],
-    hint: ["Answered a second.", "Respondidas por segundo.", "Respondidas por segundo."],
+    hint: ["Answered per second.", "Respondidas por segundo.", "Respondidas por segundo."],
     of: (now) => now.sum("hotline_http_requests_total"),
     isRate: true,
     write: perSecond,
   },
   {
-    title: ["Refused keys", "Chaves recusadas", "Claves rechazadas"],
-    hint: ["A step up: a revoked token is in use, or somebody guesses.", "Se subir: um token revogado está em uso, ou alguém tenta adivinhar.", "Si sube: se usa un token revocado, o alguien intenta adivinar."],
+    title: ["Unauthorized requests", "Requisições não autorizadas", "Solicitudes no autorizadas"],
+    hint: ["If it rises, a revoked token is in use or someone is guessing tokens.", "Se subir, um token revogado está em uso ou alguém tenta adivinhar tokens.", "Si sube, se está usando un token revocado o alguien intenta adivinar tokens."],
     of: (now) => now.sum("hotline_http_unauthorized_total"),
     isRate: true,
     write: perSecond,
   },
   {
-    title: ["Refused for pace", "Recusadas por excesso", "Rechazadas por exceso"],
-    hint: ["A steady rate: a company needs a higher limit, or has a loop.", "Se constante: uma empresa precisa de limite maior, ou tem um laço.", "Si es constante: una empresa necesita un límite mayor, o tiene un bucle."],
+    title: ["Rate-limited requests", "Requisições limitadas", "Solicitudes limitadas"],
+    hint: ["If it stays high, a company needs a higher limit or its integration is in a loop.", "Se ficar alto, uma empresa precisa de um limite maior ou sua integração está em loop.", "Si se mantiene alto, una empresa necesita un límite mayor o su integración está en bucle."],
     of: (now) => now.sum("hotline_http_rate_limited_total"),
     isRate: true,
     write: perSecond,
   },
   {
-    title: ["Behind the tables", "Atraso das tabelas", "Retraso de las tablas"],
-    hint: ["Age of the oldest change that is only in the journal.", "Idade da mudança mais antiga que só está no journal.", "Edad del cambio más antiguo que solo está en el journal."],
+    title: ["Not yet saved to the database", "Ainda não salvo no banco de dados", "Aún no guardado en la base de datos"],
+    hint: ["Age of the oldest change that is only in the journal.", "Idade da alteração mais antiga que só está no journal.", "Antigüedad del cambio más antiguo que solo está en el journal."],
     of: (now) => now.sum("hotline_flush_lag_seconds"),
     write: duration,
   },
   {
     title: ["Journal", "Journal", "Journal"],
-    hint: ["Bytes on disk; at the limit, changes are refused.", "Bytes em disco; no limite, mudanças são recusadas.", "Bytes en disco; en el límite se rechazan cambios."],
+    hint: ["Size on disk. At the limit, changes are rejected.", "Tamanho em disco. No limite, alterações são recusadas.", "Tamaño en disco. Al llegar al límite, se rechazan los cambios."],
     of: (now) => now.sum("hotline_journal_bytes"),
     limit: (now) => now.sum("hotline_journal_limit_bytes"),
     write: mebibytes,
   },
   {
-    title: ["Database", "Banco de dados", "Base de datos"],
-    hint: ["Whether it answers within a second.", "Se responde em um segundo.", "Si responde en un segundo."],
+    title: ["Database responding", "Banco de dados responde", "Base de datos responde"],
+    hint: ["Answers within one second.", "Responde em até um segundo.", "Responde en menos de un segundo."],
     of: (now) => now.sum("hotline_database_up"),
     write: (value) => say(value ? words.yes : words.no),
   },
   {
-    title: ["Waiting for the database", "Esperando o banco", "Esperando la base"],
-    hint: ["Above zero for long: a company asks more than its share.", "Acima de zero por muito tempo: uma empresa pede demais.", "Sobre cero mucho tiempo: una empresa pide demasiado."],
+    title: ["Waiting for the database", "Aguardando o banco de dados", "Esperando la base de datos"],
+    hint: ["If it stays above zero, a company sends too many requests.", "Se ficar acima de zero, uma empresa envia requisições demais.", "Si se mantiene por encima de cero, una empresa envía demasiadas solicitudes."],
     of: (now) => now.sum("hotline_database_waiting"),
     write: whole,
   },
   {
     title: ["Conversations in memory", "Conversas na memória", "Conversaciones en memoria"],
-    hint: ["Those that something happens in now.", "Aquelas em que algo acontece agora.", "Aquellas en las que algo pasa ahora."],
+    hint: ["Conversations with recent activity.", "Conversas com atividade recente.", "Conversaciones con actividad reciente."],
     of: (now) => now.sum("hotline_actors_hot", { kind: "tickets" }),
     write: whole,
   },
   {
-    title: ["Visitors connected", "Visitantes conectados", "Visitantes conectados"],
-    hint: ["Open sockets of webchats.", "Conexões abertas de webchats.", "Conexiones abiertas de webchats."],
+    title: ["Connected visitors", "Visitantes conectados", "Visitantes conectados"],
+    hint: ["Open webchat connections.", "Conexões de webchat abertas.", "Conexiones de webchat abiertas."],
     of: (now) => now.sum("hotline_sockets_open"),
     write: whole,
   },
   {
-    title: ["On the way to providers", "A caminho dos provedores", "En camino a proveedores"],
-    hint: ["Messages that wait for their turn or for an answer.", "Mensagens que esperam a vez ou uma resposta.", "Mensajes que esperan su turno o una respuesta."],
+    title: ["Outgoing messages", "Mensagens em envio", "Mensajes en envío"],
+    hint: ["Messages that their provider has not accepted yet.", "Mensagens que o provedor ainda não aceitou.", "Mensajes que el proveedor aún no ha aceptado."],
     of: (now) => now.sum("hotline_outbox_messages"),
     write: whole,
   },
   {
-    title: ["Webhooks behind", "Atraso dos webhooks", "Retraso de webhooks"],
-    hint: ["How long the oldest event waits.", "Quanto espera o evento mais antigo.", "Cuánto espera el evento más antiguo."],
+    title: ["Webhook delay", "Atraso dos webhooks", "Retraso de los webhooks"],
+    hint: ["How long the oldest event has been waiting.", "Há quanto tempo o evento mais antigo espera.", "Cuánto tiempo lleva esperando el evento más antiguo."],
     of: (now) => now.sum("hotline_webhook_lag_seconds"),
     write: duration,
   },
   {
     title: ["Memory", "Memória", "Memoria"],
-    hint: ["In use by the process.", "Em uso pelo processo.", "En uso por el proceso."],
+    hint: ["Used by the process.", "Usada pelo processo.", "Usada por el proceso."],
     of: (now) => now.sum("hotline_process_resident_memory_bytes"),
     write: mebibytes,
   },
@@ -155,13 +155,13 @@ export function InstallationPage() {
   return (
     <Page
       title={say(["Health", "Saúde", "Salud"])}
-      lead={say(["How the installation does, from the moment this page was opened.", "Como vai a instalação, desde que esta página foi aberta.", "Cómo va la instalación, desde que se abrió esta página."])}
+      lead={say(["Live since you opened this page.", "Ao vivo desde que você abriu esta página.", "En vivo desde que abrió esta página."])}
     >
       {failure.value && <Trouble text={failure.value} />}
       {newest ? (
         <>
           <p class="soft">
-            {moment(newest.at)} · {say(["up for {time}", "no ar há {time}", "en marcha hace {time}"], { time: duration(Math.round(newest.sum("hotline_uptime_seconds") ?? 0)) })}
+            {moment(newest.at)} · {say(["up for {time}", "no ar há {time}", "en marcha desde hace {time}"], { time: duration(Math.round(newest.sum("hotline_uptime_seconds") ?? 0)) })}
           </p>
           <div class="plots">
             {SHOWN.map((shown) => {

@@ -11,14 +11,14 @@ import { Button } from "../ui/parts";
 import { reveal } from "../ui/reveal";
 
 const said = {
-  title: ["Signing in", "Acesso", "Acceso"],
-  lead: ["A link lets this person choose a password. It is sent by mail where that is set up; if you are shown it, pass it on yourself: whoever has it can use it.", "Um link permite que a pessoa escolha a senha. Ele é enviado por e-mail, se configurado; se aparecer aqui, envie você mesmo: quem o tiver pode usá-lo.", "Un enlace permite que la persona elija su contraseña. Se envía por correo si está configurado; si aparece aquí, envíelo usted: quien lo tenga puede usarlo."],
-  sent: ["A letter with the link is on its way to {email}.", "Um e-mail com o link está a caminho de {email}.", "Un correo con el enlace va en camino a {email}."],
+  title: ["Sign-in", "Acesso", "Acceso"],
+  lead: ["Send a link to set a password. Without e-mail, copy it and send it yourself.", "Envie um link para definir a senha. Sem e-mail, copie-o e envie você mesmo.", "Envíe un enlace para definir la contraseña. Sin correo electrónico, cópielo y envíelo usted."],
+  sent: ["The link was sent to {email}.", "O link foi enviado para {email}.", "El enlace se envió a {email}."],
   invite: ["Invitation link", "Link de convite", "Enlace de invitación"],
-  reset: ["Reset the password", "Redefinir a senha", "Restablecer la contraseña"],
-  until: ["Good until {moment}, and once. It is not shown again.", "Vale até {moment}, uma única vez. Não será mostrado de novo.", "Vale hasta {moment}, una sola vez. No se mostrará de nuevo."],
-  lost: ["Remove the second factor", "Remover o segundo fator", "Quitar el segundo factor"],
-  lostAsk: ["They sign in with the password alone until they set up another. Do it only when you know that it is them who ask.", "A pessoa entra só com a senha até configurar outro. Faça só se souber que é ela quem pede.", "Entrará solo con la contraseña hasta configurar otro. Hágalo solo si sabe que es quien lo pide."],
+  reset: ["Reset password", "Redefinir senha", "Restablecer contraseña"],
+  until: ["Expires {moment}, works once. Copy it now.", "Expira em {moment} e funciona uma única vez. Copie agora.", "Caduca el {moment} y funciona una sola vez. Cópielo ahora."],
+  lost: ["Turn off two-step verification", "Desativar verificação em duas etapas", "Desactivar verificación en dos pasos"],
+  lostAsk: ["This person will sign in with the password only, until they set it up again. Make sure that they asked for it themselves.", "Essa pessoa vai entrar apenas com a senha até configurá-la de novo. Certifique-se de que foi ela quem pediu.", "Esta persona iniciará sesión solo con la contraseña hasta configurarla de nuevo. Asegúrese de que la solicitud es suya."],
 } as const satisfies Record<string, Text>;
 
 export function Invitation({ user }: { user: Of<"User"> }) {
@@ -39,7 +39,7 @@ export function Invitation({ user }: { user: Of<"User"> }) {
     confirm({
       title: say(said.lost),
       text: <p>{say(said.lostAsk)}</p>,
-      yes: say(words.remove),
+      yes: say(said.lost),
       act: async () => {
         await post(`/users/${user.id}/second-factor/remove`);
         notify(say(words.saved));

@@ -12,13 +12,13 @@ import { Icon } from "../ui/icons";
 
 const said = {
   title: ["Preview", "Prévia", "Vista previa"],
-  chat: ["Chat with us", "Fale conosco", "Hable con nosotros"],
-  greeting: ["Hi! How can we help?", "Olá! Como podemos ajudar?", "¡Hola! ¿Cómo podemos ayudar?"],
-  online: ["We are online", "Estamos online", "Estamos en línea"],
+  chat: ["Chat with us", "Fale conosco", "Chatea con nosotros"],
+  greeting: ["Hi, how can we help?", "Olá, como podemos ajudar?", "Hola, ¿en qué podemos ayudarte?"],
+  online: ["Online now", "Online agora", "En línea ahora"],
   question: ["Where is my order?", "Onde está meu pedido?", "¿Dónde está mi pedido?"],
-  write: ["Write a message…", "Escreva uma mensagem…", "Escriba un mensaje…"],
+  write: ["Write a message…", "Escreva uma mensagem…", "Escribe un mensaje…"],
   before: ["Before we begin", "Antes de começar", "Antes de empezar"],
-  begin: ["Start the chat", "Iniciar o chat", "Iniciar el chat"],
+  begin: ["Start the chat", "Iniciar o chat", "Empezar el chat"],
   number: ["Phone number", "Telefone", "Teléfono"],
 } as const satisfies Record<string, Text>;
 

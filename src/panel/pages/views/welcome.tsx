@@ -16,13 +16,13 @@ import { Gate } from "./sign_in";
 
 const said = {
   title: ["Choose a password", "Escolha uma senha", "Elija una contraseña"],
-  invitation: ["Welcome, {name}. You will sign in to {company} as {email}.", "Boas-vindas, {name}. Você vai entrar em {company} como {email}.", "Le damos la bienvenida, {name}. Entrará en {company} como {email}."],
+  invitation: ["Welcome, {name}. You will sign in to {company} as {email}.", "Boas-vindas, {name}. Você vai entrar em {company} com {email}.", "Le damos la bienvenida, {name}. Iniciará sesión en {company} con {email}."],
   reset: ["{name}, choose a new password for {email}.", "{name}, escolha uma nova senha para {email}.", "{name}, elija una nueva contraseña para {email}."],
-  hint: ["At least 12 characters. A few words are easy to keep in mind.", "Pelo menos 12 caracteres. Algumas palavras são fáceis de lembrar.", "Al menos 12 caracteres. Unas cuantas palabras se recuerdan bien."],
-  expired: ["This link has been used, or is too old. Ask for another.", "Este link já foi usado ou é antigo demais. Peça outro.", "Este enlace ya se usó o es demasiado antiguo. Pida otro."],
+  hint: ["At least 12 characters. A few unrelated words are easy to remember.", "Pelo menos 12 caracteres. Algumas palavras sem relação são fáceis de lembrar.", "Al menos 12 caracteres. Unas cuantas palabras sin relación se recuerdan bien."],
+  expired: ["This link has been used or has expired. Ask for a new one.", "Este link já foi usado ou expirou. Peça um novo.", "Este enlace ya se usó o caducó. Pida uno nuevo."],
   done: ["Your password is set.", "Sua senha está definida.", "Su contraseña está definida."],
-  signIn: ["Sign in", "Entrar", "Entrar"],
-  set: ["Set the password", "Definir a senha", "Definir la contraseña"],
+  signIn: ["Sign in", "Entrar", "Iniciar sesión"],
+  set: ["Set password", "Definir senha", "Definir contraseña"],
 } as const satisfies Record<string, Text>;
 
 const isExpired = (failed: unknown) => failed instanceof Refused && failed.code === "ERR_API_LINK_EXPIRED";

@@ -102,10 +102,10 @@ describe("the pages", () => {
         await welcome.leave();
       }
       const desk = await at.open("/account", { person, ...options });
-      await desk.button("Set it up").click();
+      await desk.button("Set up").click();
       await desk.dialog().getByLabel("Current password").fill(person.password);
       await desk.button("Continue").click();
-      await desk.dialog().getByLabel("six digits").waitFor();
+      await desk.dialog().getByLabel("Six-digit code").waitFor();
       await looked(desk, "second factor");
       await desk.page.keyboard.press("Escape");
       await desk.context.clearCookies();

@@ -17,11 +17,11 @@ describe("an account", () => {
 
   /** Sets up a second factor, and answers its secret and its recovery codes. */
   const enrol = async (desk, { password }) => {
-    await desk.button("Set it up").click();
+    await desk.button("Set up").click();
     await desk.dialog().getByLabel("Current password").fill(password);
     await desk.button("Continue").click();
     const secret = await desk.dialog().locator("code").first().textContent();
-    await desk.dialog().getByLabel("six digits").fill(totp(secret));
+    await desk.dialog().getByLabel("Six-digit code").fill(totp(secret));
     await desk.button("Confirm").click();
     return { secret, codes: await storedCodes(desk) };
   };
@@ -29,7 +29,7 @@ describe("an account", () => {
   const storedCodes = async (desk) => {
     await desk.dialog().getByRole("heading", { name: "Recovery codes" }).waitFor();
     const codes = (await desk.dialog().locator("code").textContent()).trim().split("\n");
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     return codes;
   };
 
@@ -44,10 +44,10 @@ describe("an account", () => {
       const answer = await fetch(`${at.service.url}/panel/api/v1/company`, { headers: { Cookie: `${cookie.name}=${cookie.value}` } });
       names.push((await answer.json()).data.name);
     }
-    for (const [choice, header] of [[names[0], names[0]], [names[1], names[1]], ["The installation", null]]) {
+    for (const [choice, header] of [[names[0], names[0]], [names[1], names[1]], ["All companies", null]]) {
       const desk = await Desk.open(at, "/");
       await enter(desk, { email, password });
-      await desk.text("Where do you want to work?").waitFor();
+      await desk.text("Choose a company").waitFor();
       assert.equal(await desk.page.locator(".box .stack button").count(), 3);
       await desk.button(choice).click();
       await desk.heading().filter({ hasText: "Hello" }).waitFor();
@@ -64,22 +64,22 @@ describe("an account", () => {
     await own.leave();
 
     const desk = await at.open(`/users/${person.id}`);
-    await desk.button("Reset the password").click();
+    await desk.button("Reset password").click();
     const link = await desk.dialog().locator("code").textContent();
-    await desk.text(/^Good until .* and once\./).waitFor();
-    await desk.button("I have stored it").click();
-    await desk.button("Remove the second factor").click();
-    await desk.dialog().getByRole("button", { name: "Remove" }).click();
+    await desk.text(/^Expires .* works once\./).waitFor();
+    await desk.button("Done").click();
+    await desk.button("Turn off two-step verification").click();
+    await desk.dialog().getByRole("button", { name: "Turn off two-step verification" }).click();
     await desk.text("Saved.").waitFor();
     await desk.leave();
 
     const reset = await Desk.open(at, `/welcome${new URL(link).hash}`);
     await reset.text(`Forgetful, choose a new password for ${person.email}.`).waitFor();
     await reset.fill({ Password: "remembered from now on" });
-    await reset.button("Set the password").click();
+    await reset.button("Set password").click();
     await reset.link("Sign in").click();
     await enter(reset, person);
-    await reset.page.getByRole("alert").filter({ hasText: "do not fit" }).waitFor();
+    await reset.page.getByRole("alert").filter({ hasText: "Wrong e-mail or password" }).waitFor();
     await enter(reset, { ...person, password: "remembered from now on" });
     await reset.heading("Hello, Forgetful").waitFor();
     await reset.leave();
@@ -100,15 +100,15 @@ describe("an account", () => {
 
     const late = await Desk.open(at, "/account");
     await enter(late, person);
-    await late.heading("Second step").waitFor();
+    await late.heading("Two-step verification").waitFor();
     await late.button("Use a recovery code").click();
     await late.field("Recovery code").fill(codes[0]);
     await late.button("Continue").click();
-    await late.page.getByRole("alert").filter({ hasText: "not right" }).waitFor();
+    await late.page.getByRole("alert").filter({ hasText: "Wrong code" }).waitFor();
     await late.field("Recovery code").fill(anew[0]);
     await late.button("Continue").click();
     await late.heading("Your account").waitFor();
-    await late.button("Remove it").click();
+    await late.button("Turn off").click();
     await late.dialog().getByLabel("Current password").fill(person.password);
     await late.button("Continue").click();
     await late.text("Not set up.").waitFor();
@@ -125,17 +125,17 @@ describe("an account", () => {
     const desk = await at.open("/account", { person });
     const rows = () => desk.page.getByRole("row").count();
     await eventually("four sessions", async () => (await rows()) === 5);
-    await desk.page.getByRole("row").filter({ hasNotText: "this one" }).getByRole("button").first().click();
-    await desk.dialog().getByRole("button", { name: "End" }).click();
+    await desk.page.getByRole("row").filter({ hasNotText: "this session" }).getByRole("button").first().click();
+    await desk.dialog().getByRole("button", { name: "End session" }).click();
     await eventually("one has ended", async () => (await rows()) === 4);
     const left = await Promise.all(elsewhere.map(isOpen));
     assert.equal(left.filter(Boolean).length, 2);
-    await desk.button("End all others").click();
-    await desk.dialog().getByRole("button", { name: "End all others" }).click();
+    await desk.button("End all other sessions").click();
+    await desk.dialog().getByRole("button", { name: "End all other sessions" }).click();
     await eventually("this one is left", async () => (await rows()) === 2);
     assert.deepEqual(await Promise.all(elsewhere.map(isOpen)), [false, false, false]);
-    await desk.page.getByRole("row").filter({ hasText: "this one" }).getByRole("button").click();
-    await desk.dialog().getByRole("button", { name: "End" }).click();
+    await desk.page.getByRole("row").filter({ hasText: "this session" }).getByRole("button").click();
+    await desk.dialog().getByRole("button", { name: "End session" }).click();
     await desk.heading("Sign in").waitFor();
     await desk.leave();
   });

@@ -58,8 +58,8 @@ describe("a channel", () => {
 
   it("says why its messages are not taken, and is well again with another access token", async () => {
     const desk = await at.open("/channels/new");
-    await desk.field("Kind").selectOption("whatsapp");
-    await desk.fill({ Name: "Phone", "Phone number id": NUMBER_ID, "Access token": "the-old-token", "App secret": SECRET, "Verify token": "ours" });
+    await desk.field("Type").selectOption("whatsapp");
+    await desk.fill({ Name: "Phone", "Phone number ID": NUMBER_ID, "Access token": "the-old-token", "App secret": SECRET, "Verify token": "ours" });
     await desk.page.getByLabel("Phone number", { exact: true }).fill(BUSINESS);
     await desk.button("Create").click();
     await desk.heading("Phone").waitFor();

@@ -30,7 +30,7 @@ describe("an installation", () => {
     await desk.fill({ Name: name });
     await desk.button("Create").click();
     await desk.heading(name).waitFor();
-    await desk.page.getByRole("button", { name: `Open: ${name}` }).click();
+    await desk.page.getByRole("button", { name: `Go to company: ${name}` }).click();
     await desk.page.locator("header .company", { hasText: name }).waitFor();
 
     await desk.link("Queues").click();
@@ -53,11 +53,11 @@ describe("an installation", () => {
     await desk.heading("Ana Souza").waitFor();
     await desk.button("Invitation link").click();
     const invitation = await desk.dialog().locator("code").textContent();
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
 
     await desk.link("Channels").click();
     await desk.link("New channel").first().click();
-    await desk.fill({ Name: "Website", "Websites that may show it": shop.origin, Title: "Ask us" });
+    await desk.fill({ Name: "Website", "Allowed websites": shop.origin, Title: "Ask us" });
     await pick("Queue", "Support");
     const preview = desk.page.locator(".preview .frame > div");
     await eventually("the preview follows", () => preview.evaluate((host) => host.shadowRoot.querySelector("h2").textContent === "Ask us"));
@@ -69,11 +69,11 @@ describe("an installation", () => {
     await desk.link("API tokens").click();
     await desk.link("New token").first().click();
     await desk.fill({ Name: "Shop" });
-    for (const box of ["Tickets: Read", "Messages: Create", "Messages: Read"]) await desk.page.getByRole("checkbox", { name: box, exact: true }).check();
+    for (const box of ["Conversations: Read", "Messages: Create", "Messages: Read"]) await desk.page.getByRole("checkbox", { name: box, exact: true }).check();
     await desk.button("Create").click();
     const key = await desk.dialog().locator("code").first().textContent();
     const curl = await desk.dialog().locator("code").nth(1).textContent();
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     const { stdout } = await run("sh", ["-c", `${curl.replace("curl ", "curl -sS ")}`]);
     assert.deepEqual(JSON.parse(stdout).data, []);
 
@@ -83,10 +83,10 @@ describe("an installation", () => {
     await invited.text(`You will sign in to ${name} as ${agent}.`).waitFor();
     assert.equal(new URL(invited.page.url()).hash, "", "the token is not kept in the address");
     await invited.fill({ Password: "short" });
-    await invited.button("Set the password").click();
+    await invited.button("Set password").click();
     await invited.page.locator(".wrong").waitFor();
     await invited.fill({ Password: "ana has a long password" });
-    await invited.button("Set the password").click();
+    await invited.button("Set password").click();
     await invited.text("Your password is set.").waitFor();
     await invited.link("Sign in").click();
     await invited.fill({ "E-mail": agent, Password: "ana has a long password" });
@@ -120,7 +120,7 @@ describe("an installation", () => {
     const email = address("watcher");
     const { password } = await at.service.cli("admin", "create", email);
     const desk = await at.open("/installation", { person: { email, password } });
-    await desk.page.getByRole("figure", { name: "Requests" }).waitFor();
+    await desk.page.getByRole("figure", { name: "Requests", exact: true }).waitFor();
     const plots = desk.page.locator(".plot strong");
     assert.equal(await plots.count(), 12);
     await eventually("a second reading, from which a rate is known", async () => (await desk.page.locator(".plot polyline").count()) >= 9);
@@ -130,7 +130,7 @@ describe("an installation", () => {
     await desk.fill({ Name: `Audited ${randomUUID().slice(0, 8)}`, "Time zone": "Nowhere/Land" });
     await desk.button("Create").click();
     await desk.page.locator(".wrong").waitFor();
-    await desk.fill({ "Time zone": "America/Sao_Paulo", "API calls a minute": "90" });
+    await desk.fill({ "Time zone": "America/Sao_Paulo", "API calls per minute": "90" });
     await desk.button("Create").click();
     await desk.text("Created.").waitFor();
     await desk.page.getByRole("checkbox", { name: "Active" }).uncheck();
@@ -149,13 +149,13 @@ describe("a company", () => {
 
   it("sets up its channels, whose secrets are written and never read", async () => {
     const desk = await at.open("/channels/new");
-    await desk.field("Kind").selectOption("whatsapp");
-    await desk.fill({ Name: "Phone", "Phone number id": "106540352" });
+    await desk.field("Type").selectOption("whatsapp");
+    await desk.fill({ Name: "Phone", "Phone number ID": "106540352" });
     await desk.fill({ "Access token": "a-very-secret-token", "App secret": "an-app-secret", "Verify token": "a-word-of-ours" });
     await desk.page.getByLabel("Phone number", { exact: true }).fill("5511999990000");
     await desk.button("Create").click();
     await desk.heading("Phone").waitFor();
-    assert.equal(await desk.page.getByText("Kept", { exact: true }).count(), 3);
+    assert.equal(await desk.page.getByText("Stored", { exact: true }).count(), 3);
     assert.match(await desk.page.locator("main code").first().textContent(), /\/hooks\/[\w-]+$/);
     assert.ok(!(await desk.page.content()).includes("a-very-secret-token"));
     await desk.turnTo("/channels");
@@ -174,15 +174,15 @@ describe("a company", () => {
     await desk.dialog().getByRole("button", { name: "Create" }).click();
     const secret = await desk.dialog().locator("code").textContent();
     assert.ok(secret.length >= 32);
-    await desk.button("I have stored it").click();
-    await desk.text("Secrets in force: 1").waitFor();
+    await desk.button("Done").click();
+    await desk.text("Active secrets: 1").waitFor();
     await desk.leave();
   });
 
   it("gives its users profiles, and the settings it wants", async () => {
     const desk = await at.open("/profiles/new");
     await desk.fill({ Name: "Night shift" });
-    await desk.page.getByRole("checkbox", { name: "Tickets: Read", exact: true }).check();
+    await desk.page.getByRole("checkbox", { name: "Conversations: Read", exact: true }).check();
     await desk.page.getByRole("checkbox", { name: "Quick messages", exact: true }).check();
     await desk.button("Create").click();
     await desk.text("Created.").waitFor();
@@ -204,40 +204,40 @@ describe("a company", () => {
     await desk.text("Saved.").waitFor();
     await desk.turnTo("/audit-log");
     await desk.row(/Profile created/).first().waitFor();
-    await desk.field("What").selectOption("updateOwnCompany");
-    await eventually("nothing else", async () => (await desk.row(/Profile created/).count()) === 0 && (await desk.row(/settings changed/).count()) > 0);
+    await desk.field("Action").selectOption("updateOwnCompany");
+    await eventually("nothing else", async () => (await desk.row(/Profile created/).count()) === 0 && (await desk.row(/settings updated/).count()) > 0);
     // An hour from now nothing has been done yet; until then all of it.
     const local = (at) => new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
     await desk.field("From").fill(local(Date.now() + 3_600_000));
-    await desk.text("Nothing matches.").waitFor();
+    await desk.text("No results.").waitFor();
     await desk.field("From").fill(local(Date.now() - 3_600_000));
     await desk.field("Until").fill(local(Date.now() + 3_600_000));
-    await desk.row(/settings changed/).first().waitFor();
+    await desk.row(/settings updated/).first().waitFor();
     await desk.page.reload();
-    await desk.row(/settings changed/).first().waitFor();
+    await desk.row(/settings updated/).first().waitFor();
     assert.equal(await desk.row(/Profile created/).count(), 0, "the address keeps the filters");
-    await desk.field("What").selectOption("");
+    await desk.field("Action").selectOption("");
     await desk.row(/company/i).first().waitFor();
     await desk.field("Search").fill("night shift");
-    await eventually("what was done to it alone", async () => (await desk.row(/settings changed/).count()) === 0 && (await desk.row(/Night shift/).count()) > 0);
+    await eventually("what was done to it alone", async () => (await desk.row(/settings updated/).count()) === 0 && (await desk.row(/Night shift/).count()) > 0);
 
     await desk.turnTo("/company");
-    await desk.page.getByRole("checkbox", { name: "Everybody needs a second factor" }).check();
+    await desk.page.getByRole("checkbox", { name: "Require two-step verification for everyone" }).check();
     await desk.button("Save").click();
     // Who has none would lock themselves out.
     await desk.page.locator(".wrong").waitFor();
     const email = address("keeper");
     const { password } = await at.service.cli("admin", "create", email);
     const keeper = await at.open(`/companies/${at.administrator.session.data.company.id}`, { person: { email, password } });
-    await keeper.page.getByRole("checkbox", { name: "Everybody needs a second factor" }).check();
+    await keeper.page.getByRole("checkbox", { name: "Require two-step verification for everyone" }).check();
     await keeper.button("Save").click();
     await keeper.text("Saved.").waitFor();
     await keeper.leave();
     const late = await Desk.open(at, "/");
     await late.fill({ "E-mail": person.email, Password: person.password });
     await late.button("Sign in").click();
-    await late.heading("Second factor").waitFor();
-    await late.text("A second factor is required here.").waitFor();
+    await late.heading("Two-step verification").waitFor();
+    await late.text("Two-step verification is required here.").waitFor();
     await late.leave();
     await desk.leave();
   });

@@ -59,8 +59,8 @@ describe("an address", () => {
     await desk.heading("Of the other").waitFor();
     assert.equal(pathOf(desk), `/panel/c/${companyId}/tags/${tag.id}`);
     await desk.go("/c/999999/tags");
-    await desk.heading("This page does not exist.").waitFor();
-    await desk.link("To the start page").click();
+    await desk.heading("Page not found").waitFor();
+    await desk.link("Go to home page").click();
     await desk.heading(`Hello, ${person.email}`).waitFor();
     await desk.leave();
   });
@@ -73,13 +73,13 @@ describe("an address", () => {
     const asked = [];
     desk.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await desk.go(`/c/${other.id}/tags`);
-    await desk.heading("This page is another company's").waitFor();
+    await desk.heading("This page belongs to another company").waitFor();
     assert.ok(!asked.includes("/panel/api/v1/tags"), "nothing is asked for in its name");
     await desk.link("Tags").click();
     await desk.heading("Tags").waitFor();
     assert.equal(pathOf(desk), `/panel/c/${own}/tags`);
     await desk.go("/server/companies");
-    await desk.heading("This page is another company's").waitFor();
+    await desk.heading("This page belongs to another company").waitFor();
     await desk.leave();
   });
 
@@ -201,7 +201,7 @@ describe("the focus", () => {
     await desk.focus("input[type=email]");
     await desk.fill({ "E-mail": at.administrator.email, Password: "not the password" });
     await desk.button("Sign in").click();
-    await desk.text("do not fit").waitFor();
+    await desk.text("Wrong e-mail or password").waitFor();
     await desk.focus("input[type=password]");
     await desk.page.keyboard.type(at.administrator.password);
     await desk.page.keyboard.press("Enter");
@@ -227,7 +227,7 @@ describe("a channel that was just made", () => {
   for (const viewport of [{ width: 1400, height: 900 }, { width: 390, height: 844 }]) {
     it(`shows the code to embed at ${viewport.width} x ${viewport.height}, without scrolling`, async () => {
       const desk = await at.open("/channels/new", { viewport });
-      await desk.fill({ Name: "Site", "Websites that may show it": "https://shop.example" });
+      await desk.fill({ Name: "Site", "Allowed websites": "https://shop.example" });
       await desk.button("Create").click();
       const code = desk.page.locator("main code", { hasText: "<script" });
       await code.waitFor();

@@ -26,11 +26,11 @@ describe("what is interrupted", () => {
   const openCompany = async (desk, { name }) => {
     await desk.turnTo("/companies");
     await desk.field("Search").fill(name);
-    await desk.page.getByRole("button", { name: `Open: ${name}` }).click();
+    await desk.page.getByRole("button", { name: `Go to company: ${name}` }).click();
     await desk.page.locator("header .company", { hasText: name }).waitFor();
   };
   const leaveCompany = async (desk) => {
-    await desk.button("Leave").click();
+    await desk.button("All companies").click();
     await desk.heading("Companies").waitFor();
   };
   const companies = () => Promise.all(["First", "Second"].map((name) => at.service.cli("company", "create", `${name} ${address("company")}`)));
@@ -46,7 +46,7 @@ describe("what is interrupted", () => {
     await desk.text("Created.").waitFor();
     await desk.turnTo(`/channels/${at.company.channel.id}`);
     await desk.page.getByRole("button", { name: /^Copy: / }).first().click();
-    await desk.text("copy it with Ctrl+C").waitFor();
+    await desk.text("Press Ctrl+C to copy").waitFor();
     assert.ok((await desk.page.evaluate(() => getSelection().toString())).length > 0);
     await desk.leave();
   });
@@ -62,7 +62,7 @@ describe("what is interrupted", () => {
     });
     await desk.fill({ Name: "Once alone" });
     await desk.button("Create").click();
-    await desk.page.getByRole("alert").filter({ hasText: "cannot be reached" }).waitFor();
+    await desk.page.getByRole("alert").filter({ hasText: "Can't reach the server" }).waitFor();
     await desk.button("Create").click();
     await desk.text("Created.").waitFor();
     assert.equal(lost, 1);
@@ -77,7 +77,7 @@ describe("what is interrupted", () => {
     await desk.context.clearCookies();
     await desk.button("Create").click();
     await desk.dialog().getByText("Your session has ended").waitFor();
-    await desk.dialog().getByRole("button", { name: "Somebody else" }).click();
+    await desk.dialog().getByRole("button", { name: "Use another account" }).click();
     await signInHere(desk, second);
     await desk.heading("New quick message").waitFor();
     assert.equal(await desk.field("Shortcut").inputValue(), "");
@@ -159,14 +159,14 @@ describe("what is interrupted", () => {
     assert.equal(changed, 200);
     await keeper.leave();
     await desk.button("Create").click();
-    await desk.heading("Second factor").waitFor();
+    await desk.heading("Two-step verification").waitFor();
     await desk.page.getByLabel("Current password").fill(person.password);
     await desk.button("Continue").click();
     const secret = await desk.page.locator("code").first().textContent();
-    await desk.page.getByLabel("six digits").fill(totp(secret));
+    await desk.page.getByLabel("Six-digit code").fill(totp(secret));
     await desk.button("Confirm").click();
     await desk.dialog().getByRole("heading", { name: "Recovery codes" }).waitFor();
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     await desk.heading("New quick message").waitFor();
     assert.equal(await desk.field("Message").inputValue(), "All of this stays.");
     await desk.button("Create").click();
@@ -190,13 +190,13 @@ describe("what is interrupted", () => {
     await desk.turnTo(`/profiles/${administrator.id}`);
     await desk.button("Excluir").click();
     await desk.dialog().getByRole("button", { name: "Excluir" }).click();
-    await desk.dialog().getByRole("alert").filter({ hasText: /Ainda|Nenhum|caminho/ }).waitFor();
+    await desk.dialog().getByRole("alert").filter({ hasText: /ainda|Pelo menos/ }).waitFor();
     await desk.leave();
     const careless = await at.open("/account", { locale: "es-ES", person: await at.company.person("Agent", { name: "Careless" }) });
     await careless.page.getByLabel("Contraseña actual").fill("no es esta, de verdad");
     await careless.page.getByLabel("Nueva contraseña").fill("una contraseña bien larga");
-    await careless.button("Cambiar la contraseña").click();
-    await careless.text("Esta no es su contraseña.").waitFor();
+    await careless.button("Cambiar contraseña").click();
+    await careless.text("Contraseña incorrecta.").waitFor();
     await careless.leave();
   });
 });

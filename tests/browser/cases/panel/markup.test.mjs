@@ -109,7 +109,7 @@ describe("markup", () => {
     await desk.field("File").setInputFiles({ name: "<img src=x onerror=alert(1)>.csv", mimeType: "text/csv", buffer: Buffer.from(`name,${EVIL.replaceAll('"', '""')}\n${EVIL.replaceAll('"', '""')},1\n`) });
     await desk.page.getByRole("table").waitFor();
     await desk.go(`/${encodeURIComponent(EVIL)}`);
-    await desk.heading("This page does not exist.").waitFor();
+    await desk.heading("Page not found").waitFor();
     assert.equal(await desk.page.evaluate(() => window.evil), undefined);
     await desk.leave();
   });

@@ -31,13 +31,13 @@ describe("what somebody may not do", () => {
       assert.equal(places.includes(place), mayRead, place);
       await desk.turnTo(`/${place}`);
       const mayMake = data.permissions[module]?.includes("POST") ?? false;
-      assert.equal(await desk.heading("You may not do this.").isVisible(), !mayRead, place);
+      assert.equal(await desk.heading("You don't have access. Ask an administrator.").isVisible(), !mayRead, place);
       assert.equal((await desk.page.locator(`a[href$="/${place}/new"]`).count()) > 0, mayRead && mayMake, place);
     }
     for (const place of ["tokens", "channels", "profiles", "company", "audit-log", "companies", "installation"]) {
       assert.ok(!places.includes(place), place);
       await desk.turnTo(`/${place}`);
-      await desk.heading("You may not do this.").waitFor();
+      await desk.heading("You don't have access. Ask an administrator.").waitFor();
     }
     await desk.leave();
   });
@@ -80,7 +80,7 @@ describe("what somebody may not do", () => {
         const owner = place === "/contacts/import" ? "contacts" : (MODULES[place.slice(1)] ?? place.slice(1));
         assert.equal(owner, module, `${place} went with ${module}`);
         await desk.turnTo(place);
-        await desk.heading("You may not do this.").waitFor();
+        await desk.heading("You don't have access. Ask an administrator.").waitFor();
         hidden += 1;
       }
       for (const place of seen) assert.notEqual(MODULES[place.slice(1)] ?? place.slice(1), module, `${place} is still there`);

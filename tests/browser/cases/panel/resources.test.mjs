@@ -16,7 +16,7 @@ const RESOURCES = [
   { path: "global-variables", make: "New variable", typed: { Key: "address", Value: "Main street 1" }, changed: { Value: "Main street 2" }, name: "key" },
   { path: "products", make: "New product", typed: { Name: "Panel", SKU: "SP-1", Price: "19,90" }, changed: { Name: "Solar panel" }, name: "name" },
   { path: "product-categories", make: "New category", typed: { Name: "Energy" }, changed: { Name: "Power" }, name: "name" },
-  { path: "crm/boards", make: "New board", typed: { Name: "Solar panels", "Goal of a month": "1500,5" }, changed: { Name: "Panels" }, name: "name" },
+  { path: "crm/boards", make: "New board", typed: { Name: "Solar panels", "Monthly goal": "1500,5" }, changed: { Name: "Panels" }, name: "name" },
   { path: "users", make: "New user", typed: { Name: "Ana Souza", "E-mail": "ana.souza@example.com" }, changed: { Name: "Ana Lima" }, name: "name" },
   { path: "custom-fields", make: "New field", typed: { Name: "Plan" }, changed: { Name: "Tariff" }, name: "name" },
   { path: "contact-lists", make: "New list", typed: { Name: "Newsletter" }, changed: null, name: "name" },
@@ -85,8 +85,8 @@ describe("resources", () => {
     await eventually("one row is left", async () => (await desk.page.getByRole("row").count()) === 2);
     assert.match(desk.page.url(), /search=paged/);
     await desk.field("Status").selectOption("true");
-    await desk.text("Nothing matches.").waitFor();
-    await desk.button("Clear the filters").click();
+    await desk.text("No results.").waitFor();
+    await desk.button("Clear filters").click();
     await desk.row("Paged 30").waitFor();
     assert.equal(new URL(desk.page.url()).search, "");
     await desk.leave();
@@ -104,7 +104,7 @@ describe("resources", () => {
     await desk.turnTo("/wrapup-categories/new");
     await desk.fill({ Name: "In use" });
     await desk.button("Create").click();
-    await desk.page.locator(".wrong", { hasText: "taken already" }).waitFor();
+    await desk.page.locator(".wrong", { hasText: "Already in use" }).waitFor();
     await desk.leave();
   });
 
@@ -153,17 +153,17 @@ describe("resources", () => {
     assert.deepEqual((await at.company.data("GET", `/queues/${queue.id}/users`)).map(({ id }) => id), [agent.id]);
     await desk.page.getByRole("button", { name: "Remove: Joining Agent" }).click();
     await desk.dialog().getByRole("button", { name: "Remove" }).click();
-    await desk.text("Nobody works in this queue yet.").waitFor();
+    await desk.text("No agents in this queue yet.").waitFor();
     assert.deepEqual(await at.company.data("GET", `/queues/${queue.id}/users`), []);
     await desk.turnTo(`/contact-lists/${list.id}/contacts`);
     await add("Contacts to add", "Listed Person");
     assert.deepEqual((await at.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id]);
     const tag = await at.company.data("POST", "/tags", { name: "Regulars" });
     const other = await at.company.data("POST", "/contacts", { name: "Tagged Person", number: "5511988886666", tagIds: [tag.id] });
-    await desk.page.getByRole("combobox", { name: "All with the tag" }).fill("Regulars");
+    await desk.page.getByRole("combobox", { name: "All contacts with the tag" }).fill("Regulars");
     await desk.page.getByRole("option", { name: "Regulars" }).click();
-    await desk.button("Add: All with the tag").click();
-    await desk.text("Added: 1. Already there: 0.").waitFor();
+    await desk.button("Add: All contacts with the tag").click();
+    await desk.text("Added: 1. Already in the list: 0.").waitFor();
     await desk.row("Tagged Person").waitFor();
     await desk.field("Search").fill("tagged");
     await eventually("one is found", async () => (await desk.row("Listed Person").count()) === 0);
@@ -206,12 +206,12 @@ describe("resources", () => {
     await desk.row("/two").waitFor();
     await desk.turnTo("/channels");
     await desk.row("Website").waitFor();
-    await desk.field("Kind").selectOption("whatsapp");
-    await desk.text("Nothing matches.").waitFor();
-    await desk.field("Kind").selectOption("webchat");
+    await desk.field("Type").selectOption("whatsapp");
+    await desk.text("No results.").waitFor();
+    await desk.field("Type").selectOption("webchat");
     await desk.row("Website").waitFor();
     await desk.field("Search").fill("nowhere");
-    await desk.text("Nothing matches.").waitFor();
+    await desk.text("No results.").waitFor();
     await desk.leave();
   });
 
@@ -220,11 +220,11 @@ describe("resources", () => {
     for (const name of names) await at.company.data("POST", "/custom-fields", { name, application: "card", type: "text" });
     const order = async () => (await at.company.data("GET", "/custom-fields?application=card")).map(({ name }) => name);
     const desk = await at.open("/custom-fields/order?application=card");
-    const grip = (name) => desk.page.getByRole("button", { name: new RegExp(`^${name}, place`) });
+    const grip = (name) => desk.page.getByRole("button", { name: new RegExp(`^${name}, position`) });
     await grip("First").focus();
     await desk.page.keyboard.press("ArrowDown");
     await eventually("it is saved", async () => (await order()).join() === "Second,First,Third");
-    await desk.page.getByRole("status").filter({ hasText: "First is at place 2 of 3" }).waitFor();
+    await desk.page.getByRole("status").filter({ hasText: "First is now at position 2 of 3" }).waitFor();
     const [from, to] = [await grip("Third").boundingBox(), await grip("Second").boundingBox()];
     const { mouse } = desk.page;
     await mouse.move(from.x + 8, from.y + 8);
@@ -245,13 +245,13 @@ describe("resources", () => {
     const desk = await at.open("/contacts/import");
     await desk.field("File").setInputFiles({ name: "contatos.csv", mimeType: "text/csv", buffer: Buffer.from(`\uFEFF${rows.join("\r\n")}\r\n`) });
     await desk.text("451 rows.").waitFor();
-    assert.equal(await desk.field("Becomes: Telefone").inputValue(), "number");
-    assert.equal(await desk.field("Becomes: Cidade").inputValue(), "custom:cidade");
-    assert.equal(await desk.field("Becomes: Sobra").inputValue(), "");
-    await desk.page.getByRole("combobox", { name: "Tags for all of them" }).fill("Imported");
+    assert.equal(await desk.field("Field: Telefone").inputValue(), "number");
+    assert.equal(await desk.field("Field: Cidade").inputValue(), "custom:cidade");
+    assert.equal(await desk.field("Field: Sobra").inputValue(), "");
+    await desk.page.getByRole("combobox", { name: "Tags for all contacts" }).fill("Imported");
     await desk.page.getByRole("option", { name: "Imported" }).click();
     await desk.button("Import").click();
-    await desk.text("Created: 450. Updated: 0. Skipped: 0. Refused: 1.").waitFor();
+    await desk.text("Created: 450. Updated: 0. Skipped: 0. Rejected: 1.").waitFor();
     await desk.row("452").waitFor();
     const [one] = await at.company.data("GET", `/contacts?number=5511910000007`);
     assert.equal(one.name, 'Pessoa "7"');
@@ -277,7 +277,7 @@ describe("resources", () => {
     const shown = {};
     for (const label of await desk.page.locator(".matrix tbody input[aria-label]").evaluateAll((all) => all.map((it) => it.getAttribute("aria-label")))) {
       const [module, method] = label.split(": ");
-      (shown[module] ??= []).push({ Read: "GET", Create: "POST", Change: "PUT", Delete: "DELETE" }[method]);
+      (shown[module] ??= []).push({ Read: "GET", Create: "POST", Edit: "PUT", Delete: "DELETE" }[method]);
     }
     const plain = (table) => Object.values(table).map((methods) => [...methods].sort().join()).sort();
     assert.deepEqual(plain(shown), plain(expected));
@@ -292,7 +292,7 @@ describe("resources", () => {
       });
       return named.map(([, operation]) => operation.operationId);
     });
-    const offered = await desk.field("What").locator("option").evaluateAll((all) => all.map(({ value }) => value).filter(Boolean));
+    const offered = await desk.field("Action").locator("option").evaluateAll((all) => all.map(({ value }) => value).filter(Boolean));
     const ofCommandLine = ["createAdmin", "resetAdmin", "rotateSecretKey", "resealSecrets", "forgetSecretKey", "setRetention", "endRetention"];
     const beside = ["addQueueUser", "removeQueueUser", "deleteContact", "signIn", "giveSecondFactor", "signOut", "requestReset", "useLink", "unknown"];
     assert.deepEqual(offered.sort(), [...acts, ...beside, ...ofCommandLine].sort());

@@ -23,7 +23,7 @@ describe("signing in", () => {
     ]) {
       await desk.fill({ "E-mail": email, Password: password });
       await desk.button("Sign in").click();
-      await desk.page.getByRole("alert").filter({ hasText: "do not fit" }).waitFor();
+      await desk.page.getByRole("alert").filter({ hasText: "Wrong e-mail or password" }).waitFor();
       said.push(await desk.page.getByRole("alert").allTextContents());
       await desk.fill({ Password: "" });
     }
@@ -66,7 +66,7 @@ describe("signing in", () => {
     assert.equal(await desk.field("E-mail").inputValue(), own.email);
     await dialog.getByLabel("Password").fill("wrong, very wrong");
     await desk.page.keyboard.press("Enter");
-    await dialog.getByText("do not fit").waitFor();
+    await dialog.getByText("Wrong e-mail or password").waitFor();
     await dialog.getByLabel("Password").fill(own.password);
     await desk.page.keyboard.press("Enter");
     await desk.text("Created.").waitFor();
@@ -82,8 +82,8 @@ describe("signing in", () => {
     await desk.heading("Queues").waitFor();
     await desk.turnTo("/tags/new");
     assert.equal(await desk.field("Name").inputValue(), "Half a tag");
-    await desk.text("is still here").waitFor();
-    await desk.button("Discard it").click();
+    await desk.text("Unsaved changes restored.").waitFor();
+    await desk.button("Discard").click();
     assert.equal(await desk.field("Name").inputValue(), "");
     await desk.leave();
   });
@@ -91,31 +91,31 @@ describe("signing in", () => {
   it("takes a second factor once it is set up, a code once, and a recovery code", async () => {
     const person = await at.company.person("Agent", { name: "Careful" });
     const desk = await at.open("/account", { person });
-    await desk.button("Set it up").click();
+    await desk.button("Set up").click();
     await desk.dialog().getByLabel("Current password").fill(person.password);
     await desk.button("Continue").click();
     const secret = await desk.dialog().locator("code").first().textContent();
     await desk.dialog().getByRole("img", { name: /^QR/ }).waitFor();
-    await desk.dialog().getByLabel("six digits").fill("000000");
+    await desk.dialog().getByLabel("Six-digit code").fill("000000");
     await desk.button("Confirm").click();
     await desk.dialog().locator(".wrong").waitFor();
     const first = totp(secret);
-    await desk.dialog().getByLabel("six digits").fill(first);
+    await desk.dialog().getByLabel("Six-digit code").fill(first);
     await desk.button("Confirm").click();
     await desk.dialog().getByRole("heading", { name: "Recovery codes" }).waitFor();
     const codes = (await desk.dialog().locator("code").textContent()).trim().split("\n");
     assert.equal(codes.length, 10);
-    await desk.button("I have stored it").click();
-    await desk.text("In force").waitFor();
+    await desk.button("Done").click();
+    await desk.text("On. Recovery codes left: 10.").waitFor();
     await desk.leave();
 
     const again = await Desk.open(at, "/account");
     await again.fill({ "E-mail": person.email, Password: person.password });
     await again.button("Sign in").click();
-    await again.heading("Second step").waitFor();
+    await again.heading("Two-step verification").waitFor();
     await again.field("Code").fill(first);
     await again.button("Continue").click();
-    await again.page.getByRole("alert").filter({ hasText: "not right" }).waitFor();
+    await again.page.getByRole("alert").filter({ hasText: "Wrong code" }).waitFor();
     await again.button("Use a recovery code").click();
     await again.field("Recovery code").fill(codes[0]);
     await again.button("Continue").click();
@@ -130,11 +130,11 @@ describe("signing in", () => {
     const desk = await at.open("/account", { person });
     await eventually("both sessions", async () => (await desk.page.getByRole("row").count()) === 3);
     await desk.fill({ "Current password": "not the one", "New password": "short" });
-    await desk.button("Change the password").click();
+    await desk.button("Change password").click();
     await desk.page.locator(".wrong").first().waitFor();
     assert.ok((await desk.page.locator(".wrong").count()) >= 1);
     await desk.fill({ "Current password": person.password, "New password": "another quite long password" });
-    await desk.button("Change the password").click();
+    await desk.button("Change password").click();
     await desk.text("Saved.").waitFor();
     await eventually("the other session has ended", async () => (await desk.page.getByRole("row").count()) === 2);
     const answer = await fetch(`${at.service.url}/panel/api/v1/account`, { headers: { Cookie: `${elsewhere.cookie.name}=${elsewhere.cookie.value}` } });

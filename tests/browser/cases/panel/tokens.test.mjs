@@ -26,7 +26,7 @@ describe("tokens", () => {
 
   /** The key that is shown, once. */
   const shownKey = async (desk) => {
-    await desk.dialog().getByRole("heading", { name: "The token's key" }).waitFor();
+    await desk.dialog().getByRole("heading", { name: "Save this key" }).waitFor();
     return desk.dialog().locator("code").first().textContent();
   };
 
@@ -36,7 +36,7 @@ describe("tokens", () => {
     await allow(desk, ...permissions);
     await desk.button("Create").click();
     const key = await shownKey(desk);
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     await desk.heading(name).waitFor();
     return key;
   };
@@ -56,7 +56,7 @@ describe("tokens", () => {
     assert.equal(line, `curl -H "Authorization: Bearer ${key}" "${at.service.url}/api/v1/tags"`);
     await desk.page.keyboard.press("Escape");
     assert.ok(await desk.dialog().isVisible(), "it does not go by a key pressed too often");
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     await desk.heading("Shop").waitFor();
     const { status } = await call(key, "GET", "/tags");
     assert.equal(status, 200);
@@ -99,10 +99,10 @@ describe("tokens", () => {
     const desk = await at.open("/tokens");
     await desk.turnTo("/tokens/new");
     await desk.fill({ Name: "Everything" });
-    await desk.page.getByRole("checkbox", { name: "Everything", exact: true }).check();
+    await desk.page.getByRole("checkbox", { name: "Select all", exact: true }).check();
     await desk.button("Create").click();
     const key = await shownKey(desk);
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     for (const path of ["/tokens", "/tokens/1", "/audit-log", "/company"]) {
       assert.equal((await call(key, "GET", path)).status, 404, path);
       const answer = await fetch(`${at.service.url}/panel/api/v1${path}`, { headers: { Authorization: `Bearer ${key}` } });
@@ -117,11 +117,11 @@ describe("tokens", () => {
   it("get another key, which ends the one before and keeps all else", async () => {
     const desk = await at.open("/tokens");
     const first = await create(desk, "Rotated", "Tags: Read");
-    await desk.button("Rotate the key").click();
-    await desk.dialog().getByRole("button", { name: "Rotate the key" }).click();
+    await desk.button("Rotate key").click();
+    await desk.dialog().getByRole("button", { name: "Rotate key" }).click();
     const second = await shownKey(desk);
     assert.notEqual(second, first);
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     await eventually("the old key is dead", async () => (await call(first, "GET", "/tags")).status === 401);
     assert.equal((await call(second, "GET", "/tags")).status, 200);
     assert.equal(await desk.field("Name").inputValue(), "Rotated");
@@ -134,18 +134,18 @@ describe("tokens", () => {
     const revoked = await create(desk, "Revoked", "Tags: Read");
     await desk.button("Revoke").click();
     await desk.dialog().getByRole("button", { name: "Revoke" }).click();
-    await desk.text("It is revoked for good.").waitFor();
-    assert.equal(await desk.button("Rotate the key").count(), 0);
+    await desk.text("This token is revoked and can't be restored.").waitFor();
+    assert.equal(await desk.button("Rotate key").count(), 0);
 
     await desk.turnTo("/tokens/new");
-    await desk.fill({ Name: "From elsewhere", "Allowed addresses": "::1" });
+    await desk.fill({ Name: "From elsewhere", "Allowed IP addresses": "::1" });
     await allow(desk, "Tags: Read");
     await desk.button("Create").click();
     await desk.page.locator(".wrong").waitFor();
-    await desk.fill({ "Allowed addresses": "203.0.113.7\n198.51.100.0/24" });
+    await desk.fill({ "Allowed IP addresses": "203.0.113.7\n198.51.100.0/24" });
     await desk.button("Create").click();
     const elsewhere = await shownKey(desk);
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
 
     const none = await call(null, "GET", "/tags");
     assert.equal(none.status, 401);
@@ -167,7 +167,7 @@ describe("tokens", () => {
   it("act in the integration's name, also when who made them is gone", async () => {
     const maker = await at.company.person("Administrator", { name: "Maker" });
     const desk = await at.open("/tokens", { person: maker });
-    const key = await create(desk, "Night bot", "Contacts: Create", "Tickets: Create", "Messages: Create", "Messages: Read");
+    const key = await create(desk, "Night bot", "Contacts: Create", "Conversations: Create", "Messages: Create", "Messages: Read");
     await desk.leave();
     await at.service.asRoot(at.company.id, "DELETE", `/users/${maker.id}`);
     const contact = (await call(key, "POST", "/contacts", { name: "Visitor", number: "5511955554444" })).body.data;
@@ -211,19 +211,19 @@ describe("tokens", () => {
     // 5. Everything else is in order, and the permission is missing.
     await expect(403, "ERR_API_FORBIDDEN_SCOPE");
     // 4. Before it comes the rate: the second call of a minute that has one.
-    await admin.fill({ "API calls a minute": "1" });
+    await admin.fill({ "API calls per minute": "1" });
     await save();
     await expect(429, "ERR_API_RATE_LIMITED");
     // 3. Before that the plan, 2. before that the company, 1. and before all of them the token.
-    await set("The plan includes the API", false);
+    await set("API access", false);
     await expect(403, "ERR_API_NOT_ENABLED");
     await set("Active", false);
     await expect(403, "ERR_API_COMPANY_INACTIVE");
     const wrong = await call(`sk_live_${"b".repeat(32)}`, "GET", "/queues");
     assert.deepEqual([wrong.status, wrong.body.error.code], [401, "ERR_API_UNAUTHORIZED"]);
     await set("Active", true);
-    await set("The plan includes the API", true);
-    await admin.fill({ "API calls a minute": "" });
+    await set("API access", true);
+    await admin.fill({ "API calls per minute": "" });
     await save();
     await expect(403, "ERR_API_FORBIDDEN_SCOPE");
     await eventually("it works again", async () => (await call(key, "GET", "/tags")).status === 200);
@@ -235,7 +235,7 @@ describe("tokens", () => {
     const key = await create(desk, "Bound", "Tags: Read");
     const fifty = Array.from({ length: 50 }, (_, at) => `198.51.100.${at + 1}`);
     for (const [typed, isTaken] of [[[...fifty, "192.0.2.1"], false], [["10.0.0.0/33"], false], [["example.com"], false], [fifty, true]]) {
-      await desk.fill({ "Allowed addresses": typed.join("\n") });
+      await desk.fill({ "Allowed IP addresses": typed.join("\n") });
       await desk.button("Save").click();
       await (isTaken ? desk.text("Saved.") : desk.page.locator(".wrong")).first().waitFor();
     }
@@ -247,7 +247,7 @@ describe("tokens", () => {
     assert.equal((await forwarded.json()).error.message, none.body.error.message);
     // Blank: from anywhere.
     const saved = async (addresses) => {
-      await desk.fill({ "Allowed addresses": addresses });
+      await desk.fill({ "Allowed IP addresses": addresses });
       const answer = desk.page.waitForResponse((it) => it.request().method() === "PUT");
       await desk.button("Save").click();
       const { data } = await (await answer).json();
@@ -282,7 +282,7 @@ describe("tokens", () => {
       if (await desk.dialog().isVisible()) break;
     }
     const key = await shownKey(desk);
-    await desk.button("I have stored it").click();
+    await desk.button("Done").click();
     const statuses = [];
     await eventually("it has stopped", async () => {
       const { status } = await call(key, "GET", "/tags");

@@ -55,16 +55,16 @@ describe("webhooks", () => {
   it("are made with a secret that is shown once, tried, told of events, and told again", async () => {
     const desk = await at.open("/webhooks");
     await desk.link("New webhook").first().click();
-    await desk.fill({ Address: "nowhere", Description: "Shop" });
+    await desk.fill({ URL: "nowhere", Description: "Shop" });
     await desk.button("Create").click();
     await desk.page.locator(".wrong").waitFor();
-    await desk.fill({ Address: receiver.url });
+    await desk.fill({ URL: receiver.url });
     for (const type of ["contact.created", "contact.deleted"]) await desk.page.getByRole("checkbox", { name: type, exact: true }).check();
     await desk.button("Create").click();
     const shown = async () => {
-      await desk.dialog().getByRole("heading", { name: "The webhook's secret" }).waitFor();
+      await desk.dialog().getByRole("heading", { name: "Save this secret" }).waitFor();
       const secret = await desk.dialog().locator("code").textContent();
-      await desk.button("I have stored it").click();
+      await desk.button("Done").click();
       return secret;
     };
     const secret = await shown();
@@ -75,13 +75,13 @@ describe("webhooks", () => {
     await desk.settled();
     assert.ok(!(await desk.page.content()).includes(secret), "the secret is nowhere any more");
 
-    await desk.button("Send a test").click();
-    await desk.text(/^It answered 200 within/).waitFor();
+    await desk.button("Send test event").click();
+    await desk.text(/^Your server responded with 200 in/).waitFor();
     const [test] = receiver.of("webhook.test");
     assert.ok(isSigned(test, secret));
     receiver.status = 500;
-    await desk.button("Send a test").click();
-    await desk.text(/^It did not take it:/).waitFor();
+    await desk.button("Send test event").click();
+    await desk.text(/^Delivery failed:/).waitFor();
     assert.equal(await desk.page.evaluate(() => document.querySelectorAll("#app b").length), 0, "what it answers is text");
 
     // What is not taken waits, and is sent again when somebody asks for it.
@@ -91,11 +91,11 @@ describe("webhooks", () => {
     await eventually("what became of it", async () => {
       await desk.page.reload();
       await desk.settled();
-      return (await desk.row(/contact\.created .*Pending.*next try/s).count()) === 1;
+      return (await desk.row(/contact\.created .*Pending.*next attempt/s).count()) === 1;
     });
     receiver.status = 200;
-    await desk.page.getByRole("button", { name: /^Send again: contact\.created/ }).click();
-    await desk.text("will be sent again.").waitFor();
+    await desk.page.getByRole("button", { name: /^Resend: contact\.created/ }).click();
+    await desk.text("will be resent.").waitFor();
     await eventually("it is taken", async () => {
       await desk.page.reload();
       await desk.settled();
@@ -104,17 +104,17 @@ describe("webhooks", () => {
     const ids = new Set(receiver.of("contact.created").map(({ headers }) => headers["webhook-id"]));
     assert.equal(ids.size, 1, "the id tells repeats");
     await desk.field("Status").selectOption("failed");
-    await desk.text("Nothing matches.").waitFor();
+    await desk.text("No results.").waitFor();
     await desk.field("Status").selectOption("delivered");
     await desk.row(/contact\.created/).first().waitFor();
-    await desk.button("Send what failed today again").click();
-    await desk.dialog().getByRole("button", { name: "Send again" }).click();
-    await desk.text("0 deliveries will be sent again.").waitFor();
+    await desk.button("Resend today's failures").click();
+    await desk.dialog().getByRole("button", { name: "Resend" }).click();
+    await desk.text("0 deliveries will be resent.").waitFor();
 
     // Another secret signs beside the one before.
     await desk.link("Shop").click();
-    await desk.button("Rotate the secret").click();
-    await desk.dialog().getByRole("button", { name: "Rotate the secret" }).click();
+    await desk.button("Rotate secret").click();
+    await desk.dialog().getByRole("button", { name: "Rotate secret" }).click();
     const next = await shown();
     assert.notEqual(next, secret);
     await at.company.data("DELETE", `/contacts/${contact.id}`);
@@ -122,9 +122,9 @@ describe("webhooks", () => {
     assert.ok(isSigned(deleted, secret) && isSigned(deleted, next));
 
     await desk.button("Delete").click();
-    assert.match(await desk.dialog().textContent(), /also what is pending/);
+    assert.match(await desk.dialog().textContent(), /Pending deliveries are canceled/);
     await desk.dialog().getByRole("button", { name: "Delete" }).click();
-    await desk.text("Create a first one with the address of your server.").waitFor();
+    await desk.text("Add your server's URL to receive events.").waitFor();
     await desk.leave();
   });
 });
