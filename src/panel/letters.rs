@@ -45,33 +45,33 @@ pub(super) fn spoken(headers: &HeaderMap) -> Option<Language> {
 type Words = [&'static str; 3];
 
 const INVITED: Words = ["Your invitation to {place}", "Seu convite para {place}", "Su invitación a {place}"];
-const FORGOTTEN: Words = ["Choose a new password", "Escolha uma nova senha", "Elija una nueva contraseña"];
-const HELLO: Words = ["Hello {name},", "Olá, {name}!", "Hola, {name}:"];
-const HELLO_YOU: Words = ["Hello,", "Olá!", "Hola:"];
+const FORGOTTEN: Words = ["Reset your password", "Redefina sua senha", "Restablezca su contraseña"];
+const HELLO: Words = ["Hello {name},", "Olá, {name},", "Hola, {name}:"];
+const HELLO_YOU: Words = ["Hello,", "Olá,", "Hola:"];
 const WELCOME: Words = [
-    "you are invited to work in {place}. You sign in with {email}.",
+    "You have been invited to join {place}. Sign in with {email}.",
     "Você recebeu um convite para trabalhar em {place}. Seu login é {email}.",
-    "Le han invitado a trabajar en {place}. Entrará con {email}.",
+    "Ha recibido una invitación para trabajar en {place}. Inicie sesión con {email}.",
 ];
 const ASKED: Words = [
-    "a new password for {email} was asked for.",
-    "Foi pedida uma nova senha para {email}.",
-    "Se ha pedido una nueva contraseña para {email}.",
+    "A password reset was requested for {email}.",
+    "Foi solicitada a redefinição da senha de {email}.",
+    "Se ha solicitado restablecer la contraseña de {email}.",
 ];
 const WEEK: Words = [
-    "{place}: choose a password here, within 7 days:",
-    "{place}: escolha uma senha aqui, em até 7 dias:",
-    "{place}: elija una contraseña aquí, en un plazo de 7 días:",
+    "Choose your password for {place} within 7 days:",
+    "Escolha sua senha para {place} em até 7 dias:",
+    "Elija su contraseña para {place} en un plazo de 7 días:",
 ];
 const HOUR: Words = [
-    "{place}: choose another password here, within an hour:",
-    "{place}: escolha outra senha aqui, em até uma hora:",
-    "{place}: elija otra contraseña aquí, en el plazo de una hora:",
+    "Choose a new password for {place} within one hour:",
+    "Escolha uma nova senha para {place} em até uma hora:",
+    "Elija una contraseña nueva para {place} en el plazo de una hora:",
 ];
 const UNEXPECTED: Words = [
-    "If you did not expect this, do nothing: nothing changes.",
-    "Se você não esperava por isso, não faça nada: nada muda.",
-    "Si no esperaba este mensaje, no haga nada: nada cambia.",
+    "If you did not expect this e-mail, you can ignore it.",
+    "Se você não esperava este e-mail, pode ignorá-lo.",
+    "Si no esperaba este correo, puede ignorarlo.",
 ];
 
 /// The mail with this link.
@@ -134,12 +134,12 @@ mod tests {
     #[test]
     fn a_letter_names_its_place_with_its_link_and_nothing_is_left_open() {
         for (language, subject, line) in [
-            (Language::English, "Choose a new password", "Hotline: choose another password here, within an hour:"),
-            (Language::Portuguese, "Escolha uma nova senha", "Hotline: escolha outra senha aqui, em até uma hora:"),
+            (Language::English, "Reset your password", "Choose a new password for Hotline within one hour:"),
+            (Language::Portuguese, "Redefina sua senha", "Escolha uma nova senha para Hotline em até uma hora:"),
             (
                 Language::Spanish,
-                "Elija una nueva contraseña",
-                "Hotline: elija otra contraseña aquí, en el plazo de una hora:",
+                "Restablezca su contraseña",
+                "Elija una contraseña nueva para Hotline en el plazo de una hora:",
             ),
         ] {
             let reset = letter(&ana("Ana {place}", language), &way(LinkKind::Reset, None));
@@ -150,7 +150,7 @@ mod tests {
         }
         let invited = letter(&ana("Ana", Language::English), &way(LinkKind::Invitation, Some("Acme {name} Ltd.")));
         assert_eq!(invited.subject, "Your invitation to Acme name Ltd.");
-        assert!(invited.text.contains("You sign in with ana@example.com."), "{}", invited.text);
+        assert!(invited.text.contains("Sign in with ana@example.com."), "{}", invited.text);
         assert!(invited.text.starts_with("Hello Ana,\n"), "{}", invited.text);
         let nobody = letter(&ana("<>", Language::English), &way(LinkKind::Invitation, Some("Acme")));
         assert!(nobody.text.starts_with("Hello,\n"), "{}", nobody.text);

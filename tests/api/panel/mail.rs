@@ -59,8 +59,8 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
         "To: carla@example.com",
         "Subject: Your invitation to Acme",
         "Auto-Submitted: auto-generated",
-        "you are invited to work in Acme. You sign in with carla@example.com.",
-        "Acme: choose a password here, within 7 days:",
+        "You have been invited to join Acme. Sign in with carla@example.com.",
+        "Choose your password for Acme within 7 days:",
     ] {
         assert!(letter.lines().any(|known| known == line), "{line}: {letter}");
     }
@@ -143,10 +143,10 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     // A letter for each membership, with its link and its words alone.
     let letters = relay.letters();
     let [of_acme, of_other] = ["Acme", "Other"].map(|name| {
-        let own = |letter: &&String| letter.contains(&format!("{name}: choose another password here, within an hour:"));
+        let own = |letter: &&String| letter.contains(&format!("Choose a new password for {name} within one hour:"));
         letters.iter().find(own).unwrap_or_else(|| panic!("{name}: {letters:?}"))
     });
-    assert!(!of_acme.contains("Other:") && !of_other.contains("Acme:"), "{letters:?}");
+    assert!(!of_acme.contains("for Other ") && !of_other.contains("for Acme "), "{letters:?}");
     assert_eq!((tokens(of_acme).len(), tokens(of_other).len()), (1, 1), "{letters:?}");
     let spent = nobody.post("/links/use", json!({"token": tokens(of_other)[0], "password": "another battery"})).await;
     assert_eq!(spent.status, 204);
@@ -157,7 +157,7 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     Person::admin(&app, "root@example.com").await;
     ask("root@example.com").await;
     eventually("the letter has come", || async { relay.letters().len() == 3 }).await;
-    assert!(relay.letters()[2].contains("Hotline: choose another password here"), "{}", relay.letters()[2]);
+    assert!(relay.letters()[2].contains("Choose a new password for Hotline "), "{}", relay.letters()[2]);
     app.api.post("/users", json!({"name": "Carla", "email": "carla@example.com"})).await.data(201);
     let (admin, _) = Person::admin(&app, "boss@example.com").await;
     let users = app.api.all("/users").await;
