@@ -28,7 +28,7 @@ describe("in Firefox", () => {
     const fox = await Fox.open(browser, `${service.url}/panel/tags`);
     await fox.fill({ "E-mail": person.email, Password: "not the password at all" });
     await fox.click("Sign in", "button");
-    await fox.said("This e-mail address and password do not fit.");
+    await fox.said("Wrong e-mail or password.");
     await fox.fill({ Password: person.password });
     await fox.page.keyboard.press("Enter");
     await fox.said("Tags", "h1");
@@ -54,13 +54,13 @@ describe("in Firefox", () => {
     const key = await (await fox.see("[role=dialog] code, dialog code")).evaluate((code) => code.textContent);
     const answer = await fetch(`${service.url}/api/v1/tags`, { headers: { Authorization: `Bearer ${key}` } });
     assert.equal(answer.status, 200);
-    await fox.click("I have stored it", "button");
+    await fox.click("Done", "button");
     await fox.said("Firefox", "h1");
 
     await fox.page.goto(`${service.url}/panel/account`);
     await fox.said("Your account", "h1");
     await fox.fill({ "Current password": person.password, "New password": "a password made in Firefox" });
-    await fox.click("Change the password", "button");
+    await fox.click("Change password", "button");
     await fox.said("Saved.");
     await (await fox.field("Language")).select("pt");
     await fox.click("Save", "button");

@@ -93,7 +93,7 @@ for (const [device, size, themes] of [["desktop", DESKTOP, ["light", "dark"]], [
         });
         await check(visitor, "while an agent types");
         await visitor.context.setOffline(true);
-        await visitor.widget.getByText("You are offline.").waitFor();
+        await visitor.widget.getByText("You're offline.").waitFor();
         await check(visitor, "offline");
         await visitor.screenshot(`${name}-offline`);
         await visitor.context.setOffline(false);
@@ -107,7 +107,7 @@ for (const [device, size, themes] of [["desktop", DESKTOP, ["light", "dark"]], [
         await visitor.open();
         await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
         await check(visitor, "when asked to end");
-        await visitor.widget.getByRole("button", { name: "End it" }).click();
+        await visitor.widget.getByRole("button", { name: "End conversation" }).click();
         await visitor.widget.getByText("This conversation has ended.").waitFor();
         await check(visitor, "ended");
         await visitor.screenshot(`${name}-ended`);

@@ -130,7 +130,7 @@ describe("a conversation", () => {
   it("is ended by the visitor, and another one is begun", async () => {
     const { visitor, ticket, hello } = await at.meet();
     await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
-    await visitor.widget.getByRole("button", { name: "End it" }).click();
+    await visitor.widget.getByRole("button", { name: "End conversation" }).click();
     await visitor.widget.getByText("This conversation has ended.").waitFor();
     await visitor.field.waitFor({ state: "hidden" });
 
@@ -178,7 +178,7 @@ describe("the form before a conversation", () => {
     await widget.getByLabel("E-mail").fill("maria@");
     await widget.getByLabel("Phone number").fill("+55 (11) 98888-7777");
     await begin.click();
-    await widget.getByText("This does not look like an e-mail address.").waitFor();
+    await widget.getByText("Enter a valid e-mail address.").waitFor();
     await widget.getByLabel("E-mail").fill("maria@example.com");
     const opening = visitor.page.waitForResponse(
       (response) => response.url().endsWith("/sessions") && response.request().method() === "POST",
@@ -212,7 +212,7 @@ describe("the form before a conversation", () => {
       route.fulfill({ status: 422, headers: { "Access-Control-Allow-Origin": at.shop.origin }, json: refusal }),
     );
     await widget.getByRole("button", { name: "Start the chat" }).click();
-    await widget.getByText("This does not look like an e-mail address.").waitFor();
+    await widget.getByText("Enter a valid e-mail address.").waitFor();
     assert.equal(await widget.getByLabel("E-mail").getAttribute("aria-invalid"), "true");
     await visitor.leave();
   });
@@ -222,10 +222,10 @@ describe("the widget's language", () => {
   const at = scene();
 
   for (const [locale, greeting, write] of [
-    ["en-GB", "Hi! How can we help?", "Write a message"],
-    ["pt-BR", "Olá! Como podemos ajudar?", "Escreva uma mensagem"],
-    ["es-AR", "¡Hola! ¿En qué podemos ayudarte?", "Escribe un mensaje"],
-    ["de-DE", "Hi! How can we help?", "Write a message"],
+    ["en-GB", "Hi, how can we help?", "Write a message"],
+    ["pt-BR", "Olá, como podemos ajudar?", "Escreva uma mensagem"],
+    ["es-AR", "Hola, ¿en qué podemos ayudarte?", "Escribe un mensaje"],
+    ["de-DE", "Hi, how can we help?", "Write a message"],
   ]) {
     it(`is right for ${locale}`, async () => {
       const visitor = await at.visit({ locale });

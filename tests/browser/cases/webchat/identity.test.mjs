@@ -151,7 +151,7 @@ describe("a conversation after the one that has ended", () => {
   it("shows what was sent meanwhile, without an account", async () => {
     const { visitor, ticket, hello } = await at.meet();
     await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
-    await visitor.widget.getByRole("button", { name: "End it" }).click();
+    await visitor.widget.getByRole("button", { name: "End conversation" }).click();
     await visitor.widget.getByRole("button", { name: "Start a new conversation" }).waitFor();
     await at.company.say(ticket, "Sent to nobody");
     await visitor.widget.getByRole("button", { name: "Start a new conversation" }).click();

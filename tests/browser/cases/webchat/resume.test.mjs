@@ -62,14 +62,14 @@ describe("a line that fails", () => {
   it("is noticed, and what is said meanwhile is sent once it is back", async () => {
     const { visitor, ticket, hello } = await at.meet();
     await visitor.context.setOffline(true);
-    await visitor.widget.getByText("You are offline.").waitFor();
+    await visitor.widget.getByText("You're offline.").waitFor();
     await visitor.say("Said offline");
     await visitor.own("Said offline").and(visitor.widget.locator("[data-state=waiting]")).waitFor();
     await at.company.say(ticket, "Said meanwhile");
     await visitor.context.setOffline(false);
     await visitor.own("Said offline").and(visitor.widget.locator("[data-state=sent]")).waitFor();
     await visitor.theirs("Said meanwhile").waitFor();
-    await visitor.widget.getByText("You are offline.").waitFor({ state: "hidden" });
+    await visitor.widget.getByText("You're offline.").waitFor({ state: "hidden" });
     assert.deepEqual(await visitor.texts(), [hello, "Said meanwhile", "Said offline"]);
     await visitor.leave();
   });
@@ -199,7 +199,7 @@ describe("two tabs", () => {
     const two = await one.anotherTab();
     await two.open();
     await one.widget.getByRole("button", { name: "End the conversation" }).click();
-    await one.widget.getByRole("button", { name: "End it" }).click();
+    await one.widget.getByRole("button", { name: "End conversation" }).click();
     await two.widget.getByText("This conversation has ended.").waitFor();
     await two.widget.getByRole("button", { name: "Start a new conversation" }).click();
     await two.tell("Again");
@@ -234,7 +234,7 @@ describe("a service that is killed", () => {
     await visitor.field.pressSequentially("Said while it was aw");
     await at.service.kill();
     await visitor.field.pressSequentially("ay");
-    await visitor.widget.getByText("Trying to reconnect.").waitFor();
+    await visitor.widget.getByText("Reconnecting…").waitFor();
     assert.equal(await visitor.field.inputValue(), "Said while it was away");
     await visitor.field.press("Enter");
     await visitor.own("Said while it was away").and(visitor.widget.locator("[data-state=waiting]")).waitFor();
@@ -242,7 +242,7 @@ describe("a service that is killed", () => {
 
     await at.service.again();
     await visitor.own("Said while it was away").and(visitor.widget.locator("[data-state=sent]")).waitFor();
-    await visitor.widget.getByText("Trying to reconnect.").waitFor({ state: "hidden" });
+    await visitor.widget.getByText("Reconnecting…").waitFor({ state: "hidden" });
     await at.company.say(ticket, "Answered after");
     await visitor.theirs("Answered after").waitFor();
     assert.equal(await visitor.field.inputValue(), "A draft, and");

@@ -96,10 +96,10 @@ describe("who is there", () => {
     assert.equal(used.status, 200);
     const other = await at.visit();
     await other.open();
-    await other.widget.locator(".status", { hasText: "We are online" }).waitFor();
+    await other.widget.locator(".status", { hasText: "Online now" }).waitFor();
     await other.leave();
     await visitor.page.reload();
-    await said("We are online");
+    await said("Online now");
     await visitor.leave();
   });
 

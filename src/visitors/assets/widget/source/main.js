@@ -72,7 +72,7 @@ async function configOf(door, memory) {
     } catch (refused) {
       const isClosed = refused.status === 0 && attempts > 0 && (await door.isClosed());
       if (isClosed || !refused.isPassing) {
-        const reason = isClosed ? `${location.origin} is not among the origins it may be shown on` : refused.message;
+        const reason = isClosed ? `${location.origin} is not one of the channel's allowed websites` : refused.message;
         console.warn(`Hotline webchat: ${reason}`);
         return null;
       }
