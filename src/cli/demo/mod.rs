@@ -254,11 +254,15 @@ async fn converse(
     let author = Author { user: Some((agent, "Ana Souza".to_owned())), ..Author::API };
     for ((id, name, email), question, answer) in [
         (MARIA, "Hello, where is my order?", None),
-        (("customer-2", "John Doe", "john@example.com"), "Can I pay by card?", Some(("Yes, any card.", false))),
+        (
+            ("customer-2", "John Doe", "john@example.com"),
+            "Can I pay by card?",
+            Some(("Yes, we accept all major cards.", false)),
+        ),
         (
             ("customer-3", "Lucía Gómez", "lucia@example.com"),
-            "My invoice is wrong.",
-            Some(("Corrected, see your e-mail.", true)),
+            "There is a mistake on my invoice.",
+            Some(("We have corrected it and sent you a new one by e-mail.", true)),
         ),
     ] {
         let [id, name, email] = [id, name, email].map(|text| Some(text.to_owned()));
@@ -321,38 +325,38 @@ fn guide(base: &str, demo: &Demo, people: &People) -> String {
     let ((admin, admins), (agent, agents)) = (admin, agent);
     format!(
         r#"
-Open {base}/ in a browser: a visitor on the left, a desk on the right. The page is given the token below, so show it
-to nobody who should not have it.
+Open {base}/ in a browser: a visitor on the left, an agent's desk on the right. The page contains the token below, so
+do not share it.
 
 company {company}, token {key}
 
-The panel is at {base}/panel/. These may sign in, with passwords of this start:
+The panel is at {base}/panel/. Sign in with one of these accounts; the passwords change with every start:
 administrator {admin} {admins}
 agent {agent} {agents}
 
-# what is open
+# list the open tickets
 curl -s -H 'Authorization: Bearer {key}' '{api}/tickets?status=open'
 
-# events as they happen; leave it open in another terminal
+# follow events as they happen, in another terminal
 curl -sN -H 'Authorization: Bearer {key}' {api}/events/stream
 
-# a visitor opens a session, and says something
+# a visitor opens a session and writes a message
 session=$(curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"channelId":{webchat},"visitor":{{"name":"Visitor One","externalId":"v1"}}}}' {api}/webchat/sessions | sed 's/.*"data":{{"id":"\([^"]*\)".*/\1/'); echo $session
 ticket=$(curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"body":"Is anybody there?"}}' {api}/webchat/sessions/$session/messages | sed 's/.*"ticketId":\([0-9]*\).*/\1/'); echo $ticket
 
-# the company answers, the visitor reads it
-curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"ticketId":'$ticket',"type":"text","body":"Yes! How can I help?"}}' {api}/messages
+# the company answers, and the visitor reads it
+curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"ticketId":'$ticket',"type":"text","body":"Yes, how can I help?"}}' {api}/messages
 curl -s -H 'Authorization: Bearer {key}' {api}/webchat/sessions/$session/messages
 
-# what is sold, and how far that has come
+# list the boards and cards of sales
 curl -s -H 'Authorization: Bearer {key}' {api}/crm/boards
 curl -s -H 'Authorization: Bearer {key}' {api}/crm/cards
 
-# solved
+# close the ticket
 curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"wrapupTypeId":{wrapup_type},"wrapupNote":"Answered."}}' {api}/tickets/$ticket/close
 curl -s -H 'Authorization: Bearer {key}' {api}/tickets/$ticket/events
 
-Kill this process with `kill -9` at any moment and start it again: whatever was answered is there.
+Kill this process with `kill -9` at any moment and start it again: every acknowledged change is kept.
 Stop it with Ctrl-C."#
     )
 }

@@ -18,13 +18,13 @@ const STAGES: [&str; 4] = ["New", "Offer sent", "Negotiation", "Done"];
 
 /// The products: name, number and price.
 const PRODUCTS: [(&str, &str, &str); 3] =
-    [("Panel 400 W", "SP-400", "129.9"), ("Inverter 5 kW", "IN-5", "899"), ("Installation, an hour", "HOUR", "64.5")];
+    [("Panel 400 W", "SP-400", "129.9"), ("Inverter 5 kW", "IN-5", "899"), ("Installation, per hour", "HOUR", "64.5")];
 
 /// A card: its name, its stage, its outcome, and the quantities by product.
 type NewCard = (&'static str, usize, Option<Outcome>, &'static [(usize, i64)]);
 
 const CARDS: [NewCard; 6] = [
-    ("Roof of the school", 0, None, &[(0, 40), (1, 4), (2, 60)]),
+    ("School roof", 0, None, &[(0, 40), (1, 4), (2, 60)]),
     ("Carport", 0, None, &[(0, 8)]),
     ("House by the lake", 1, None, &[(0, 14), (1, 1), (2, 16)]),
     ("Bakery", 2, None, &[(0, 24), (1, 2), (2, 30)]),

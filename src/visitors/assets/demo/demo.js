@@ -41,7 +41,7 @@ async function attempt(work) {
     await work();
     if (Date.now() > troubleUntil) $("trouble").hidden = true;
   } catch (error) {
-    $("trouble").textContent = error instanceof TypeError ? "The service does not answer. Trying again…" : error.message;
+    $("trouble").textContent = error instanceof TypeError ? "Can't reach the server. Trying again…" : error.message;
     $("trouble").hidden = false;
     troubleUntil = Date.now() + TROUBLE_SHOWN_MS;
   }
@@ -107,7 +107,7 @@ function showMessages() {
   if (!changed(log, [desk.ticket.id, desk.messages])) return;
   const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60 || !log.childElementCount;
   const rows = desk.messages.map((message) => {
-    const who = message.direction === "inbound" ? desk.ticket.contact.name : message.user?.name || "Desk";
+    const who = message.direction === "inbound" ? desk.ticket.contact.name : message.user?.name || "Agent";
     const state = message.direction === "outbound" ? `, ${message.status}` : "";
     return element(
       "div",
@@ -219,12 +219,12 @@ const button = (type, id, title) => ({ type, [type]: { id, title } });
 const samples = {
   button: {
     header: { type: "text", text: "Delivery" },
-    body: { text: "When shall we deliver your mug?" },
-    footer: { text: "Free of charge" },
-    action: { buttons: [button("reply", "tomorrow", "Tomorrow"), button("reply", "saturday", "On Saturday")] },
+    body: { text: "When should we deliver your mug?" },
+    footer: { text: "Free delivery" },
+    action: { buttons: [button("reply", "tomorrow", "Tomorrow"), button("reply", "saturday", "Saturday")] },
   },
   list: {
-    body: { text: "Which mug is it about?" },
+    body: { text: "Which mug is your question about?" },
     action: {
       button: "Choose a mug",
       sections: [
@@ -241,19 +241,19 @@ const samples = {
   },
   cta_url: {
     body: { text: "Your parcel is on its way." },
-    action: { name: "cta_url", parameters: { display_text: "Track it", url: new URL("/docs", location).href } },
+    action: { name: "cta_url", parameters: { display_text: "Track parcel", url: new URL("/docs", location).href } },
   },
   location_request_message: {
-    body: { text: "Where should the courier go?" },
+    body: { text: "Where should we deliver it?" },
     action: { name: "send_location" },
   },
   carousel: {
-    body: { text: "These are new this week:" },
+    body: { text: "New this week:" },
     action: {
       cards: ["ocean", "desert", "night"].map((name) => ({
         header: mug(name),
-        body: { text: `${name[0].toUpperCase()}${name.slice(1)}, made on Tuesday` },
-        action: { buttons: [button("quick_reply", `take-${name}`, `I take ${name}`)] },
+        body: { text: `${name[0].toUpperCase()}${name.slice(1)}, handmade this week` },
+        action: { buttons: [button("quick_reply", `take-${name}`, `I'd like ${name}`)] },
       })),
     },
   },
@@ -275,8 +275,8 @@ function account() {
   let isSignedIn = false;
   const show = () => {
     $("account").textContent = isSignedIn
-      ? `The shop's server has signed that you are ${settings.visitor}.`
-      : "You are a visitor the shop does not know.";
+      ? `You are signed in as ${settings.visitor}. The shop's server has proved it to Hotline.`
+      : "You are an anonymous visitor.";
     $("sign").textContent = isSignedIn ? "Sign out" : `Sign in as ${settings.visitor}`;
   };
   $("sign").onclick = async () => {
@@ -290,7 +290,7 @@ function account() {
 }
 
 function listen() {
-  const nobody = element("option", { value: "" }, "Nobody");
+  const nobody = element("option", { value: "" }, "Unassigned");
   const people = settings.users.map(({ id, name }) => element("option", { value: id }, name));
   $("assignee").replaceChildren(nobody, ...people);
   $("assignee").onchange = ({ target }) => act("transfer", { userId: target.value ? Number(target.value) : null });

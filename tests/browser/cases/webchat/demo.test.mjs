@@ -49,7 +49,7 @@ describe("the demo's page", () => {
         return desk.getByText("is typing…").isVisible();
       });
 
-      await desk.getByLabel("Hand over to").selectOption({ label: "Ana Souza" });
+      await desk.getByLabel("Assign to").selectOption({ label: "Ana Souza" });
       await desk.locator("#facts", { hasText: "Ana Souza" }).waitFor();
       await visitor.screenshot(`demo-${colorScheme}`);
 
@@ -91,15 +91,15 @@ describe("the demo's page", () => {
     await visitor.option("Night").click();
     await desk.locator(".said.inbound", { hasText: "Night" }).waitFor();
     await sample("Link");
-    await visitor.widget.getByRole("link", { name: "Track it" }).waitFor();
+    await visitor.widget.getByRole("link", { name: "Track parcel" }).waitFor();
     await sample("Location");
     await visitor.option("Share my location").waitFor();
     await sample("Carousel");
     const pictures = visitor.widget.locator(".track img");
     await eventually("the cards have pictures", () => pictures.evaluateAll((all) => all.length === 3 && all[0].naturalWidth > 0));
-    await visitor.option("I take desert").click();
-    await desk.locator(".said.inbound", { hasText: "I take desert" }).waitFor();
-    assert.equal(await visitor.option("I take desert").getAttribute("class"), "option chosen");
+    await visitor.option("I'd like desert").click();
+    await desk.locator(".said.inbound", { hasText: "I'd like desert" }).waitFor();
+    assert.equal(await visitor.option("I'd like desert").getAttribute("class"), "option chosen");
 
     await visitor.widget
       .locator("input[type=file]")
@@ -119,7 +119,7 @@ describe("the demo's page", () => {
     await visitor.tell("I have an account");
     await desk.locator("#facts", { hasText: "not verified" }).waitFor();
     await page.getByRole("button", { name: "Sign in as Maria Lima" }).click();
-    await page.getByText("The shop's server has signed that you are Maria Lima.").waitFor();
+    await page.getByText("You are signed in as Maria Lima.").waitFor();
     await visitor.tell("It is me, Maria");
     await desk.locator(".said.inbound", { hasText: "It is me, Maria" }).waitFor();
     await desk.locator("#contact", { hasText: "Maria Lima" }).waitFor();
