@@ -111,7 +111,7 @@ impl Sample {
                 lines.value(labels, *count)?;
             }
         }
-        let mut lines = page.histograms("http_request_duration_seconds", "Time until the answer")?;
+        let mut lines = page.histograms("http_request_duration_seconds", "Time until the response")?;
         for operation in &counted {
             let labels = [("route", operation.route), ("method", operation.method)];
             lines.spread(labels, &operation.latency_ns, NS_PER_S)?;
@@ -120,17 +120,19 @@ impl Sample {
             let statuses = counted.iter().flat_map(|operation| &operation.statuses);
             statuses.filter(|(status, _)| *status == Some(wanted)).map(|(_, count)| count).sum()
         };
-        page.counter("http_unauthorized_total", "Requests whose token was missing or no good (401)", with(401))?;
-        page.counter("http_rate_limited_total", "Requests above their company's rate (429)", with(429))?;
-        page.counter("http_idempotent_replays_total", "Retries answered as their first was", figures.replays())
+        page.counter("http_unauthorized_total", "Requests with a missing or invalid token (401)", with(401))?;
+        page.counter("http_rate_limited_total", "Requests above their company's rate limit (429)", with(429))?;
+        page.counter("http_idempotent_replays_total", "Retries answered with the recorded response", figures.replays())
     }
 
     fn edge(&self, page: &mut Page<'_>) -> fmt::Result {
         let edge = &self.figures.cluster;
-        page.counter("cluster_forwarded_total", "Requests handed to their company's process", edge.all_forwarded())?;
-        page.counter("cluster_taken_total", "Requests that other processes have handed to this one", edge.all_taken())?;
-        let mut lines =
-            page.counters("cluster_requests_total", "Requests at the edge that were not simply answered")?;
+        page.counter("cluster_forwarded_total", "Requests forwarded to their company's process", edge.all_forwarded())?;
+        page.counter("cluster_taken_total", "Requests forwarded to this process by others", edge.all_taken())?;
+        let mut lines = page.counters(
+            "cluster_requests_total",
+            "Requests for other processes' companies that did not go straight through",
+        )?;
         for (end, count) in [
             ("waited", edge.all_waited()),
             ("sent_again", edge.all_sent_again()),
@@ -144,13 +146,13 @@ impl Sample {
 
     fn member(&self, membership: &Membership, page: &mut Page<'_>) -> fmt::Result {
         let figures = &self.figures.cluster;
-        let help = "Time from handing a request to its company's process until the answer";
+        let help = "Time until the response to a forwarded request";
         page.histogram("cluster_forward_duration_seconds", help, &figures.forwards(), NS_PER_S)?;
         page.gauge("cluster_slots", "Slots this process serves, of 1024", count(membership.placement.count_here()))?;
-        let help = "How long this process may still answer, unless a beat reaches the database";
+        let help = "Time left of this process's lease, renewed by each heartbeat";
         page.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
         page.gauge("cluster_peers", "Other processes of the cluster", count(membership.placement.peers().len()))?;
-        let mut lines = page.counters("cluster_slot_moves_total", "Slots that came and went, and moves called off")?;
+        let mut lines = page.counters("cluster_slot_moves_total", "Slots opened, handed over, or not moved in time")?;
         for (end, moves) in [
             ("opened", figures.all_opened()),
             ("handed_over", figures.all_handed_over()),
@@ -158,8 +160,8 @@ impl Sample {
         ] {
             lines.value([("end", end)], moves)?;
         }
-        page.counter("cluster_seals_total", "Processes this one has ended, not hearing of them", figures.all_sealed())?;
-        let help = "Time from the suspicion until the slots of the last one of them were others'";
+        page.counter("cluster_seals_total", "Unresponsive processes fenced by this one", figures.all_sealed())?;
+        let help = "Duration of the last takeover";
         page.gauge("cluster_takeover_seconds", help, figures.last_takeover().as_secs_f64())
     }
 
@@ -176,7 +178,7 @@ impl Sample {
         for (kind, actors) in &kinds {
             lines.value([("kind", kind)], count(actors.hot))?;
         }
-        let mut lines = page.gauges("actor_commands_waiting", "Commands sent that no actor has taken yet")?;
+        let mut lines = page.gauges("actor_commands_waiting", "Commands queued for an actor")?;
         for (kind, actors) in &kinds {
             lines.value([("kind", kind)], count(actors.waiting))?;
         }
@@ -185,15 +187,19 @@ impl Sample {
 
     fn sockets(&self, page: &mut Page<'_>) -> fmt::Result {
         let sockets = &self.figures.sockets;
-        page.gauge("sockets_open", "Sockets of visitors that are open", sockets.open())?;
-        page.gauge("sessions_watching", "Visitor sessions that have one", count(self.engine.sessions.watching()))?;
+        page.gauge("sockets_open", "Open visitor sockets", sockets.open())?;
+        page.gauge(
+            "sessions_watching",
+            "Visitor sessions with an open socket",
+            count(self.engine.sessions.watching()),
+        )?;
         page.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
-        page.counter("socket_cuts_total", "Sockets cut off because they read too slowly", sockets.cut())
+        page.counter("socket_cuts_total", "Sockets closed because they read too slowly", sockets.cut())
     }
 
     fn events(&self, page: &mut Page<'_>) -> fmt::Result {
         let events = &self.figures.events;
-        page.gauge("event_streams_open", "Streams of events that are open", events.open())?;
+        page.gauge("event_streams_open", "Open event streams", events.open())?;
         page.counter("event_stream_events_total", "Events sent to streams", events.sent())
     }
 
@@ -205,25 +211,24 @@ impl Sample {
         {
             lines.value([("state", state)], count(messages))?;
         }
-        let mut lines = page.gauges("outbox_channels", "Channels whose messages wait for more than their turn")?;
+        let mut lines = page.gauges("outbox_channels", "Channels whose messages are held or behind")?;
         for (state, channels) in [("behind", sending.channels_behind), ("held", sending.channels_held)] {
             lines.value([("state", state)], count(channels))?;
         }
-        let mut lines = page.counters("outbox_attempts_total", "Attempts to hand a message over, by how they ended")?;
+        let mut lines = page.counters("outbox_attempts_total", "Attempts to send a message, by result")?;
         for attempted in &sending.attempts {
             lines.value([("end", attempted.end)], attempted.count)?;
         }
-        page.counter("outbox_given_up_total", "Messages that were too old to be tried again", sending.given_up)
+        page.counter("outbox_given_up_total", "Messages that expired before a provider accepted them", sending.given_up)
     }
 
     fn schedules(&self, page: &mut Page<'_>) -> fmt::Result {
         let schedules = self.engine.schedules.figures();
-        let mut lines = page.gauges("schedules", "Scheduled messages in memory that have not left yet")?;
+        let mut lines = page.gauges("schedules", "Scheduled messages in memory that are not sent yet")?;
         for (state, messages) in [("held", schedules.held), ("due", schedules.due), ("late", schedules.late)] {
             lines.value([("state", state)], count(messages))?;
         }
-        let mut lines =
-            page.counters("schedules_ended_total", "Scheduled messages whose time came, by how it ended")?;
+        let mut lines = page.counters("schedules_ended_total", "Scheduled messages that came due, by result")?;
         for (end, messages) in [("sent", schedules.sent), ("failed", schedules.failed)] {
             lines.value([("end", end)], messages)?;
         }
@@ -232,13 +237,12 @@ impl Sample {
 
     fn campaigns(&self, page: &mut Page<'_>) -> fmt::Result {
         let campaigns = self.engine.campaigns.figures();
-        page.gauge("campaigns_running", "Campaigns that are sent", count(campaigns.running))?;
+        page.gauge("campaigns_running", "Running campaigns", count(campaigns.running))?;
         let mut lines = page.gauges("campaign_recipients", "Recipients of campaigns in memory")?;
         for (state, recipients) in [("held", campaigns.held), ("under_way", campaigns.under_way)] {
             lines.value([("state", state)], count(recipients))?;
         }
-        let mut lines =
-            page.counters("campaign_recipients_ended_total", "Recipients whose turn came, by what became of them")?;
+        let mut lines = page.counters("campaign_recipients_ended_total", "Processed recipients, by result")?;
         let ends =
             [("handed_over", campaigns.handed_over), ("skipped", campaigns.skipped), ("failed", campaigns.failed)];
         for (end, recipients) in ends {
@@ -248,7 +252,7 @@ impl Sample {
     }
 
     fn hooks(&self, page: &mut Page<'_>) -> fmt::Result {
-        let mut lines = page.counters("hook_notices_total", "What providers have told, by what became of it")?;
+        let mut lines = page.counters("hook_notices_total", "Notifications from providers, by result")?;
         for (end, notices) in self.figures.hooks.notices() {
             lines.value([("end", end)], notices)?;
         }
@@ -257,19 +261,19 @@ impl Sample {
 
     fn webhooks(&self, page: &mut Page<'_>) -> fmt::Result {
         let webhooks = &self.figures.webhooks;
-        let mut lines = page.counters("webhook_attempts_total", "Attempts to deliver an event, by how they ended")?;
+        let mut lines = page.counters("webhook_attempts_total", "Attempts to deliver an event, by result")?;
         for (end, attempts) in webhooks.ends() {
             lines.value([("end", end)], attempts)?;
         }
-        page.gauge("webhook_attempts_under_way", "Attempts that wait for an answer", webhooks.under_way())?;
-        let help = "How long the oldest event waits that an active webhook has not taken";
+        page.gauge("webhook_attempts_under_way", "Attempts waiting for a response", webhooks.under_way())?;
+        let help = "Age of the oldest event that an active webhook has not accepted";
         page.gauge("webhook_lag_seconds", help, webhooks.lag(clock::now()).as_secs_f64())?;
-        let help = "Webhooks that were switched off because their endpoint is gone or has failed for days";
+        let help = "Webhooks disabled because their endpoint is gone or has failed for days";
         page.counter("webhooks_switched_off_total", help, webhooks.all_switched_off())
     }
 
     fn mails(&self, page: &mut Page<'_>) -> fmt::Result {
-        let mut lines = page.counters("mails_total", "Letters to people, by how they ended")?;
+        let mut lines = page.counters("mails_total", "E-mails to people, by result")?;
         for (end, letters) in self.figures.mails.ends() {
             lines.value([("end", end)], letters)?;
         }
@@ -278,14 +282,14 @@ impl Sample {
 
     fn retention(&self, page: &mut Page<'_>) -> fmt::Result {
         let retention = self.engine.retention.figures();
-        let help = "Conversations that were removed because they were kept long enough";
+        let help = "Conversations deleted by retention";
         page.counter("retention_removed_total", help, retention.removed)?;
-        let help = "For how long the oldest conversation should be gone that is still there";
+        let help = "Time since the oldest overdue conversation was due for deletion";
         page.gauge("retention_oldest_due_seconds", help, retention.oldest_due.as_secs_f64())
     }
 
     fn cascades(&self, page: &mut Page<'_>) -> fmt::Result {
-        let help = "Steps after the deletion of a record that failed and are retried";
+        let help = "Failed cleanup steps after deletions; each is retried";
         page.counter("cascade_failures_total", help, self.engine.cascades.failures())
     }
 
@@ -295,23 +299,31 @@ impl Sample {
         let flushes = queue.flushes();
         let pending = log.appended().saturating_sub(log.flushed());
         page.gauge("flush_pending_entries", "Entries of the log that are not in the tables yet", pending)?;
-        page.gauge("flush_lag_seconds", "Age of the oldest of them that is durable", queue.lag().as_secs_f64())?;
-        page.histogram("flush_changes", "Changes of each transaction", &flushes.changes.read(), 1.0)?;
+        page.gauge(
+            "flush_lag_seconds",
+            "Age of the oldest durable entry that is not in the tables",
+            queue.lag().as_secs_f64(),
+        )?;
+        page.histogram("flush_changes", "Changes per transaction", &flushes.changes.read(), 1.0)?;
         let durations = flushes.duration_ns.read();
-        page.histogram("flush_duration_seconds", "Time of each transaction", &durations, NS_PER_S)?;
-        page.counter("flush_failures_total", "Transactions that failed and were tried again", flushes.failed())?;
+        page.histogram("flush_duration_seconds", "Duration of each transaction", &durations, NS_PER_S)?;
+        page.counter("flush_failures_total", "Transactions that failed and are retried", flushes.failed())?;
         page.counter("changes_written_total", "Changes written to the tables", queue.written())?;
-        page.counter("rows_rejected_total", "Rows set aside in rejected_changes", rejected::count())
+        page.counter("rows_rejected_total", "Rows rejected by PostgreSQL; see rejected_changes", rejected::count())
     }
 
     fn database(&self, page: &mut Page<'_>) -> fmt::Result {
         let connections = self.engine.store().connections();
-        let help = "Whether the database answers and takes changes";
+        let help = "Whether the database responds and accepts changes";
         page.gauge("database_up", help, u64::from(self.database_is_up))?;
-        page.gauge("database_connections", "Connections that are open for requests", u64::from(connections.open))?;
-        page.gauge("database_connections_idle", "Those of them that are free", count(connections.idle))?;
-        page.gauge("database_connections_limit", "Most there may be", u64::from(pool::POOL_MAX))?;
-        let help = "Statements and plain changes that wait for their company's turn";
+        page.gauge(
+            "database_connections",
+            "Open connections for requests and background work",
+            u64::from(connections.open),
+        )?;
+        page.gauge("database_connections_idle", "Idle connections", count(connections.idle))?;
+        page.gauge("database_connections_limit", "Maximum number of connections", u64::from(pool::POOL_MAX))?;
+        let help = "Statements and changes queued for their company's share of the connections";
         page.gauge("database_waiting", help, count(connections.waiting))
     }
 
@@ -320,13 +332,18 @@ impl Sample {
             page.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
         }
         page.gauge("uptime_seconds", "Time since the start", self.figures.started.elapsed().as_secs_f64())?;
-        page.gauges("build_info", "1, with the version")?.value([("version", env!("CARGO_PKG_VERSION"))], 1)
+        page.gauges("build_info", "Always 1, with the version as a label")?
+            .value([("version", env!("CARGO_PKG_VERSION"))], 1)
     }
 }
 
 fn journal(page: &mut Page<'_>, stats: &journal::Stats) -> fmt::Result {
-    page.gauge("journal_queued_records", "Records that wait for the journal's disk", stats.queued_records)?;
-    page.gauge("journal_queued_bytes", "Their size", count(stats.queued_bytes))?;
+    page.gauge("journal_queued_records", "Records waiting for the journal's disk", stats.queued_records)?;
+    page.gauge(
+        "journal_queued_bytes",
+        "Size of the records waiting for the journal's disk",
+        count(stats.queued_bytes),
+    )?;
     page.gauge("journal_bytes", "Size of the journal on disk", stats.live_bytes)?;
     page.gauge("journal_limit_bytes", "Size at which changes are refused", stats.max_bytes)?;
     page.gauge("journal_segments", "Files of the journal", count(stats.segments))?;
