@@ -180,7 +180,7 @@ pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> 
         async move {
             let lock = "select pg_try_advisory_lock_shared($1)";
             let locked: bool = sqlx::query_scalar(lock).bind(WRITER_LOCK).fetch_one(connection).await?;
-            if locked { Ok(()) } else { Err(sqlx::Error::Protocol("another Hotline is the one writer".to_owned())) }
+            if locked { Ok(()) } else { Err(sqlx::Error::Protocol("another Hotline process is the writer".to_owned())) }
         }
         .boxed()
     })
@@ -229,7 +229,7 @@ async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) ->
         let epoch: i64 = sqlx::query_scalar("select epoch from ownership").fetch_one(connection).await?;
         claim.superseded.store(epoch != held, Ordering::Release);
     }
-    Err(sqlx::Error::Protocol("another Hotline is the writer".to_owned()))
+    Err(sqlx::Error::Protocol("another Hotline process is the writer".to_owned()))
 }
 
 /// Our statements are too short to benefit from JIT. And with only index scans allowed ([`BY_KEY`]), reading a one-row

@@ -140,7 +140,7 @@ impl Store {
             let on_failure = on_failure.clone();
             tokio::spawn(async move {
                 fence.is_over().await;
-                on_failure("another process of the cluster has ended this life".to_owned());
+                on_failure("another process of the cluster has fenced this process".to_owned());
             });
         }
         if let Some(news) = &events {

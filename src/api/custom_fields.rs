@@ -138,13 +138,13 @@ async fn check_values(
     if kind.is_some_and(|kind| kind != field.kind) {
         let seen = seen_cards(db, caller).await?;
         let values = custom_fields::values(db, company, field, &seen).await?;
-        refuse_used("the custom field has values, so its type stays", "has_values", values)?;
+        refuse_used("the custom field has values, so its type cannot change", "has_values", values)?;
     } else if let Some(options) = options
         && field.kind.has_options()
     {
         let seen = seen_cards(db, caller).await?;
         let values = custom_fields::values_beside(db, company, field, options, &seen).await?;
-        refuse_used("the custom field has values that are none of these options", "options_in_use", values)?;
+        refuse_used("the custom field has values that are not among these options", "options_in_use", values)?;
     }
     Ok(())
 }

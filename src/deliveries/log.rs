@@ -42,7 +42,7 @@ pub(super) async fn page(
     let kinds: Vec<EventKind> = endpoint.types.iter().filter_map(|kind| kind.parse().ok()).collect();
     if kinds.is_empty() && !endpoint.types.is_empty() {
         // Only types of a newer release: this one knows none of them.
-        return Err("the webhook is for types of events that this release does not know".to_owned());
+        return Err("the webhook has event types that this release does not support".to_owned());
     }
     let portion = Portion { events: limit, bytes: BYTES_AT_ONCE };
     let read = events::read(app.db(company), company, after, &kinds, portion).await.map_err(in_words)?;
@@ -80,7 +80,7 @@ pub(super) async fn of_due(app: &App, company: CompanyId, due: Vec<Due>) -> Resu
 }
 
 fn showing(app: &App, company: CompanyId) -> Result<Showing, Unread> {
-    let organization = app.engine.directory().company(company).ok_or("the company is gone")?;
+    let organization = app.engine.directory().company(company).ok_or("the company no longer exists")?;
     Ok(Showing::new(organization, app.media.links().clone()))
 }
 

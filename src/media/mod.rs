@@ -228,7 +228,7 @@ impl Media {
             Ok(Ok(Ok(()))) => Ok(stored),
             Ok(Ok(Err(reason))) => Err(Unavailable::Store(reason)),
             Ok(Err(_)) => Err(Unavailable::Store(format!("it took more than {} s", PUBLISH_TIME_MAX.as_secs()))),
-            Err(_) => Err(Unavailable::Store("a panic while it was stored".to_owned())),
+            Err(_) => Err(Unavailable::Store("storing it panicked".to_owned())),
         }
     }
 

@@ -49,7 +49,7 @@ impl FromStr for StoreUrl {
         let (bucket, folder) = rest.split_once('/').unwrap_or((rest, ""));
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
         if bucket.is_empty() || !bucket.bytes().all(is_name) {
-            return Err("must name a bucket: s3://bucket".to_owned());
+            return Err("must include a bucket: s3://bucket".to_owned());
         }
         Path::parse(folder).map_err(|error| error.to_string())?;
         Ok(Self { bucket: bucket.to_owned(), folder: folder.trim_matches('/').to_owned() })

@@ -268,7 +268,7 @@ impl Sample {
         page.gauge("webhook_attempts_under_way", "Attempts waiting for a response", webhooks.under_way())?;
         let help = "Age of the oldest event that an active webhook has not accepted";
         page.gauge("webhook_lag_seconds", help, webhooks.lag(clock::now()).as_secs_f64())?;
-        let help = "Webhooks disabled because their endpoint is gone or has failed for days";
+        let help = "Webhooks disabled because their endpoint no longer exists or has failed for days";
         page.counter("webhooks_switched_off_total", help, webhooks.all_switched_off())
     }
 

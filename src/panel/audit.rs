@@ -53,7 +53,7 @@ pub async fn of_tokens<B: MessageBody + 'static>(
     let caller = request.extensions().get::<Caller>().cloned();
     let serve = async |request: ServiceRequest| Ok::<_, Error>(next.call(request).await?.map_into_boxed_body());
     let Some(((app, panel), caller)) = parts.zip(caller) else {
-        let defect = ApiError::internal("nobody is known who could be recorded");
+        let defect = ApiError::internal("an audited request has no actor");
         return Ok(request.into_response(defect.error_response()));
     };
     let Some(token) = caller.token() else { return serve(request).await };

@@ -62,7 +62,7 @@ struct Parts {
 
 impl Parts {
     fn of(request: &ServiceRequest) -> ApiResult<Self> {
-        let lacks = || ApiError::internal("the panel lacks a part");
+        let lacks = || ApiError::internal("the panel is missing a component");
         Ok(Self {
             app: request.app_data::<Data<App>>().cloned().ok_or_else(lacks)?,
             panel: request.app_data::<Data<Panel>>().cloned().ok_or_else(lacks)?,

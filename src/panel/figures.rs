@@ -34,7 +34,7 @@ pub struct Figure {
     #[schema(example = "counter")]
     pub kind: String,
     /// The metric's help text.
-    #[schema(example = "Requests that were answered")]
+    #[schema(example = "Requests answered")]
     pub help: String,
     /// The values.
     pub samples: Vec<Sample>,

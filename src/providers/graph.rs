@@ -204,7 +204,7 @@ fn file_id(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         Ok(id)
     } else {
-        Err(GraphError::Forbidden("the id of a file is none"))
+        Err(GraphError::Forbidden("the id of a file is invalid"))
     }
 }
 

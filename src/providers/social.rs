@@ -105,7 +105,7 @@ async fn upload(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result
         }
         let answer = graph.post_form(&delivery.account, "message_attachments", form.part("filedata", part)).await?;
         let id = answer.and_then(|answer| answer["attachment_id"].as_str().map(str::to_owned));
-        id.ok_or_else(|| SendFailure::Retry { reason: "the upload was answered without an id".to_owned(), after: None })
+        id.ok_or_else(|| SendFailure::Retry { reason: "the response to an upload has no id".to_owned(), after: None })
     };
     uploads.of_message(&delivery.message, upload).await
 }

@@ -334,7 +334,8 @@ pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiRes
         Entered::hand_over(request);
         return Ok(());
     }
-    let admission = request.app_data::<Data<Admission>>().ok_or_else(|| ApiError::internal("nobody is told apart"))?;
+    let admission =
+        request.app_data::<Data<Admission>>().ok_or_else(|| ApiError::internal("the admission state is missing"))?;
     let presence = admission.ownership.enter(company).await?;
     request.extensions_mut().insert(presence);
     Ok(())
@@ -350,7 +351,7 @@ fn counts_as_guess(request: &ServiceRequest) -> bool {
 /// Runs every check in order. The response carries the company's allowance as soon as the company is known.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Caller> {
     let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
-    let (admission, rates) = admission.ok_or_else(|| ApiError::internal("nobody is told apart"))?;
+    let (admission, rates) = admission.ok_or_else(|| ApiError::internal("the admission state is missing"))?;
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
     let terms = Terms { origin, needs_plan: !admission.on_premise };
     let caller = identify(request, &admission.directory, terms).ok_or_else(ApiError::unauthorized)?;

@@ -54,7 +54,7 @@ impl Cursors {
     /// `500` when the service lacks its key, which is a defect.
     pub fn list_of(request: &HttpRequest, filters: &[(String, String)], descending: bool) -> ApiResult<ListRead> {
         let cursors =
-            request.app_data::<Data<Self>>().ok_or_else(|| ApiError::internal("there is no key of cursors"))?;
+            request.app_data::<Data<Self>>().ok_or_else(|| ApiError::internal("the key of cursors is missing"))?;
         let mut list = ListRead { keyed: cursors.keyed.clone() };
         let extensions = request.extensions();
         list.add(&extensions.get::<Tenant>().map(|Tenant(company)| company.to_string()).unwrap_or_default());

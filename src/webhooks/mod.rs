@@ -230,7 +230,7 @@ fn headers(secrets: &[Secret], id: &str, at: DateTime<Utc>, json: &[u8]) -> Resu
     let timestamp = at.timestamp();
     let signatures: Result<Vec<String>, String> =
         secrets.iter().map(|secret| signature(secret, id, timestamp, json)).collect();
-    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| "a header cannot be written".to_owned());
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|_| "could not build a header".to_owned());
     Ok(HeaderMap::from_iter([
         (ID, value(id)?),
         (TIMESTAMP, HeaderValue::from(timestamp)),

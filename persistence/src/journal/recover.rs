@@ -330,7 +330,7 @@ fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &Id) -> Result<Header
         return Err(JournalError::damaged(path, 0, reason));
     }
     if header.first != first {
-        let reason = format!("the header says seq {}, the name {first}", header.first);
+        let reason = format!("the header has seq {}, but the file name has {first}", header.first);
         return Err(JournalError::damaged(path, 0, reason));
     }
     Ok(header)

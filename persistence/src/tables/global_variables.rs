@@ -39,7 +39,7 @@ pub struct GlobalVariable {
     pub key: String,
     #[schema(example = "from 9 to 18")]
     pub value: String,
-    #[schema(example = "When somebody answers the phone.")]
+    #[schema(example = "Phone hours.")]
     pub description: Option<String>,
     #[sqlx(flatten)]
     #[serde(flatten)]

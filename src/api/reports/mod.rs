@@ -42,7 +42,7 @@ impl PartialSchema for ReportKey {
     fn schema() -> RefOr<Schema> {
         let id = ObjectBuilder::new().schema_type(Type::Integer);
         let word = ObjectBuilder::new().schema_type(Type::String);
-        OneOfBuilder::new().description(Some("The group that a row stands for.")).item(id).item(word).into()
+        OneOfBuilder::new().description(Some("The group of a row.")).item(id).item(word).into()
     }
 }
 

@@ -176,7 +176,7 @@ impl Member {
     fn is_passing(&self, error: &Error) -> bool {
         match error {
             Error::NotOwner if self.0.is_leaving.load(Ordering::Acquire) => {}
-            Error::NotOwner => (self.0.parts.fail)("another process of the cluster has ended this life".to_owned()),
+            Error::NotOwner => (self.0.parts.fail)("another process of the cluster has fenced this process".to_owned()),
             Error::LostCommits { .. } => (self.0.parts.fail)(error.to_string()),
             _ => return true,
         }

@@ -273,7 +273,7 @@ impl Downloads {
         let (company, channel) = (message.company_id, message.channel_id);
         let organization = self.0.engine.directory().company(company);
         let account = organization.and_then(|organization| Account::of(organization.channels.get(&channel)?));
-        let account = account.ok_or_else(|| Missing::Yet("the channel cannot be spoken for".to_owned()))?;
+        let account = account.ok_or_else(|| Missing::Yet("the channel has no usable account".to_owned()))?;
         let found = self.find(&account, wanted).await?;
         let declared = Declared { mime_type: found.mime_type.clone(), file_name: wanted.file_name.clone() };
         match self.take(company, &account, &found, declared).await {

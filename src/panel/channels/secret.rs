@@ -75,7 +75,7 @@ pub async fn rotate_secret(
             Ok(())
         };
         change(db, &app, (company, id.0), rotation).await?;
-        made.map(|made| Confidential(Json::of(made))).ok_or_else(|| ApiError::internal("no secret was made"))
+        made.map(|made| Confidential(Json::of(made))).ok_or_else(|| ApiError::internal("no secret was created"))
     });
     changed(&app, company, rotate).await
 }

@@ -100,7 +100,7 @@ pub async fn open(
         .map_err(|error| ApiError::bad_request(format!("invalid WebSocket handshake: {error}")))?;
     let window = Window::default();
     let unread = request.app_data::<Data<Unread>>().cloned();
-    let unread = unread.ok_or_else(|| ApiError::internal("what sockets hold is not counted"))?;
+    let unread = unread.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
     let origin = request.headers().get(ORIGIN).cloned();
     let page = Page { channel: door.channel, origin, address: door.address, unread };
     let talk = Talk::new(

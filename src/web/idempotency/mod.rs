@@ -172,7 +172,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
     })?;
     let retries = request.app_data::<Data<Retries>>().cloned();
-    let retries = retries.ok_or_else(|| ApiError::internal("no retry is known"))?;
+    let retries = retries.ok_or_else(|| ApiError::internal("the idempotency state is missing"))?;
     let caller = request.extensions().get::<Caller>().cloned();
     let caller = caller.ok_or_else(ApiError::unauthorized)?;
     let company = caller.company;

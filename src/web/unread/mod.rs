@@ -112,7 +112,7 @@ pub async fn count<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let parts = request.app_data::<Data<Unread>>().cloned().zip(request.app_data::<Data<Admission>>().cloned());
     let Some((unread, admission)) = parts else {
-        return Ok(request.into_response(ApiError::internal("answers are not counted").error_response()));
+        return Ok(request.into_response(ApiError::internal("the memory of responses is not metered").error_response()));
     };
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
     let address = origin.map(Address::of);

@@ -107,7 +107,7 @@ text! {
 
 text! {
     /// A free text: at most 10,000 characters.
-    Text, {"type": "string", "maxLength": 10_000, "example": "Asked for a refund."}, |value| bounded(value, TEXT_CHARACTERS_MAX)
+    Text, {"type": "string", "maxLength": 10_000, "example": "Requested a refund."}, |value| bounded(value, TEXT_CHARACTERS_MAX)
 }
 
 text! {
@@ -229,7 +229,7 @@ text! {
 
 text! {
     /// The address of a webhook; only its form is checked.
-    WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": 2_000, "description": "`https`; of a demo's own machine also `http`", "example": "https://example.com/hotline"}, |value| {
+    WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": 2_000, "description": "`https`; in a demo, also `http` to the same machine", "example": "https://example.com/hotline"}, |value| {
         let text = bounded(value, 2_000)?;
         check_address(&text)?;
         Ok(text)

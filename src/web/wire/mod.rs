@@ -225,7 +225,7 @@ async fn turn_away(mut stream: TcpStream) {
 
 /// The only response that is sent without a request.
 fn too_many() -> String {
-    let message = "this address has as many connections open as it may".to_owned();
+    let message = "too many open connections from this address".to_owned();
     let error = ApiError { message, ..ApiError::rate_limited(RETRY_AFTER_S) };
     let (status, body, date) = (error.status, error.body(), HttpDate::from(SystemTime::now()));
     format!(

@@ -167,8 +167,8 @@ async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold()
         assert_eq!((&details["state"], &details["by"][0]["type"]), (&json!(state), &json!("contact")));
         assert_eq!(api.get(&at(field)).await.data(200), before.data(200));
     };
-    let type_stays = "the custom field has values, so its type stays";
-    let options_stay = "the custom field has values that are none of these options";
+    let type_stays = "the custom field has values, so its type cannot change";
+    let options_stay = "the custom field has values that are not among these options";
 
     let size = field(api, "Size", "contact").await;
     value(&app, one, size, "42").await;

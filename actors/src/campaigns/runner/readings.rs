@@ -157,7 +157,7 @@ impl CampaignRunner {
 
     fn loaded(&mut self, Loaded { reading, found }: Loaded) {
         if let Err(refusal) = &found {
-            self.note(refusal, "a campaign's recipients are read later");
+            self.note(refusal, "reading a campaign's recipients will be retried");
             // Recipients in memory are written to meanwhile.
             if self.line.len() == 0 {
                 self.rest(OUTAGE_PAUSE);

@@ -127,7 +127,7 @@ async fn withdrawn(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<Messag
         dispatch.in_transit.has_looked(company, id, stamp);
         looked = Some(stamp);
     }
-    Err("contacts opt out faster than they can be looked at".to_owned())
+    Err("contacts opt out faster than they can be checked".to_owned())
 }
 
 /// How the provider addresses the recipient.

@@ -56,7 +56,8 @@ impl Dispatch {
         provider: Arc<dyn Provider>,
         tickets: Arc<dyn DecidesStatuses>,
     ) -> Result<Self, Refusal> {
-        let arbiter = Arbiter::try_new().map_err(|error| Refusal::Defect(format!("the senders' thread: {error}")))?;
+        let arbiter = Arbiter::try_new()
+            .map_err(|error| Refusal::Defect(format!("could not start the senders' thread: {error}")))?;
         let receipts = Arc::new(Receipts::new(base.clone(), inboxes.clone()));
         Ok(Self {
             base,

@@ -150,7 +150,7 @@ impl Sessions {
         if !session.verified {
             let name =
                 self.contacts.get(company, contact.id).await?.map(|contact| contact.name.clone()).unwrap_or_default();
-            let note = format!("The visitor signed in and went on as {name} (contact {}).", contact.id);
+            let note = format!("The visitor signed in as {name} (contact {}).", contact.id);
             self.ask(company, &session.id, Leave { note }).await?;
             hotline_persistence::fail_point!("visitor_left", |_| std::process::abort());
         }

@@ -68,7 +68,7 @@ pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Differ
     sqlx::query("set local statement_timeout = 0").execute(&mut *transaction).await?;
     if messages::are_ahead(&mut *transaction).await? {
         return Err(Error::Unavailable(
-            "a start replays its journal, or has died over it: count when the service runs".into(),
+            "the journal is being replayed, or its replay failed; run this while the service is running".into(),
         ));
     }
     for counted in [&TICKETS, &MESSAGES, &WRAPUPS] {

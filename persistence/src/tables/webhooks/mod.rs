@@ -31,7 +31,7 @@ pub struct Webhook {
     pub id: WebhookId,
     #[schema(example = "https://example.com/hotline")]
     pub url: String,
-    #[schema(example = "Tells the warehouse")]
+    #[schema(example = "Notifies the warehouse")]
     pub description: Option<String>,
     /// The event types to send; empty for all.
     #[schema(example = json!(["ticket.opened", "message.received"]))]

@@ -274,7 +274,7 @@ impl Talk {
             Some(Err(_)) => return Err(End::Broken),
         };
         self.count_frame()?;
-        match serde_json::from_str(&text).map_err(|_| End::Malformed("no frame of this protocol"))? {
+        match serde_json::from_str(&text).map_err(|_| End::Malformed("not a frame of this protocol"))? {
             Heard::After { id } => {
                 if matches!(self.position, Position::Unsaid { .. }) {
                     self.shown = id;
