@@ -137,7 +137,7 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
     let said = String::from_utf8_lossy(&output.stdout);
     for expected in [
         "Is anybody there?",
-        "How can I help?",
+        "how can I help?",
         "\"status\":\"closed\"",
         "\"type\":\"opened\"",
         "\"monthlyGoal\":25000",

@@ -51,7 +51,10 @@ async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
     for (options, words) in [
         (&["--journal-max-mib", "10"][..], &["--journal-max-mib 10", "128"][..]),
         (&["--journal-max-mib", "1", "--journal-segment-kib", "1024"], &["--journal-max-mib 1", "2"]),
-        (&["--database-url", "mysql://root:hidden@127.0.0.1/hotline"], &["--database-url", "`mysql://`", "postgres://"]),
+        (
+            &["--database-url", "mysql://root:hidden@127.0.0.1/hotline"],
+            &["--database-url", "`mysql://`", "postgres://"],
+        ),
         (&["--database-url", "127.0.0.1:hidden"], &["--database-url", "postgres://"]),
     ] {
         let said = one_line(command(folder.path(), &[&["serve"], options].concat()));

@@ -351,7 +351,7 @@ async fn the_first_conversation_of_the_readme_goes_as_written() {
     let output = run_in(folder.path(), shell, "");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    for expected in ["Is anybody there?", "How can I help?", "\"status\":\"closed\"", "\"type\":\"opened\""] {
+    for expected in ["Is anybody there?", "how can I help?", "\"status\":\"closed\"", "\"type\":\"opened\""] {
         assert!(said.contains(expected), "{expected} is missing in {said}");
     }
     assert!(!said.contains("\"error\":{"), "{said}");
