@@ -69,7 +69,7 @@ pub enum Error {
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
     /// to a standby that did not have them yet. Memory is ahead of the tables, and may be shown no more.
     #[error(
-        "the database has lost committed changes: it contains the changes of this process up to {watermark}, but has committed them up to {committed}. Most likely it failed over to a standby that lagged behind"
+        "the database has lost committed changes: it contains the changes of this process up to {watermark}, but has committed them up to {committed}. Most likely it failed over to a standby that lagged"
     )]
     LostCommits {
         /// The last entry in the database.

@@ -21,7 +21,7 @@ pub struct Profile {
     pub id: ProfileId,
     #[schema(example = "Agent")]
     pub name: String,
-    /// Methods, by module.
+    /// Allowed methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
     pub permissions: BTreeMap<String, BTreeSet<String>>,
     /// Whether the person sees cards assigned to others.

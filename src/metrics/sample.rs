@@ -211,7 +211,7 @@ impl Sample {
         {
             lines.value([("state", state)], count(messages))?;
         }
-        let mut lines = page.gauges("outbox_channels", "Channels whose messages are held or behind")?;
+        let mut lines = page.gauges("outbox_channels", "Channels with held messages, or more than fit in memory")?;
         for (state, channels) in [("behind", sending.channels_behind), ("held", sending.channels_held)] {
             lines.value([("state", state)], count(channels))?;
         }

@@ -34,7 +34,7 @@ pub struct Account {
     /// The user's or administrator's id.
     #[schema(example = 7)]
     pub id: i64,
-    /// What they are called.
+    /// The person's name.
     #[schema(example = "Ana Souza")]
     pub name: String,
     /// E-mail address for signing in.

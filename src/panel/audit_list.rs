@@ -16,7 +16,7 @@ use crate::web::{ApiResult, Filter, Page, Params, Query};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
-    /// Its id.
+    /// The id.
     pub id: AuditEntryId,
     /// When it happened.
     pub at: Timestamp,
@@ -53,7 +53,7 @@ pub struct AuditActor {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditTarget {
-    /// Its id.
+    /// The id.
     #[schema(example = "7")]
     pub id: String,
     /// The name, if the response contained one.

@@ -25,7 +25,7 @@ use crate::web::{
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Company {
-    /// Its id.
+    /// The id.
     pub id: CompanyId,
     /// The name.
     #[schema(example = "Acme")]
@@ -33,7 +33,7 @@ pub struct Company {
     /// Whether the company is active.
     #[schema(example = true)]
     pub active: bool,
-    /// Whether its plan includes the API.
+    /// Whether the company's plan includes the API.
     #[schema(example = true)]
     pub api_enabled: bool,
     /// Requests its tokens may make in a minute; 0: as many as they like; none: the installation's.
@@ -45,7 +45,7 @@ pub struct Company {
     /// Words by which contacts opt out of campaigns, as they are compared.
     #[schema(example = json!(["stop"]))]
     pub stop_words: Vec<String>,
-    /// Whether its users must have a second factor.
+    /// Whether users must have a second factor.
     #[schema(example = false)]
     pub second_factor_required: bool,
     /// When it was created.

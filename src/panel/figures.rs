@@ -27,7 +27,7 @@ pub struct Figures {
 #[derive(Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Figure {
-    /// Its name.
+    /// The name.
     #[schema(example = "hotline_http_requests_total")]
     pub name: String,
     /// The metric's type: `counter`, `gauge`, `histogram` or `info`.

@@ -27,12 +27,12 @@ const USERS: KeptBy =
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileSetup {
-    /// Its id.
+    /// The id.
     pub id: ProfileId,
     /// The name.
     #[schema(example = "Agent")]
     pub name: String,
-    /// Methods, by module.
+    /// Allowed methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
     pub permissions: BTreeMap<String, BTreeSet<String>>,
     /// Whether its users see cards assigned to others.

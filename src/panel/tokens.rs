@@ -32,7 +32,7 @@ const TOKENS_MAX: i64 = 1000;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
-    /// Its id.
+    /// The id.
     pub id: TokenId,
     /// The name, shown in lists and events.
     #[schema(example = "Shop")]
@@ -42,13 +42,13 @@ pub struct Token {
     pub prefix: String,
     /// Whether the token is valid.
     pub status: TokenStatus,
-    /// Methods, by module.
+    /// Allowed methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST"]}))]
     pub permissions: BTreeMap<String, BTreeSet<String>>,
-    /// The IPv4 addresses and ranges it may be used from; none: from anywhere.
+    /// IPv4 addresses and ranges the token may be used from; empty for any.
     #[schema(example = json!(["203.0.113.0/24"]))]
     pub allowed_ips: Vec<String>,
-    /// When it stops working; none: never.
+    /// When the token expires; `null` for never.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,

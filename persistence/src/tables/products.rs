@@ -16,12 +16,12 @@ pub struct Product {
     pub id: ProductId,
     #[schema(example = "Solar panel 400 W")]
     pub name: String,
-    /// The company's own number of it, unique in the company.
+    /// Stock keeping unit, unique in the company.
     #[schema(example = "SP-400")]
     pub sku: Option<String>,
     #[schema(example = "With a frame")]
     pub description: Option<String>,
-    /// What one of it costs, in the company's currency; a card can have another price.
+    /// Price per unit in the company's currency. Cards can override it.
     pub price: Amount,
     #[schema(example = true)]
     pub active: bool,

@@ -37,7 +37,7 @@ pub struct Card {
     #[schema(example = "Best price")]
     pub status_reason: Option<String>,
     pub board_id: BoardId,
-    /// The stage it is in.
+    /// The stage.
     pub list: Option<Named<BoardListId>>,
     pub status: Option<NamedStatus>,
     pub business: Option<Named<BusinessId>>,
@@ -51,7 +51,7 @@ pub struct Card {
     pub custom_fields: Vec<CustomFieldValue>,
     pub creation_source: CardSource,
     pub due: Option<Timestamp>,
-    /// The ticket it was made from.
+    /// The ticket the card was created from.
     pub ticket_id: Option<TicketId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

@@ -28,20 +28,20 @@ pub struct Contact {
     /// Tax number: 11 digits for a person, 14 for a company.
     #[schema(example = "52998224725")]
     pub cpf_cnpj: Option<String>,
-    /// Where the contact came from.
+    /// How the contact was acquired.
     #[schema(example = "fair")]
     pub origin: Option<String>,
     #[schema(example = "https://cdn.example.com/maria.jpg")]
     pub profile_pic_url: Option<String>,
     #[schema(example = false)]
     pub is_group: bool,
-    /// The name on a social channel.
+    /// User name on a social channel.
     #[schema(example = "maria.lima")]
     pub social_username: Option<String>,
-    /// The id that stands for the number where the provider hides it.
+    /// The provider's id for a contact whose number it hides.
     #[schema(example = "182736451029384")]
     pub lid: Option<String>,
-    /// The page or advertisement that brought the contact.
+    /// URL of the page or advertisement.
     #[schema(example = "https://shop.example.com/sale")]
     pub source_url: Option<String>,
     #[schema(example = "120210000000000000")]

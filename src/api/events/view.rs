@@ -213,7 +213,7 @@ impl EventMeta {
 /// An event as it is sent. It is written once: what is counted is what is sent.
 #[derive(Debug)]
 pub struct ShownEvent {
-    /// Its id.
+    /// The id.
     pub id: LoggedEventId,
     /// Its type.
     pub kind: EventKind,

@@ -60,8 +60,8 @@ pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
 /// Enables the page with both sides of a conversation, and allows it to embed the webchat.
 async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
     let app = &service.app;
-    let organization = app.engine.directory().company(demo.company).ok_or("the demo company is gone")?;
-    let webchat = organization.channels.get(&demo.webchat).ok_or("the demo company has no webchat any more")?;
+    let organization = app.engine.directory().company(demo.company).ok_or("the demo company no longer exists")?;
+    let webchat = organization.channels.get(&demo.webchat).ok_or("the demo company no longer has a webchat")?;
     let mut users: Vec<_> = organization.users.iter().filter(|(_, user)| user.active).collect();
     users.sort_unstable_by_key(|(id, _)| **id);
     let users: Vec<_> = users.into_iter().map(|(id, user)| json!({"id": id, "name": user.name})).collect();
@@ -181,7 +181,7 @@ async fn wrapup_type(
 async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
     let key = new_token(&app.engine.store().housekeeping, company).await?;
     wait_until_seen(app, &key).await?;
-    let organization = app.engine.directory().company(company).ok_or("the demo company is gone")?;
+    let organization = app.engine.directory().company(company).ok_or("the demo company no longer exists")?;
     let webchat = organization.channels.values().find(|channel| channel.kind == ChannelType::Webchat);
     if let Some(webchat) = webchat {
         sign_visitors(app, webchat.id).await?;
@@ -191,8 +191,8 @@ async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
     Ok(Demo {
         company,
         key,
-        webchat: webchat.ok_or("the demo company has no webchat any more")?.id,
-        wrapup_type: *solved.ok_or("the demo company's wrap-up type is gone")?.0,
+        webchat: webchat.ok_or("the demo company no longer has a webchat")?.id,
+        wrapup_type: *solved.ok_or("the wrap-up type of the demo company no longer exists")?.0,
     })
 }
 

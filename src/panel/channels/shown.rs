@@ -16,7 +16,7 @@ use crate::web::origin;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelSetup {
-    /// Its id.
+    /// The id.
     pub id: ChannelId,
     /// The name.
     #[schema(example = "Website")]

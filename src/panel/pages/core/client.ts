@@ -61,7 +61,7 @@ export interface Call {
 }
 
 /** Asked when a session has ended: resolves once somebody is signed in again, as who it was. */
-let signInAgain: () => Promise<void> = () => Promise.reject(new Error("nobody can sign in yet"));
+let signInAgain: () => Promise<void> = () => Promise.reject(new Error("sign-in is not available yet"));
 
 export function onEnded(handler: () => Promise<void>): void {
   signInAgain = handler;
