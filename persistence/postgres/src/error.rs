@@ -210,7 +210,7 @@ pub enum ClusterError {
     },
 
     /// PostgreSQL returned an error.
-    #[error("could not {action} on the private PostgreSQL cluster")]
+    #[error("private PostgreSQL cluster: could not {action}")]
     Database {
         /// The attempted operation.
         action: &'static str,
