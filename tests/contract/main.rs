@@ -18,4 +18,5 @@ mod reasons;
 mod references;
 mod schema;
 mod tables;
+mod words;
 mod written;

@@ -21,7 +21,7 @@ const ELSEWHERE: [&str; 9] = [
     "src/panel/channels/secret.rs",
 ];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         if entry.is_dir() {
             sources(&entry, found);
@@ -32,7 +32,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The texts in quotation marks of a file, without its tests and comments.
-fn texts(source: &str) -> Vec<String> {
+pub fn texts(source: &str) -> Vec<String> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code: String = lines.flat_map(|line| [line, "\n"]).collect();
