@@ -299,7 +299,7 @@ mod tests {
         assert!(refused(&signed(&json!({"sub": "u"}))).contains("`exp`"));
         assert!(read_now(&signed(&json!({"sub": "u", "exp": NOW_S as f64 + 10.5})), &[secret()]).is_ok());
         assert!(read_now(&signed(&with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
-        assert!(refused(&signed(&with(json!({"nbf": NOW_S + 61})))).contains("not good yet"));
+        assert!(refused(&signed(&with(json!({"nbf": NOW_S + 61})))).contains("not valid yet"));
     }
 
     #[test]

@@ -254,7 +254,7 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     };
     let shown = timeout(patience(PATIENCE), caught_up).await.expect("the rest comes");
     assert_eq!(shown, [said["id"].clone(), last["id"].clone()]);
-    service.stop().await.expect("the service is stopping");
+    service.stop().await.expect("the service stops");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");
 }
