@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 
 use crate::change::encode;
-use crate::durable::{Durable, Synced};
+use crate::durable::{Durable, SyncSignal};
 use crate::journal::{self, Journal, Seq};
 use crate::ownership::not_served;
 use crate::persister::{CommitListener, Entry, FlushQueue};
@@ -44,36 +44,38 @@ pub struct ChangeLog {
 }
 
 struct Inner {
-    way: Way,
+    backend: Backend,
     queue: Arc<FlushQueue>,
-    /// Decides which companies' entries are accepted.
+    /// Which companies' entries are accepted.
     ownership: Ownership,
     /// The last entry of each company, which its lists must wait for.
-    last: DashMap<CompanyId, Seq>,
+    last_entries: DashMap<CompanyId, Seq>,
 }
 
-enum Way {
-    Journal(Journal<Waiting>),
+enum Backend {
+    Journal(Journal<PendingEntry>),
     Direct { durability: Durability, appended: AtomicU64 },
 }
 
 /// The data attached to an entry while the journal syncs it.
-pub(crate) struct Waiting {
+pub(crate) struct PendingEntry {
     pub(crate) changes: Vec<Change>,
-    pub(crate) synced: Synced,
+    pub(crate) signal: SyncSignal,
 }
 
 impl ChangeLog {
-    pub(crate) fn through_journal(journal: Journal<Waiting>, queue: Arc<FlushQueue>) -> Self {
-        Self::new(Way::Journal(journal), queue)
+    pub(crate) fn through_journal(journal: Journal<PendingEntry>, queue: Arc<FlushQueue>) -> Self {
+        Self::new(Backend::Journal(journal), queue)
     }
 
     pub(crate) fn direct(durability: Durability, queue: Arc<FlushQueue>) -> Self {
-        Self::new(Way::Direct { durability, appended: AtomicU64::new(0) }, queue)
+        Self::new(Backend::Direct { durability, appended: AtomicU64::new(0) }, queue)
     }
 
-    fn new(way: Way, queue: Arc<FlushQueue>) -> Self {
-        Self { inner: Arc::new(Inner { way, queue, ownership: Ownership::default(), last: DashMap::new() }) }
+    fn new(backend: Backend, queue: Arc<FlushQueue>) -> Self {
+        Self {
+            inner: Arc::new(Inner { backend, queue, ownership: Ownership::default(), last_entries: DashMap::new() }),
+        }
     }
 
     /// Reserves room for a company's entry before a command decides, so that overload changes nothing.
@@ -84,22 +86,23 @@ impl ChangeLog {
         if self.inner.ownership.is_shut(company) {
             return Err(not_served());
         }
-        Ok(Reservation { log: self.clone(), company, seat: self.seat()? })
+        Ok(Reservation { log: self.clone(), company, reservation: self.reserve_backend()? })
     }
 
     /// Whether a reservation would succeed now.
     pub fn has_room(&self) -> bool {
-        self.seat().is_ok()
+        self.reserve_backend().is_ok()
     }
 
-    fn seat(&self) -> Result<Permit> {
-        match &self.inner.way {
-            Way::Journal(journal) => {
-                journal.reserve().map(Permit::Journal).map_err(|refused| Error::Unavailable(refused.to_string()))
-            }
-            Way::Direct { durability, .. } => {
+    fn reserve_backend(&self) -> Result<BackendReservation> {
+        match &self.inner.backend {
+            Backend::Journal(journal) => journal
+                .reserve()
+                .map(BackendReservation::Journal)
+                .map_err(|refused| Error::Unavailable(refused.to_string())),
+            Backend::Direct { durability, .. } => {
                 self.inner.queue.has_room(*durability == Durability::Database)?;
-                Ok(Permit::Direct)
+                Ok(BackendReservation::Direct)
             }
         }
     }
@@ -111,36 +114,36 @@ impl ChangeLog {
 
     /// Sets the listener for every decision that becomes durable. Can be set once; entries recovered at startup are not
     /// reported.
-    pub fn set_witness(&self, witness: CommitListener) {
-        self.inner.queue.set_witness(witness);
+    pub fn set_witness(&self, listener: CommitListener) {
+        self.inner.queue.set_listener(listener);
     }
 
     /// The last appended entry of a company; 0 if there was none since startup.
     pub fn last_of(&self, company: CompanyId) -> Seq {
-        self.inner.last.get(&company).map_or(0, |seq| *seq)
+        self.inner.last_entries.get(&company).map_or(0, |seq| *seq)
     }
 
     /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
-        // `way` and `queue` only hold entries, which are in the tables by now; `ownership` only counts work.
-        let Inner { way: _, queue: _, ownership: _, last } = &*self.inner;
-        last.remove(&company);
+        // `backend` and `queue` only hold entries, which are in the tables by now; `ownership` only counts work.
+        let Inner { backend: _, queue: _, ownership: _, last_entries } = &*self.inner;
+        last_entries.remove(&company);
     }
 
     /// The newest durable entry.
     pub fn durable(&self) -> Seq {
-        match &self.inner.way {
-            Way::Journal(journal) => journal.synced(),
-            Way::Direct { durability: Durability::Database, .. } => self.inner.queue.flushed(),
-            Way::Direct { appended, .. } => appended.load(Ordering::Acquire),
+        match &self.inner.backend {
+            Backend::Journal(journal) => journal.synced(),
+            Backend::Direct { durability: Durability::Database, .. } => self.inner.queue.flushed(),
+            Backend::Direct { appended, .. } => appended.load(Ordering::Acquire),
         }
     }
 
     /// The newest assigned sequence.
     pub fn appended(&self) -> Seq {
-        match &self.inner.way {
-            Way::Journal(journal) => journal.appended(),
-            Way::Direct { appended, .. } => appended.load(Ordering::Acquire),
+        match &self.inner.backend {
+            Backend::Journal(journal) => journal.appended(),
+            Backend::Direct { appended, .. } => appended.load(Ordering::Acquire),
         }
     }
 
@@ -149,9 +152,9 @@ impl ChangeLog {
     /// # Errors
     /// [`Error::Unavailable`] when the log stops earlier.
     pub async fn synced(&self, seq: Seq) -> Result<()> {
-        match &self.inner.way {
+        match &self.inner.backend {
             _ if self.durable() >= seq => Ok(()),
-            Way::Direct { durability: Durability::Database, .. } => self.inner.queue.wait_committed(seq).await,
+            Backend::Direct { durability: Durability::Database, .. } => self.inner.queue.wait_committed(seq).await,
             _ => self.inner.queue.wait_synced(seq).await,
         }
     }
@@ -182,53 +185,62 @@ impl ChangeLog {
 
     /// The journal's fill level, if there is a journal.
     pub fn journal_stats(&self) -> Option<journal::Stats> {
-        match &self.inner.way {
-            Way::Journal(journal) => Some(journal.stats()),
-            Way::Direct { .. } => None,
+        match &self.inner.backend {
+            Backend::Journal(journal) => Some(journal.stats()),
+            Backend::Direct { .. } => None,
         }
     }
 
-    pub(crate) fn journal(&self) -> Option<&Journal<Waiting>> {
-        match &self.inner.way {
-            Way::Journal(journal) => Some(journal),
-            Way::Direct { .. } => None,
+    pub(crate) fn journal(&self) -> Option<&Journal<PendingEntry>> {
+        match &self.inner.backend {
+            Backend::Journal(journal) => Some(journal),
+            Backend::Direct { .. } => None,
         }
     }
 
-    fn append(&self, company: CompanyId, seat: Permit, changes: Vec<Change>) -> Result<(Seq, Durable)> {
+    fn append(
+        &self,
+        company: CompanyId,
+        reservation: BackendReservation,
+        changes: Vec<Change>,
+    ) -> Result<(Seq, Durable)> {
         if let Some(other) = changes.iter().map(Change::company).find(|other| *other != company) {
             let reason = format!("it is of company {company} and holds a change of company {other}");
             return Err(Error::Entry { seq: 0, reason });
         }
         let is_empty = changes.is_empty();
-        let appended = match seat {
-            Permit::Journal(place) => {
+        let appended = match reservation {
+            BackendReservation::Journal(reservation) => {
                 let bytes = encode(&changes)?;
-                let (synced, durable) = Durable::pending();
-                let seq = place
-                    .append(&bytes, Waiting { changes, synced })
+                let (signal, durable) = Durable::pending();
+                let seq = reservation
+                    .append(&bytes, PendingEntry { changes, signal })
                     .map_err(|_| Error::Unavailable("the change is too large for the journal".to_owned()))?;
                 (seq, durable)
             }
-            Permit::Direct => self.append_directly(changes),
+            BackendReservation::Direct => self.append_directly(changes),
         };
         if !is_empty {
-            self.inner.last.entry(company).and_modify(|last| *last = (*last).max(appended.0)).or_insert(appended.0);
+            self.inner
+                .last_entries
+                .entry(company)
+                .and_modify(|last| *last = (*last).max(appended.0))
+                .or_insert(appended.0);
         }
         Ok(appended)
     }
 
     fn append_directly(&self, changes: Vec<Change>) -> (Seq, Durable) {
-        let Way::Direct { durability, appended } = &self.inner.way else { return (0, Durable::already()) };
-        let (done, durable) = match durability {
+        let Backend::Direct { durability, appended } = &self.inner.backend else { return (0, Durable::already()) };
+        let (signal, durable) = match durability {
             Durability::Database => {
-                let (done, durable) = Durable::pending();
-                (Some(done), durable)
+                let (signal, durable) = Durable::pending();
+                (Some(signal), durable)
             }
             _ => (None, Durable::already()),
         };
         // The sequence is assigned under the queue's lock: the persister must receive entries in sequence order.
-        let seq = self.inner.queue.push_numbered(appended, changes, done);
+        let seq = self.inner.queue.push_numbered(appended, changes, signal);
         (seq, durable)
     }
 }
@@ -237,11 +249,11 @@ impl ChangeLog {
 pub struct Reservation {
     log: ChangeLog,
     company: CompanyId,
-    seat: Permit,
+    reservation: BackendReservation,
 }
 
-enum Permit {
-    Journal(journal::Reservation<Waiting>),
+enum BackendReservation {
+    Journal(journal::Reservation<PendingEntry>),
     Direct,
 }
 
@@ -253,22 +265,22 @@ impl Reservation {
     /// [`Error::Unavailable`] when the entry is larger than the journal accepts, [`Error::Entry`] when a change belongs
     /// to another company; in both cases nothing was appended.
     pub fn append(self, changes: Vec<Change>) -> Result<(Seq, Durable)> {
-        self.log.append(self.company, self.seat, changes)
+        self.log.append(self.company, self.reservation, changes)
     }
 }
 
 /// Passes synced entries to the persister, then wakes their waiters.
-pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
-    for (_, waiting) in synced.iter() {
-        queue.on_durable(&waiting.changes);
+pub(crate) fn publish_synced(queue: &FlushQueue, entries: &mut Vec<(Seq, PendingEntry)>) {
+    for (_, entry) in entries.iter() {
+        queue.on_durable(&entry.changes);
     }
-    let mut released = Vec::with_capacity(synced.len());
-    queue.push(synced.drain(..).map(|(seq, waiting)| {
-        released.push(waiting.synced);
-        Entry { seq, changes: waiting.changes, done: None }
+    let mut signals = Vec::with_capacity(entries.len());
+    queue.push(entries.drain(..).map(|(seq, entry)| {
+        signals.push(entry.signal);
+        Entry { seq, changes: entry.changes, waiter: None }
     }));
-    for waiting in released {
-        waiting.reached();
+    for signal in signals {
+        signal.complete();
     }
 }
 
@@ -280,7 +292,7 @@ mod tests {
     use crate::tables::contacts::ContactChannel;
     use crate::{ChannelId, ContactId};
 
-    fn talked(company: i64) -> Change {
+    fn change(company: i64) -> Change {
         Change::ContactChannel(ContactChannel {
             company_id: CompanyId::new(company),
             contact_id: ContactId::new(1),
@@ -290,21 +302,21 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_of_the_company_its_place_was_taken_for() {
+    fn an_entry_of_another_company_is_refused() {
         let log = ChangeLog::direct(Durability::Memory, Arc::new(FlushQueue::new(0, false)));
-        let append = |changes| log.reserve(CompanyId::new(1)).and_then(|place| place.append(changes));
+        let append = |changes| log.reserve(CompanyId::new(1)).and_then(|reservation| reservation.append(changes));
         assert!(log.has_room());
-        assert!(append(vec![talked(1), talked(1)]).is_ok());
+        assert!(append(vec![change(1), change(1)]).is_ok());
         let last = log.last_of(CompanyId::new(1));
         assert!(last > 0);
-        for mixed in [vec![talked(1), talked(2)], vec![talked(2)]] {
+        for mixed in [vec![change(1), change(2)], vec![change(2)]] {
             assert!(matches!(append(mixed), Err(Error::Entry { .. })));
         }
         assert_eq!((log.last_of(CompanyId::new(1)), log.last_of(CompanyId::new(2)), log.appended()), (last, 0, last));
     }
 
     #[tokio::test]
-    async fn a_company_that_is_shut_has_no_place_for_an_entry() {
+    async fn a_closed_company_gets_no_reservation() {
         let log = ChangeLog::direct(Durability::Memory, Arc::new(FlushQueue::new(0, false)));
         let closed = log.ownership().close(CompanyId::new(1)).await.expect("nobody is at work");
         assert!(log.reserve(CompanyId::new(1)).is_ok(), "what has begun is recorded");

@@ -15,18 +15,18 @@ pub trait Waiter: Send {
 }
 
 enum Latch {
-    Waiting(Option<Box<dyn Waiter>>),
-    Over { durable: bool },
+    Pending(Option<Box<dyn Waiter>>),
+    Settled { durable: bool },
 }
 
-type Shared = Arc<Mutex<Latch>>;
+type SharedLatch = Arc<Mutex<Latch>>;
 
 /// A future for the durability of an entry.
-pub struct Durable(Option<Shared>);
+pub struct Durable(Option<SharedLatch>);
 
-/// The other side, which reports that the entry is durable. Dropped without [`Synced::reached`], it reports that the
+/// The other side, which reports that the entry is durable. Dropped without [`SyncSignal::complete`], it reports that the
 /// log stopped.
-pub(crate) struct Synced(Shared);
+pub(crate) struct SyncSignal(SharedLatch);
 
 impl Durable {
     /// For an entry that is durable as soon as it is appended.
@@ -35,9 +35,9 @@ impl Durable {
     }
 
     /// For an entry that is not durable yet.
-    pub(crate) fn pending() -> (Synced, Self) {
-        let latch = Arc::new(Mutex::new(Latch::Waiting(None)));
-        (Synced(latch.clone()), Self(Some(latch)))
+    pub(crate) fn pending() -> (SyncSignal, Self) {
+        let latch = Arc::new(Mutex::new(Latch::Pending(None)));
+        (SyncSignal(latch.clone()), Self(Some(latch)))
     }
 
     /// Registers `waiter`; calls it at once if there is nothing to wait for.
@@ -45,11 +45,11 @@ impl Durable {
         let durable = match self.0 {
             None => true,
             Some(latch) => match &mut *lock(&latch) {
-                Latch::Waiting(slot) => {
-                    *slot = Some(waiter);
+                Latch::Pending(registered) => {
+                    *registered = Some(waiter);
                     return;
                 }
-                Latch::Over { durable } => *durable,
+                Latch::Settled { durable } => *durable,
             },
         };
         waiter.told(durable);
@@ -60,8 +60,8 @@ impl Durable {
     /// # Errors
     /// [`Error::Unknown`] when the log stopped earlier.
     pub async fn reached(self) -> Result<()> {
-        let (told, durable) = oneshot::channel();
-        self.notify(Box::new(Task(told)));
+        let (sender, durable) = oneshot::channel();
+        self.notify(Box::new(ChannelWaiter(sender)));
         match durable.await {
             Ok(true) => Ok(()),
             _ => Err(stopped()),
@@ -74,26 +74,26 @@ pub fn stopped() -> Error {
     Error::Unknown("the log has stopped".to_owned())
 }
 
-struct Task(oneshot::Sender<bool>);
+struct ChannelWaiter(oneshot::Sender<bool>);
 
-impl Waiter for Task {
+impl Waiter for ChannelWaiter {
     fn told(self: Box<Self>, durable: bool) {
         // The caller may have gone away.
         let _ = self.0.send(durable);
     }
 }
 
-impl Synced {
+impl SyncSignal {
     /// The entry is durable.
-    pub(crate) fn reached(self) {
+    pub(crate) fn complete(self) {
         self.settle(true);
     }
 
     fn settle(&self, durable: bool) {
-        let over = Latch::Over { durable };
-        let waiter = match std::mem::replace(&mut *lock(&self.0), over) {
-            Latch::Waiting(waiter) => waiter,
-            Latch::Over { .. } => None,
+        let settled = Latch::Settled { durable };
+        let waiter = match std::mem::replace(&mut *lock(&self.0), settled) {
+            Latch::Pending(waiter) => waiter,
+            Latch::Settled { .. } => None,
         };
         if let Some(waiter) = waiter {
             waiter.told(durable);
@@ -101,9 +101,9 @@ impl Synced {
     }
 }
 
-impl Drop for Synced {
+impl Drop for SyncSignal {
     fn drop(&mut self) {
-        let is_open = matches!(&*lock(&self.0), Latch::Waiting(_));
+        let is_open = matches!(&*lock(&self.0), Latch::Pending(_));
         if is_open {
             self.settle(false);
         }
@@ -120,21 +120,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_asks_early_or_late_is_told_what_became_of_it() {
-        for early in [true, false] {
-            for kept in [true, false] {
-                let (synced, durable) = Durable::pending();
-                let end = move || if kept { synced.reached() } else { drop(synced) };
-                let waiting = if early {
-                    let waiting = tokio::spawn(durable.reached());
+    async fn a_waiter_learns_the_outcome_whenever_it_registers() {
+        for waits_first in [true, false] {
+            for is_synced in [true, false] {
+                let (signal, durable) = Durable::pending();
+                let settle = move || if is_synced { signal.complete() } else { drop(signal) };
+                let task = if waits_first {
+                    let task = tokio::spawn(durable.reached());
                     tokio::task::yield_now().await;
-                    end();
-                    waiting
+                    settle();
+                    task
                 } else {
-                    end();
+                    settle();
                     tokio::spawn(durable.reached())
                 };
-                assert_eq!(waiting.await.expect("no panic").is_ok(), kept, "early: {early}");
+                assert_eq!(task.await.expect("no panic").is_ok(), is_synced, "waits first: {waits_first}");
             }
         }
         assert!(Durable::already().reached().await.is_ok());

@@ -110,7 +110,7 @@ pub async fn replay(
     let rest = async {
         while let Some((Chunk { entries, last, records, .. }, refused)) = with_messages.recv().await {
             let changes = entries.iter().map(|(_, changes)| changes.as_slice());
-            writer.write_after(&Batch::of(changes, writer.tells()), last, Some(&refused)).await?;
+            writer.write_after(&Batch::of(changes, writer.writes_events()), last, Some(&refused)).await?;
             report.watermark = last;
             report.replayed += records;
         }
@@ -155,16 +155,16 @@ fn read_ahead(records: Records) -> mpsc::Receiver<Result<Chunk>> {
 
 fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u8>), JournalError>>) -> Result<Chunk> {
     let mut chunk = Chunk { entries: Vec::new(), changes: 0, last: 0, records: 0 };
-    let mut held = 0;
+    let mut bytes_read = 0;
     for record in records {
         let (seq, bytes) = record?;
-        held += bytes.len();
+        bytes_read += bytes.len();
         let entry = decode(seq, &bytes)?;
         chunk.changes += entry.len();
         chunk.entries.push((seq, entry));
         chunk.last = seq;
         chunk.records += 1;
-        if chunk.changes >= CHUNK_CHANGES_MAX || held >= CHUNK_BYTES_MAX {
+        if chunk.changes >= CHUNK_CHANGES_MAX || bytes_read >= CHUNK_BYTES_MAX {
             break;
         }
     }

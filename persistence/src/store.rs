@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
 
-use crate::change_log::pass_on;
+use crate::change_log::publish_synced;
 use crate::clock;
 use crate::cluster::{Membership, NewLife, Role, lives};
 use crate::db::Housekeeper;
@@ -389,7 +389,7 @@ fn start_journal(
     let sink = queue.clone();
     let journal = journal.start(
         watermark,
-        move |synced| pass_on(&sink, synced),
+        move |synced| publish_synced(&sink, synced),
         move |error| on_failure(format!("the journal cannot be written: {error}")),
     )?;
     Ok(ChangeLog::through_journal(journal, queue))

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::events::EventCollector;
 use super::facts::Facts;
-use super::told::Telling;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::{AnswerRow, Digest};
@@ -35,19 +35,19 @@ pub(crate) struct Batch<'a> {
     pub(super) schedules: Vec<&'a ScheduleRow>,
     pub(super) recipients: Vec<&'a RecipientRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
-    /// Their contributions to the report figures.
+    /// What the changes add to the report figures.
     pub(super) facts: Facts,
-    /// Their events, if events are kept.
-    pub(super) told: Option<Telling<'a>>,
+    /// The events of the changes, if events are enabled.
+    pub(super) collector: Option<EventCollector<'a>>,
     /// Number of changes in the batch.
     pub(crate) changes: usize,
 }
 
 impl<'a> Batch<'a> {
-    /// `tells`: whether to collect events.
-    pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>, tells: bool) -> Self {
+    /// `with_events`: whether to collect events.
+    pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>, with_events: bool) -> Self {
         let mut batch = Self::default();
-        let mut told = tells.then(Telling::default);
+        let mut collector = with_events.then(EventCollector::default);
         let mut facts = Facts::default();
         let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
         let mut delivered: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
@@ -58,13 +58,13 @@ impl<'a> Batch<'a> {
         let mut schedules: HashMap<ScheduleId, &ScheduleRow> = HashMap::new();
         let mut recipients: HashMap<(CampaignId, ContactId), &RecipientRow> = HashMap::new();
         let mut answers: HashMap<(CompanyId, Digest), &AnswerRow> = HashMap::new();
-        let mut look = |entry: &&'a [Change]| {
+        let mut collect = |entry: &&'a [Change]| {
             facts.add(entry);
-            if let Some(told) = &mut told {
-                told.add(entry);
+            if let Some(collector) = &mut collector {
+                collector.add(entry);
             }
         };
-        for change in entries.inspect(&mut look).flatten() {
+        for change in entries.inspect(&mut collect).flatten() {
             batch.changes += 1;
             match change {
                 Change::Ticket(row) => drop(tickets.insert(row.id, row)),
@@ -74,9 +74,9 @@ impl<'a> Batch<'a> {
                 Change::Media(row) => batch.media.push(row),
                 Change::Referral(row) => batch.referrals.push(row),
                 Change::OptOut(row) => batch.opt_outs.push(row),
-                Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
-                Change::Seen(mark) => keep_furthest(&mut seen, mark),
-                Change::Read(mark) => keep_furthest(&mut read, mark),
+                Change::Delivered(receipt) => insert_furthest(&mut delivered, receipt),
+                Change::Seen(receipt) => insert_furthest(&mut seen, receipt),
+                Change::Read(receipt) => insert_furthest(&mut read, receipt),
                 // The first answer wins, as in its table.
                 Change::Answer(row) => {
                     answers.entry((row.company_id, row.key)).or_insert(row);
@@ -110,15 +110,15 @@ impl<'a> Batch<'a> {
         batch.answers = answers.into_values().collect();
         batch.contact_channels = contact_channels.into_values().collect();
         batch.facts = facts;
-        batch.told = told;
+        batch.collector = collector;
         batch
     }
 }
 
-/// A mark never moves back, regardless of the order of the marks.
-fn keep_furthest<'a>(marks: &mut HashMap<TicketId, &'a DeliveryReceipt>, mark: &'a DeliveryReceipt) {
-    let kept = marks.entry(mark.ticket_id).or_insert(mark);
-    if mark.up_to > kept.up_to {
-        *kept = mark;
+/// A receipt never moves back, in whatever order receipts arrive.
+fn insert_furthest<'a>(receipts: &mut HashMap<TicketId, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
+    let furthest = receipts.entry(receipt.ticket_id).or_insert(receipt);
+    if receipt.up_to > furthest.up_to {
+        *furthest = receipt;
     }
 }

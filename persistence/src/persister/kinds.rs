@@ -17,7 +17,7 @@ use crate::tables::tickets::{self, TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
 use crate::tables::{campaigns, contacts, idempotency_keys, messages, schedules, ticket_events, webchat_sessions};
 
-/// Shown in place of an error or file that the database refused.
+/// In place of an error or file that the database refused.
 const REFUSED_CODE: &str = "ERR_NOT_STORED";
 const REFUSED_MESSAGE: &str = "the provider's response could not be stored";
 
@@ -25,11 +25,11 @@ const REFUSED_MESSAGE: &str = "the provider's response could not be stored";
 pub(super) trait Kind {
     type Row: Serialize + Sync;
     const NAME: &'static str;
-    /// Maximum rows per statement. A statement and each of its values must stay below PostgreSQL's 1 GiB limit.
-    const AT_ONCE: usize = usize::MAX;
+    /// Maximum rows of a statement. A statement and each of its values must stay below PostgreSQL's limit of 1 GiB.
+    const ROWS_MAX: usize = usize::MAX;
     fn company(row: &Self::Row) -> CompanyId;
     fn id(row: &Self::Row) -> Option<i64>;
-    /// The order in which rows are written one part at a time.
+    /// The order of rows that are written in parts.
     fn order(_: &Self::Row) -> u8 {
         0
     }
@@ -39,20 +39,20 @@ pub(super) trait Kind {
         None
     }
     /// Writes rows, of which some may exist already. With no rows it runs the statement in its simplest form. Returns
-    /// the messages whose status it advanced.
-    fn write(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = Written> + Send;
+    /// the messages that it changed.
+    fn write(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = WriteResult> + Send;
     /// Writes rows with a faster statement, which may be refused where [`Kind::write`] is not.
-    fn write_fast(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = Written> + Send {
+    fn write_fast(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = WriteResult> + Send {
         Self::write(db, rows)
     }
 }
 
-/// The messages whose status was advanced, for kinds that do that.
-type Written = std::result::Result<Vec<Moved>, sqlx::Error>;
+/// The messages that were changed, of kinds that change messages.
+type WriteResult = std::result::Result<Vec<Moved>, sqlx::Error>;
 
-/// For rows that do not advance messages.
-fn moved_none(written: std::result::Result<(), sqlx::Error>) -> Written {
-    written.map(|()| Vec::new())
+/// For kinds that change no messages.
+fn no_message_changes(result: std::result::Result<(), sqlx::Error>) -> WriteResult {
+    result.map(|()| Vec::new())
 }
 
 impl Kind for TicketRow {
@@ -71,18 +71,18 @@ impl Kind for TicketRow {
     fn reduced(row: &Self) -> Option<Self> {
         row.wrapup_note.is_some().then(|| Self { wrapup_note: None, ..row.clone() })
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(tickets::upsert(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(tickets::upsert(db, rows).await)
     }
-    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(tickets::copy(db, rows).await)
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(tickets::copy(db, rows).await)
     }
 }
 
 /// Tickets that existed before.
-pub(super) struct Known;
+pub(super) struct ExistingTickets;
 
-impl Kind for Known {
+impl Kind for ExistingTickets {
     type Row = TicketRow;
     const NAME: &'static str = TicketRow::NAME;
     fn company(row: &TicketRow) -> CompanyId {
@@ -97,11 +97,11 @@ impl Kind for Known {
     fn reduced(row: &TicketRow) -> Option<TicketRow> {
         <TicketRow as Kind>::reduced(row)
     }
-    async fn write(db: &mut PgConnection, rows: &[&TicketRow]) -> Written {
-        moved_none(tickets::upsert(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&TicketRow]) -> WriteResult {
+        no_message_changes(tickets::upsert(db, rows).await)
     }
-    async fn write_fast(db: &mut PgConnection, rows: &[&TicketRow]) -> Written {
-        moved_none(tickets::update(db, rows).await)
+    async fn write_fast(db: &mut PgConnection, rows: &[&TicketRow]) -> WriteResult {
+        no_message_changes(tickets::update(db, rows).await)
     }
 }
 
@@ -114,11 +114,11 @@ impl Kind for EventRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.id.0)
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(ticket_events::insert(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(ticket_events::insert(db, rows).await)
     }
-    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(ticket_events::copy(db, rows).await)
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(ticket_events::copy(db, rows).await)
     }
 }
 
@@ -131,18 +131,18 @@ impl Kind for MessageRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.id.0)
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(messages::insert(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(messages::insert(db, rows).await)
     }
-    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(messages::copy(db, rows).await)
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(messages::copy(db, rows).await)
     }
 }
 
-/// Messages that a replay writes ahead of their progress, zones included.
-pub(super) struct Ahead;
+/// Messages that a replay writes ahead of everything else, zones included.
+pub(super) struct ReplayedMessages;
 
-impl Kind for Ahead {
+impl Kind for ReplayedMessages {
     type Row = MessageRow;
     const NAME: &'static str = MessageRow::NAME;
     fn company(row: &MessageRow) -> CompanyId {
@@ -151,11 +151,11 @@ impl Kind for Ahead {
     fn id(row: &MessageRow) -> Option<i64> {
         <MessageRow as Kind>::id(row)
     }
-    async fn write(db: &mut PgConnection, rows: &[&MessageRow]) -> Written {
-        moved_none(messages::insert_rows(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&MessageRow]) -> WriteResult {
+        no_message_changes(messages::insert_rows(db, rows).await)
     }
-    async fn write_fast(db: &mut PgConnection, rows: &[&MessageRow]) -> Written {
-        moved_none(messages::copy_rows(db, rows).await)
+    async fn write_fast(db: &mut PgConnection, rows: &[&MessageRow]) -> WriteResult {
+        no_message_changes(messages::copy_rows(db, rows).await)
     }
 }
 
@@ -178,7 +178,7 @@ impl Kind for DeliveryStatusRow {
         };
         Some(Self { milestone, provider_message_id: None, ..row.clone() })
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::progress(db, rows).await
     }
 }
@@ -196,7 +196,7 @@ impl Kind for MediaRow {
         let error = json!({"code": REFUSED_CODE, "message": REFUSED_MESSAGE});
         Some(Self { media: None, error: Some(error), ..row.clone() })
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::set_media(db, rows).await
     }
 }
@@ -205,15 +205,15 @@ impl Kind for ReferralRow {
     type Row = Self;
     const NAME: &'static str = "referral";
     /// Six texts of up to 10,000 characters each.
-    const AT_ONCE: usize = 2000;
+    const ROWS_MAX: usize = 2000;
     fn company(row: &Self) -> CompanyId {
         row.company_id
     }
     fn id(row: &Self) -> Option<i64> {
         Some(row.contact_id.0)
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(contacts::set_referral(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(contacts::set_referral(db, rows).await)
     }
 }
 
@@ -226,8 +226,8 @@ impl Kind for OptOut {
     fn id(row: &Self) -> Option<i64> {
         Some(row.contact_id.0)
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(contacts::set_opt_out(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(contacts::set_opt_out(db, rows).await)
     }
 }
 
@@ -243,8 +243,8 @@ impl Kind for SessionRow {
     fn reduced(row: &Self) -> Option<Self> {
         Some(Self { page: None, utm: None, ..row.clone() })
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(webchat_sessions::upsert(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(webchat_sessions::upsert(db, rows).await)
     }
 }
 
@@ -252,7 +252,7 @@ impl Kind for ScheduleRow {
     type Row = Self;
     const NAME: &'static str = "schedule";
     /// A body of up to 64 KiB each.
-    const AT_ONCE: usize = 1000;
+    const ROWS_MAX: usize = 1000;
     fn company(row: &Self) -> CompanyId {
         row.company_id
     }
@@ -263,8 +263,8 @@ impl Kind for ScheduleRow {
     fn reduced(row: &Self) -> Option<Self> {
         (row.status != ScheduleStatus::Pending).then(|| Self { body: String::new(), error: None, ..row.clone() })
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(schedules::upsert(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(schedules::upsert(db, rows).await)
     }
 }
 
@@ -282,8 +282,8 @@ impl Kind for RecipientRow {
     fn reduced(row: &Self) -> Option<Self> {
         Some(Self { error: None, ..row.clone() })
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(campaigns::settle(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(campaigns::settle(db, rows).await)
     }
 }
 
@@ -291,18 +291,18 @@ impl Kind for AnswerRow {
     type Row = Self;
     const NAME: &'static str = "answer";
     /// An answer holds up to ten messages of 64 KiB, serialized as JSON.
-    const AT_ONCE: usize = 200;
+    const ROWS_MAX: usize = 200;
     fn company(row: &Self) -> CompanyId {
         row.company_id
     }
     fn id(_: &Self) -> Option<i64> {
         None
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(idempotency_keys::insert_all(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(idempotency_keys::insert_all(db, rows).await)
     }
-    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(idempotency_keys::copy(db, rows).await)
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(idempotency_keys::copy(db, rows).await)
     }
 }
 
@@ -315,8 +315,8 @@ impl Kind for ContactChannel {
     fn id(row: &Self) -> Option<i64> {
         Some(row.contact_id.0)
     }
-    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        moved_none(contacts::set_last_channel(db, rows).await)
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        no_message_changes(contacts::set_last_channel(db, rows).await)
     }
 }
 
@@ -328,14 +328,14 @@ macro_rules! marks {
         impl Kind for $kind {
             type Row = DeliveryReceipt;
             const NAME: &'static str = $name;
-            fn company(mark: &DeliveryReceipt) -> CompanyId {
-                mark.company_id
+            fn company(receipt: &DeliveryReceipt) -> CompanyId {
+                receipt.company_id
             }
-            fn id(mark: &DeliveryReceipt) -> Option<i64> {
-                Some(mark.up_to.0)
+            fn id(receipt: &DeliveryReceipt) -> Option<i64> {
+                Some(receipt.up_to.0)
             }
-            async fn write(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> Written {
-                $write(db, marks).await
+            async fn write(db: &mut PgConnection, receipts: &[&DeliveryReceipt]) -> WriteResult {
+                $write(db, receipts).await
             }
         }
     )+};
@@ -343,9 +343,9 @@ macro_rules! marks {
 
 marks! {
     /// The last company message delivered to a visitor.
-    Delivered "delivered" messages::deliver;
+    DeliveredReceipts "delivered" messages::deliver;
     /// The last one the visitor has read.
-    Seen "seen" messages::see;
+    SeenReceipts "seen" messages::see;
     /// The last contact message the company has read.
-    Read "read" messages::read;
+    ReadReceipts "read" messages::read;
 }

@@ -4,10 +4,10 @@
 
 pub(crate) mod ahead;
 mod batch;
+mod events;
 mod facts;
 mod kinds;
 mod queue;
-mod told;
 mod writer;
 
 use std::sync::Arc;
@@ -48,9 +48,9 @@ pub fn start<T: Send + 'static>(
     on_failure: impl FnOnce(Error) + Send + 'static,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let persisting = tokio::spawn(async move { Persister { queue, journal, writer }.run().await });
-        let outcome = persisting.await.unwrap_or_else(|panic| Err(Error::Unavailable(panic.to_string())));
-        if let Err(error) = outcome {
+        let task = tokio::spawn(async move { Persister { queue, journal, writer }.run().await });
+        let result = task.await.unwrap_or_else(|panic| Err(Error::Unavailable(panic.to_string())));
+        if let Err(error) = result {
             on_failure(error);
         }
     })
@@ -66,9 +66,9 @@ impl<T: Send + 'static> Persister<T> {
     async fn run(&mut self) -> Result<(), Error> {
         while self.queue.wait(GATHER_TIME).await {
             let entries = match self.queue.take() {
-                queue::Taken::Entries(entries) => entries,
-                queue::Taken::Spilled { from } => self.read_spilled(from).await?,
-                queue::Taken::Nothing => continue,
+                queue::NextEntries::Entries(entries) => entries,
+                queue::NextEntries::Spilled { from } => self.read_spilled(from).await?,
+                queue::NextEntries::Nothing => continue,
             };
             self.flush(entries).await?;
         }
@@ -79,16 +79,16 @@ impl<T: Send + 'static> Persister<T> {
     async fn flush(&mut self, entries: Vec<Entry>) -> Result<(), Error> {
         let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
         let changes = entries.iter().map(|entry| entry.changes.as_slice());
-        let batch = Batch::of(changes, self.writer.tells());
+        let batch = Batch::of(changes, self.writer.writes_events());
         let mut pause = RETRY_PAUSE_MIN;
-        let took = loop {
+        let duration = loop {
             let begun = Instant::now();
             match self.writer.write(&batch, last).await {
                 Ok(()) => break begun.elapsed(),
                 Err(error @ (Error::NotOwner | Error::LostCommits { .. })) => return Err(error),
                 Err(error) => {
-                    self.queue.flush_failed();
-                    if self.queue.set_up(false) {
+                    self.queue.record_failure();
+                    if self.queue.set_available(false) {
                         tracing::warn!(%error, "writing to the database failed; changes are kept and will be retried");
                     }
                     tokio::time::sleep(pause).await;
@@ -96,14 +96,14 @@ impl<T: Send + 'static> Persister<T> {
                 }
             }
         };
-        if !self.queue.set_up(true) {
+        if !self.queue.set_available(true) {
             tracing::info!("writing to the database works again");
         }
-        self.queue.flushed_to(last, batch.changes, took);
+        self.queue.record_flush(last, batch.changes, duration);
         for entry in entries {
-            if let Some(done) = entry.done {
+            if let Some(waiter) = entry.waiter {
                 self.queue.on_durable(&entry.changes);
-                done.reached();
+                waiter.complete();
             }
         }
         if let Some(journal) = &self.journal {
@@ -131,14 +131,14 @@ impl<T: Send + 'static> Persister<T> {
     fn read_back(&self, from: u64) -> Result<Vec<Entry>, Error> {
         let Some(journal) = &self.journal else { return Ok(Vec::new()) };
         let mut entries = Vec::new();
-        let (mut changes, mut held) = (0, 0);
+        let (mut changes, mut bytes_read) = (0, 0);
         for record in journal.read_from(from)? {
             let (seq, bytes) = record?;
             let decoded: Vec<Change> = decode(seq, &bytes)?;
             changes += decoded.len();
-            held += bytes.len();
-            entries.push(Entry { seq, changes: decoded, done: None });
-            if changes >= BATCH_CHANGES_MAX || held >= READ_BACK_BYTES_MAX {
+            bytes_read += bytes.len();
+            entries.push(Entry { seq, changes: decoded, waiter: None });
+            if changes >= BATCH_CHANGES_MAX || bytes_read >= READ_BACK_BYTES_MAX {
                 break;
             }
         }

@@ -1,5 +1,5 @@
-//! One transaction: the watermark, then the rows. A row that PostgreSQL refuses is set aside; the rest of the batch is
-//! written.
+//! Writes a batch in one transaction: the watermark, then the rows. A row that PostgreSQL refuses is stored in
+//! `rejected_changes`; the rest of the batch is written.
 //!
 //! Any error that is not an outage ([`is_outage`] lists those) is a refusal. Then the batch is written in parts, and a
 //! refused part is halved until a single row is left. If the error is about values, that row is at fault. For any other
@@ -15,9 +15,9 @@ use serde::Serialize;
 use sqlx::{Connection, PgConnection, PgPool};
 
 use super::Batch;
+use super::events::{FlushOutcome, PreviousRows};
 use super::facts::Origin;
-use super::kinds::{Delivered, Kind, Known, Read, Seen};
-use super::told::{Before, Written};
+use super::kinds::{DeliveredReceipts, ExistingTickets, Kind, ReadReceipts, SeenReceipts};
 use crate::cluster::{LifeId, lives};
 use crate::error::{is_of_values, is_outage, without_values};
 use crate::event_news::EventNews;
@@ -46,7 +46,7 @@ pub enum Claim {
     Life(LifeId),
 }
 
-/// The claim under which the persister writes.
+/// What the persister must hold to write.
 #[derive(Clone, Debug)]
 pub struct FencingToken {
     /// Must hold for every write.
@@ -59,24 +59,24 @@ pub struct FencingToken {
 pub struct Writer {
     db: PgPool,
     claim: Arc<WriterClaim>,
-    mark: FencingToken,
+    token: FencingToken,
     /// The newest entry whose commit the database has acknowledged to this writer.
     committed: AtomicU64,
-    /// Listeners for events; `None`: no events are kept.
+    /// Listeners for events; `None`: events are disabled.
     news: Option<Arc<EventNews>>,
 }
 
 impl Writer {
     /// Creates a writer with its own connections, so that requests cannot delay it. With `news` it writes events.
-    pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: FencingToken, news: Option<Arc<EventNews>>) -> Self {
-        if let Claim::Epoch(epoch) = mark.claim {
+    pub fn new(db: PgPool, claim: Arc<WriterClaim>, token: FencingToken, news: Option<Arc<EventNews>>) -> Self {
+        if let Claim::Epoch(epoch) = token.claim {
             claim.hold(epoch);
         }
-        Self { db, claim, mark, committed: AtomicU64::new(0), news }
+        Self { db, claim, token, committed: AtomicU64::new(0), news }
     }
 
     /// Whether events are written.
-    pub(crate) fn tells(&self) -> bool {
+    pub(crate) fn writes_events(&self) -> bool {
         self.news.is_some()
     }
 
@@ -102,22 +102,22 @@ impl Writer {
         }
     }
 
-    async fn attempt(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>, careful: bool) -> Result<()> {
+    async fn attempt(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>, in_parts: bool) -> Result<()> {
         let mut transaction = self.db.begin().await?;
-        let Some(watermark) = move_watermark(&mut transaction, &self.mark, last).await? else {
+        let Some(watermark) = move_watermark(&mut transaction, &self.token, last).await? else {
             // An earlier attempt was committed, but its reply was lost.
             self.committed.fetch_max(last, Ordering::AcqRel);
             self.news.iter().for_each(|news| news.tell_all());
             return Ok(());
         };
         self.refuse_lost(watermark)?;
-        let rows = &mut Rows::new(&mut transaction, careful);
-        let before = match &batch.told {
-            Some(told) => told.before(rows.db).await?,
-            None => Before::default(),
+        let rows = &mut Rows::new(&mut transaction, in_parts);
+        let previous = match &batch.collector {
+            Some(collector) => collector.previous_rows(rows.db).await?,
+            None => PreviousRows::default(),
         };
         // An opening ticket may take the slot that another one freed.
-        rows.write_as::<Known>(&batch.tickets).await?;
+        rows.write_as::<ExistingTickets>(&batch.tickets).await?;
         rows.write(&batch.opened).await?;
         rows.write(&batch.events).await?;
         let merged = match ahead {
@@ -127,7 +127,7 @@ impl Writer {
                 None
             }
             // When writing in parts, rows are not merged: a refused progress row must not take its message along.
-            None if careful => None,
+            None if in_parts => None,
             None => messages::merge(&batch.messages, &batch.progress),
         };
         match &merged {
@@ -142,35 +142,35 @@ impl Writer {
         rows.write(merged.as_ref().map_or(&batch.progress, |merged| &merged.progress)).await?;
         let failed = messages::failed(rows.db, &failing).await?;
         rows.write(&batch.media).await?;
-        rows.write_as::<Delivered>(&batch.delivered).await?;
-        rows.write_as::<Seen>(&batch.seen).await?;
-        rows.write_as::<Read>(&batch.read).await?;
+        rows.write_as::<DeliveredReceipts>(&batch.delivered).await?;
+        rows.write_as::<SeenReceipts>(&batch.seen).await?;
+        rows.write_as::<ReadReceipts>(&batch.read).await?;
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
         rows.write(&batch.referrals).await?;
         rows.write(&batch.opt_outs).await?;
         rows.write(&batch.schedules).await?;
         rows.write(&batch.recipients).await?;
-        rows.follow(batch).await?;
+        rows.update_recipients(batch).await?;
         rows.write(&batch.answers).await?;
         let counts = batch.facts.count(&rows.refused, &failed);
         rows.write_counts(counts).await?;
         // Other writers of events of these companies block from here until the commit.
-        let told = rows.tell(batch, &before).await?;
+        let last_events = rows.append_events(batch, &previous).await?;
         crate::fail_point!("events_told", |_| std::process::abort());
         transaction.commit().await?;
         self.committed.fetch_max(last, Ordering::AcqRel);
-        for (company, last) in told {
+        for (company, last) in last_events {
             self.news.iter().for_each(|news| news.tell(company, last));
         }
         Ok(())
     }
 
-    /// Refuses a watermark below what was committed: the database has lost commits. A process alone with a journal is told
-    /// at its next start ([`Error::Older`]); a member has nothing to write again, and others may serve its companies.
+    /// Refuses a watermark below what was committed: the database has lost commits. A process with a journal finds out at
+    /// its next start ([`Error::Older`]); a member cannot write them again, and others may serve its companies.
     fn refuse_lost(&self, watermark: Seq) -> Result<()> {
         let committed = self.committed.load(Ordering::Acquire);
-        if watermark < committed && matches!(self.mark.claim, Claim::Life(_)) {
+        if watermark < committed && matches!(self.token.claim, Claim::Life(_)) {
             return Err(Error::LostCommits { watermark, committed });
         }
         Ok(())
@@ -181,44 +181,43 @@ impl Writer {
 ///
 /// # Errors
 /// [`Error::NotOwner`] when another process has taken over; other errors when the database cannot answer.
-pub(super) async fn move_watermark(db: &mut PgConnection, mark: &FencingToken, last: Seq) -> Result<Option<Seq>> {
-    match mark.claim {
-        Claim::Epoch(held) => {
+pub(super) async fn move_watermark(db: &mut PgConnection, token: &FencingToken, last: Seq) -> Result<Option<Seq>> {
+    match token.claim {
+        Claim::Epoch(claimed) => {
             let epoch: i64 = sqlx::query_scalar("select epoch from ownership for share").fetch_one(&mut *db).await?;
-            if epoch != held {
+            if epoch != claimed {
                 return Err(Error::NotOwner);
             }
         }
         Claim::Life(life) => lives::fence(db, life).await?,
     }
     crate::fail_point!("flush_begun");
-    let moved = sqlx::query_scalar(
+    let update = sqlx::query_scalar(
         "with before as (select seq from journal_watermark where journal = $1 for update)
          update journal_watermark w set seq = $2, updated_at = now() from before
          where w.journal = $1 and before.seq < $2 returning before.seq",
     );
     let before: Option<i64> =
-        moved.bind(&mark.journal).bind(i64::try_from(last).unwrap_or(i64::MAX)).fetch_optional(db).await?;
+        update.bind(&token.journal).bind(i64::try_from(last).unwrap_or(i64::MAX)).fetch_optional(db).await?;
     Ok(before.map(|seq| u64::try_from(seq).unwrap_or(0)))
 }
 
-/// Rows that were set aside.
+/// Rows that PostgreSQL has refused.
 pub(crate) type Refusals = HashSet<Origin>;
 
 /// Rows being written in one transaction.
 pub(super) struct Rows<'a> {
     db: &'a mut PgConnection,
-    /// Write in parts: slow, and only after the fast way was refused.
-    careful: bool,
-    /// Rows that were set aside.
+    /// Write in parts: slow, and only after the fast statements were refused.
+    in_parts: bool,
     pub(super) refused: Refusals,
-    /// Messages whose status advanced.
+    /// Messages that were changed.
     moved: Vec<Moved>,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(db: &'a mut PgConnection, careful: bool) -> Self {
-        Self { db, careful, refused: Refusals::new(), moved: Vec::new() }
+    pub(super) fn new(db: &'a mut PgConnection, in_parts: bool) -> Self {
+        Self { db, in_parts, refused: Refusals::new(), moved: Vec::new() }
     }
 
     async fn write<R: Kind<Row = R> + Serialize + Sync>(&mut self, rows: &[&R]) -> Result<()> {
@@ -226,10 +225,10 @@ impl<'a> Rows<'a> {
     }
 
     pub(super) async fn write_as<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
-        if self.careful {
+        if self.in_parts {
             return self.write_in_parts::<K>(rows).await;
         }
-        for part in rows.chunks(K::AT_ONCE) {
+        for part in rows.chunks(K::ROWS_MAX) {
             self.moved.extend(K::write_fast(self.db, part).await?);
         }
         Ok(())
@@ -237,20 +236,20 @@ impl<'a> Rows<'a> {
 
     /// Records the zones of messages that already exist.
     async fn note_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
-        let is_there = |row: &&MessageRow| !self.refused.contains(&Origin::of_message(row));
-        let rows: Vec<_> = rows.iter().copied().filter(is_there).collect();
+        let is_written = |row: &&MessageRow| !self.refused.contains(&Origin::of_message(row));
+        let rows: Vec<_> = rows.iter().copied().filter(is_written).collect();
         Ok(messages::note_zones(self.db, &rows).await?)
     }
 
     async fn write_in_parts<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| K::order(row));
-        let mut parts = parts_of(&rows, K::AT_ONCE, PART_BYTES_MAX);
+        let mut parts = parts_of(&rows, K::ROWS_MAX, PART_BYTES_MAX);
         parts.reverse();
         while let Some(part) = parts.pop() {
             let Some(error) = self.try_write::<K>(part).await? else { continue };
             match part {
-                [row] => self.set_aside::<K>(row, &error).await?,
+                [row] => self.reject::<K>(row, &error).await?,
                 _ => {
                     let (first, second) = part.split_at(part.len() / 2);
                     parts.extend([second, first]);
@@ -262,7 +261,7 @@ impl<'a> Rows<'a> {
 
     /// Adds to the report figures. A figure that is refused because of its values is skipped.
     async fn write_counts(&mut self, counts: Counts) -> Result<()> {
-        if !self.careful {
+        if !self.in_parts {
             return Ok(counts.write(self.db).await?);
         }
         let mut parts = vec![counts];
@@ -290,17 +289,21 @@ impl<'a> Rows<'a> {
 
     /// Appends the events of the written rows, and returns the last one of each company. If they are refused because of
     /// their values, they are skipped.
-    async fn tell(&mut self, batch: &Batch<'_>, before: &Before) -> Result<Vec<(CompanyId, LoggedEventId)>> {
-        let Some(telling) = &batch.told else { return Ok(Vec::new()) };
-        let written = Written { careful: self.careful, refused: &self.refused, moved: &self.moved };
-        if !self.careful {
-            return Ok(telling.write(self.db, before, written).await?);
+    async fn append_events(
+        &mut self,
+        batch: &Batch<'_>,
+        previous: &PreviousRows,
+    ) -> Result<Vec<(CompanyId, LoggedEventId)>> {
+        let Some(collector) = &batch.collector else { return Ok(Vec::new()) };
+        let outcome = FlushOutcome { in_parts: self.in_parts, refused: &self.refused, moved: &self.moved };
+        if !self.in_parts {
+            return Ok(collector.write(self.db, previous, outcome).await?);
         }
         let mut savepoint = self.db.begin().await?;
-        match telling.write(&mut savepoint, before, written).await {
-            Ok(told) => {
+        match collector.write(&mut savepoint, previous, outcome).await {
+            Ok(last) => {
                 savepoint.commit().await?;
-                Ok(told)
+                Ok(last)
             }
             Err(error) if is_of_values(&error) => {
                 savepoint.rollback().await?;
@@ -313,15 +316,15 @@ impl<'a> Rows<'a> {
 
     /// Updates the recipients of campaigns to their messages' status. If that is refused because of values, it is
     /// skipped: the messages hold the same status.
-    async fn follow(&mut self, batch: &Batch<'_>) -> Result<()> {
-        let told: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
-        let marks = batch.delivered.iter().chain(&batch.seen);
-        let seen: Vec<_> = marks.filter_map(|mark| Some((mark.company_id, mark.conversation?.1))).collect();
-        if !self.careful {
-            return Ok(campaigns::follow(self.db, &told, &seen).await?);
+    async fn update_recipients(&mut self, batch: &Batch<'_>) -> Result<()> {
+        let reported: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
+        let receipts = batch.delivered.iter().chain(&batch.seen);
+        let seen: Vec<_> = receipts.filter_map(|receipt| Some((receipt.company_id, receipt.conversation?.1))).collect();
+        if !self.in_parts {
+            return Ok(campaigns::update_recipients(self.db, &reported, &seen).await?);
         }
         let mut savepoint = self.db.begin().await?;
-        match campaigns::follow(&mut savepoint, &told, &seen).await {
+        match campaigns::update_recipients(&mut savepoint, &reported, &seen).await {
             Ok(()) => savepoint.commit().await?,
             Err(error) if is_of_values(&error) => {
                 savepoint.rollback().await?;
@@ -357,7 +360,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    async fn set_aside<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
+    async fn reject<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
         if !is_of_values(error)
             && let Some(fault) = self.try_write::<K>(&[]).await?
         {

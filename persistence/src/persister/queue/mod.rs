@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
-use crate::durable::Synced;
+use crate::durable::SyncSignal;
 use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::{Change, Error, Result};
@@ -39,86 +39,86 @@ pub struct Entry {
     pub seq: Seq,
     /// Its changes.
     pub changes: Vec<Change>,
-    /// The waiter for the commit (durability `database`).
-    pub(crate) done: Option<Synced>,
+    /// Waits for the commit (durability `database`).
+    pub(crate) waiter: Option<SyncSignal>,
 }
 
 /// Called for every decision as soon as it is durable, in log order, on the thread that made it durable. It must not
 /// block: every later answer waits for it.
 pub type CommitListener = Box<dyn Fn(&[Change]) + Send + Sync>;
 
-/// The queue between log and persister, with the watermarks both observe.
+/// The queue between the log and the persister, with the watermarks that both observe.
 pub struct FlushQueue {
-    waiting: Mutex<Waiting>,
+    buffer: Mutex<Buffer>,
     /// Maximum number of changes in memory.
-    room: usize,
+    capacity: usize,
     /// Whether entries that do not fit can be read back from a journal.
-    spills: bool,
-    arrived: Notify,
-    /// The highest entry that a list waits for.
-    wanted: AtomicU64,
-    synced: watch::Sender<Seq>,
-    flushed: watch::Sender<Seq>,
-    up: AtomicBool,
-    closed: AtomicBool,
+    can_spill: bool,
+    arrivals: Notify,
+    /// The newest entry that a list waits for.
+    barrier: AtomicU64,
+    synced_seq: watch::Sender<Seq>,
+    flushed_seq: watch::Sender<Seq>,
+    is_available: AtomicBool,
+    is_closed: AtomicBool,
     /// Changes written since startup.
-    written: AtomicU64,
+    changes_written: AtomicU64,
     flushes: Flushes,
-    witness: OnceLock<CommitListener>,
+    listener: OnceLock<CommitListener>,
     /// Listeners for the events of what is written.
     news: OnceLock<Arc<EventNews>>,
 }
 
 #[derive(Default)]
-struct Waiting {
-    /// With the time each one arrived.
+struct Buffer {
+    /// Each with the time of its arrival.
     entries: VecDeque<(Instant, Entry)>,
     changes: usize,
     /// The newest entry that arrived.
-    seen: Seq,
-    /// Entries after `read_to` are only on disk.
-    spilled: bool,
+    newest: Seq,
+    /// Entries after `loaded_to` are only on disk.
+    is_spilling: bool,
     /// When the first of them arrived.
     spilled_since: Option<Instant>,
-    read_to: Seq,
+    loaded_to: Seq,
     oldest_since: Option<Instant>,
 }
 
-pub(super) enum Taken {
+pub(super) enum NextEntries {
     Entries(Vec<Entry>),
     Spilled { from: Seq },
     Nothing,
 }
 
 impl FlushQueue {
-    /// A queue for a log whose entries up to `flushed` are in the tables. `spills`: whether there is a journal to read
+    /// A queue for a log whose entries up to `flushed` are in the tables. `can_spill`: whether there is a journal to read
     /// back from.
-    pub fn new(flushed: Seq, spills: bool) -> Self {
-        Self::with_room(flushed, spills, CHANGES_MAX)
+    pub fn new(flushed: Seq, can_spill: bool) -> Self {
+        Self::with_capacity(flushed, can_spill, CHANGES_MAX)
     }
 
-    fn with_room(flushed: Seq, spills: bool, room: usize) -> Self {
-        let waiting = Waiting { seen: flushed, read_to: flushed, ..Waiting::default() };
+    fn with_capacity(flushed: Seq, can_spill: bool, capacity: usize) -> Self {
+        let buffer = Buffer { newest: flushed, loaded_to: flushed, ..Buffer::default() };
         Self {
-            waiting: Mutex::new(waiting),
-            room,
-            spills,
-            arrived: Notify::new(),
-            wanted: AtomicU64::new(0),
-            synced: watch::Sender::new(flushed),
-            flushed: watch::Sender::new(flushed),
-            up: AtomicBool::new(true),
-            closed: AtomicBool::new(false),
-            written: AtomicU64::new(0),
+            buffer: Mutex::new(buffer),
+            capacity,
+            can_spill,
+            arrivals: Notify::new(),
+            barrier: AtomicU64::new(0),
+            synced_seq: watch::Sender::new(flushed),
+            flushed_seq: watch::Sender::new(flushed),
+            is_available: AtomicBool::new(true),
+            is_closed: AtomicBool::new(false),
+            changes_written: AtomicU64::new(0),
             flushes: Flushes::new(),
-            witness: OnceLock::new(),
+            listener: OnceLock::new(),
             news: OnceLock::new(),
         }
     }
 
-    pub(crate) fn set_witness(&self, witness: CommitListener) {
+    pub(crate) fn set_listener(&self, listener: CommitListener) {
         // Only the first is stored; a store has one engine.
-        let _ = self.witness.set(witness);
+        let _ = self.listener.set(listener);
     }
 
     /// Entries of a company with listeners are written as soon as possible.
@@ -127,79 +127,79 @@ impl FlushQueue {
     }
 
     /// Makes an entry urgent if somebody listens for its events.
-    fn hurry(&self, entry: &Entry) {
+    fn mark_urgent(&self, entry: &Entry) {
         if let Some(news) = self.news.get().filter(|news| news.listening() > 0)
             && entry.changes.first().is_some_and(|change| news.is_heard(change.company()))
         {
-            self.wanted.fetch_max(entry.seq, Ordering::AcqRel);
+            self.barrier.fetch_max(entry.seq, Ordering::AcqRel);
         }
     }
 
     /// Notifies the listener of a decision that became durable.
     pub(crate) fn on_durable(&self, changes: &[Change]) {
-        if let Some(witness) = self.witness.get() {
-            witness(changes);
+        if let Some(listener) = self.listener.get() {
+            listener(changes);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Buffer> {
         // Nothing that can panic runs under the lock.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Enqueues synced entries in log order.
     pub(crate) fn push(&self, entries: impl Iterator<Item = Entry>) {
         let now = Instant::now();
-        let mut waiting = self.lock();
-        let is_first = !waiting.has_work();
+        let mut buffer = self.lock();
+        let is_first = !buffer.has_work();
         for entry in entries {
-            self.hurry(&entry);
-            waiting.push(entry, now, self.spills.then_some(self.room));
+            self.mark_urgent(&entry);
+            buffer.push(entry, now, self.can_spill.then_some(self.capacity));
         }
-        self.announce(waiting, is_first);
+        self.notify(buffer, is_first);
     }
 
     /// Numbers and enqueues an entry of a log without a journal.
-    pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, done: Option<Synced>) -> Seq {
-        let mut waiting = self.lock();
+    pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, waiter: Option<SyncSignal>) -> Seq {
+        let mut buffer = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
-        if done.is_none() {
+        if waiter.is_none() {
             // It counts as durable at once; called under the lock to preserve the order.
             self.on_durable(&changes);
         }
-        let entry = Entry { seq, changes, done };
-        self.hurry(&entry);
-        let is_first = !waiting.has_work();
-        waiting.push(entry, Instant::now(), None);
-        self.announce(waiting, is_first);
+        let entry = Entry { seq, changes, waiter };
+        self.mark_urgent(&entry);
+        let is_first = !buffer.has_work();
+        buffer.push(entry, Instant::now(), None);
+        self.notify(buffer, is_first);
         seq
     }
 
-    /// Reports what has arrived. The persister is woken for the first entry, and again once entries are urgent: while it
+    /// Notifies of new entries. The persister is woken for the first entry, and again once entries are urgent: while it
     /// gathers, each wake-up would be a system call of the thread that makes entries durable.
-    fn announce(&self, waiting: MutexGuard<'_, Waiting>, is_first: bool) {
-        let seen = waiting.seen;
-        let wakes = is_first || waiting.is_urgent() || self.is_wanted();
-        drop(waiting);
-        self.synced.send_if_modified(|synced| {
-            let newer = seen > *synced;
-            *synced = seen.max(*synced);
-            newer
+    fn notify(&self, buffer: MutexGuard<'_, Buffer>, is_first: bool) {
+        let newest = buffer.newest;
+        let wakes = is_first || buffer.is_urgent() || self.has_barrier();
+        drop(buffer);
+        self.synced_seq.send_if_modified(|synced| {
+            let is_newer = newest > *synced;
+            *synced = newest.max(*synced);
+            is_newer
         });
         if wakes {
-            self.arrived.notify_one();
+            self.arrivals.notify_one();
         }
     }
 
     /// Whether a log without a journal accepts more decisions.
     pub(crate) fn has_room(&self, needs_database: bool) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
+        if self.is_closed.load(Ordering::Acquire) {
             return Err(Error::Unavailable("the log is closing".to_owned()));
         }
         if needs_database && !self.is_up() {
             return Err(Error::Unavailable("the database is down".to_owned()));
         }
-        if self.lock().changes >= self.room {
+        if self.lock().changes >= self.capacity {
             return Err(Error::Unavailable("the database is too slow".to_owned()));
         }
         Ok(())
@@ -209,20 +209,20 @@ impl FlushQueue {
     /// empty.
     pub(super) async fn wait(&self, gather: Duration) -> bool {
         loop {
-            let arrived = self.arrived.notified();
+            let arrived = self.arrivals.notified();
             let has_work = self.lock().has_work();
             if has_work {
                 break;
             }
-            if self.closed.load(Ordering::Acquire) {
+            if self.is_closed.load(Ordering::Acquire) {
                 return false;
             }
             arrived.await;
         }
-        let gathered = tokio::time::Instant::now() + gather;
+        let deadline = tokio::time::Instant::now() + gather;
         while !self.is_urgent() {
-            let arrived = self.arrived.notified();
-            if tokio::time::timeout_at(gathered, arrived).await.is_err() {
+            let arrived = self.arrivals.notified();
+            if tokio::time::timeout_at(deadline, arrived).await.is_err() {
                 break;
             }
         }
@@ -230,63 +230,67 @@ impl FlushQueue {
     }
 
     fn is_urgent(&self) -> bool {
-        self.closed.load(Ordering::Acquire) || self.is_wanted() || self.lock().is_urgent()
+        self.is_closed.load(Ordering::Acquire) || self.has_barrier() || self.lock().is_urgent()
     }
 
     /// Whether somebody waits for an entry that is not in the tables.
-    fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Acquire) > self.flushed()
+    fn has_barrier(&self) -> bool {
+        self.barrier.load(Ordering::Acquire) > self.flushed()
     }
 
     /// The entries of the next transaction. If a caller waits, only those up to the one it waits for; otherwise a short
     /// batch, so that later callers wait briefly. A large batch is taken only when there is a backlog.
-    pub(super) fn take(&self) -> Taken {
-        let wanted = self.wanted.load(Ordering::Acquire);
-        let mut waiting = self.lock();
-        let Some(first) = waiting.entries.front().map(|(_, entry)| entry.seq) else {
-            return if waiting.spilled { Taken::Spilled { from: waiting.read_to + 1 } } else { Taken::Nothing };
+    pub(super) fn take(&self) -> NextEntries {
+        let barrier = self.barrier.load(Ordering::Acquire);
+        let mut buffer = self.lock();
+        let Some(first) = buffer.entries.front().map(|(_, entry)| entry.seq) else {
+            return if buffer.is_spilling {
+                NextEntries::Spilled { from: buffer.loaded_to + 1 }
+            } else {
+                NextEntries::Nothing
+            };
         };
-        let (last, changes_max) = match waiting.changes {
+        let (last, changes_max) = match buffer.changes {
             changes if changes > BATCH_CHANGES_MAX => (Seq::MAX, BATCH_CHANGES_MAX),
-            _ if wanted >= first => (wanted, SHORT_BATCH_CHANGES_MAX),
+            _ if barrier >= first => (barrier, SHORT_BATCH_CHANGES_MAX),
             _ => (Seq::MAX, SHORT_BATCH_CHANGES_MAX),
         };
-        let mut taken = Vec::new();
+        let mut entries = Vec::new();
         let mut changes = 0;
         while changes < changes_max
-            && let Some((_, entry)) = waiting.entries.pop_front_if(|(_, next)| next.seq <= last)
+            && let Some((_, entry)) = buffer.entries.pop_front_if(|(_, next)| next.seq <= last)
         {
             changes += entry.changes.len();
-            taken.push(entry);
+            entries.push(entry);
         }
-        waiting.changes -= changes;
-        Taken::Entries(taken)
+        buffer.changes -= changes;
+        NextEntries::Entries(entries)
     }
 
     /// Marks entries up to `seq` as read back from the journal. Once they include the newest entry, the queue buffers
     /// in memory again.
     pub(super) fn read_back(&self, seq: Seq) {
-        let mut waiting = self.lock();
-        waiting.read_to = seq.max(waiting.read_to);
-        if waiting.read_to >= waiting.seen {
-            waiting.spilled = false;
+        let mut buffer = self.lock();
+        buffer.loaded_to = seq.max(buffer.loaded_to);
+        if buffer.loaded_to >= buffer.newest {
+            buffer.is_spilling = false;
         }
     }
 
     /// Records a commit and its duration.
-    pub(super) fn flushed_to(&self, seq: Seq, changes: usize, took: Duration) {
+    pub(super) fn record_flush(&self, seq: Seq, changes: usize, duration: Duration) {
         let changes = changes as u64;
-        self.written.fetch_add(changes, Ordering::Relaxed);
+        self.changes_written.fetch_add(changes, Ordering::Relaxed);
         self.flushes.changes.add(changes);
-        self.flushes.duration_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-        let mut waiting = self.lock();
-        waiting.oldest_since = waiting.oldest();
-        drop(waiting);
-        self.flushed.send_replace(seq);
+        self.flushes.duration_ns.add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        let mut buffer = self.lock();
+        buffer.oldest_since = buffer.oldest();
+        drop(buffer);
+        self.flushed_seq.send_replace(seq);
     }
 
     /// Counts a failed attempt.
-    pub(super) fn flush_failed(&self) {
+    pub(super) fn record_failure(&self) {
         self.flushes.failed.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -296,23 +300,23 @@ impl FlushQueue {
     }
 
     /// Sets whether the database accepts changes; returns the previous value.
-    pub(crate) fn set_up(&self, up: bool) -> bool {
-        self.up.swap(up, Ordering::AcqRel)
+    pub(crate) fn set_available(&self, is_available: bool) -> bool {
+        self.is_available.swap(is_available, Ordering::AcqRel)
     }
 
     /// Whether the last write to the database succeeded.
     pub fn is_up(&self) -> bool {
-        self.up.load(Ordering::Acquire)
+        self.is_available.load(Ordering::Acquire)
     }
 
     /// The newest entry in the tables.
     pub fn flushed(&self) -> Seq {
-        *self.flushed.borrow()
+        *self.flushed_seq.borrow()
     }
 
     /// Changes written since startup.
     pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
+        self.changes_written.load(Ordering::Relaxed)
     }
 
     /// How long the oldest unwritten entry has been waiting.
@@ -321,7 +325,7 @@ impl FlushQueue {
     }
 
     pub(crate) async fn wait_synced(&self, seq: Seq) -> Result<()> {
-        let mut synced = self.synced.subscribe();
+        let mut synced = self.synced_seq.subscribe();
         let reached = synced.wait_for(|reached| *reached >= seq);
         match tokio::time::timeout(BARRIER_TIME_MAX, reached).await {
             Ok(Ok(_)) => Ok(()),
@@ -340,9 +344,9 @@ impl FlushQueue {
     }
 
     pub(crate) async fn wait_committed(&self, seq: Seq) -> Result<()> {
-        self.wanted.fetch_max(seq, Ordering::AcqRel);
-        self.arrived.notify_one();
-        let mut flushed = self.flushed.subscribe();
+        self.barrier.fetch_max(seq, Ordering::AcqRel);
+        self.arrivals.notify_one();
+        let mut flushed = self.flushed_seq.subscribe();
         let reached = flushed.wait_for(|reached| *reached >= seq);
         match tokio::time::timeout(BARRIER_TIME_MAX, reached).await {
             Ok(Ok(_)) => Ok(()),
@@ -352,41 +356,41 @@ impl FlushQueue {
 
     /// Lets the persister write the queued entries and end.
     pub fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        self.arrived.notify_one();
+        self.is_closed.store(true, Ordering::Release);
+        self.arrivals.notify_one();
     }
 }
 
-impl Waiting {
+impl Buffer {
     fn has_work(&self) -> bool {
-        self.spilled || !self.entries.is_empty()
+        self.is_spilling || !self.entries.is_empty()
     }
 
     /// Whether there is no point in gathering more.
     fn is_urgent(&self) -> bool {
-        self.spilled
+        self.is_spilling
             || self.changes >= SHORT_BATCH_CHANGES_MAX
-            || self.entries.front().is_some_and(|(_, entry)| entry.done.is_some())
+            || self.entries.front().is_some_and(|(_, entry)| entry.waiter.is_some())
     }
 
     /// Arrival time of the oldest waiting entry. For entries on disk only the first one's time is known; all of them
     /// count as that old until all are read back.
     fn oldest(&self) -> Option<Instant> {
-        let spilled = if self.spilled { self.spilled_since } else { None };
-        self.entries.front().map(|(since, _)| *since).into_iter().chain(spilled).min()
+        let spilled_since = if self.is_spilling { self.spilled_since } else { None };
+        self.entries.front().map(|(since, _)| *since).into_iter().chain(spilled_since).min()
     }
 
-    /// Enqueues an entry that arrived at `now`, unless it is also on disk and there is no `room` in memory.
-    fn push(&mut self, entry: Entry, now: Instant, room: Option<usize>) {
-        self.seen = entry.seq;
-        if entry.seq <= self.read_to {
-            return; // Read back from the journal before it came by here.
+    /// Enqueues an entry that arrived at `now`, unless it is also on disk and memory is full.
+    fn push(&mut self, entry: Entry, now: Instant, capacity: Option<usize>) {
+        self.newest = entry.seq;
+        if entry.seq <= self.loaded_to {
+            return; // It was read back from the journal before it was enqueued.
         }
-        if self.spilled || room.is_some_and(|room| self.changes >= room) {
-            if !self.spilled {
-                self.spilled = true;
+        if self.is_spilling || capacity.is_some_and(|capacity| self.changes >= capacity) {
+            if !self.is_spilling {
+                self.is_spilling = true;
                 self.spilled_since = Some(now);
-                self.read_to = entry.seq - 1;
+                self.loaded_to = entry.seq - 1;
             }
             return;
         }

@@ -12,58 +12,58 @@ fn entry(seq: Seq) -> Entry {
         channel_id: ChannelId::new(1),
         at: Utc::now(),
     };
-    Entry { seq, changes: vec![Change::ContactChannel(change)], done: None }
+    Entry { seq, changes: vec![Change::ContactChannel(change)], waiter: None }
 }
 
-fn taken(queue: &FlushQueue) -> Vec<Seq> {
+fn take_seqs(queue: &FlushQueue) -> Vec<Seq> {
     match queue.take() {
-        Taken::Entries(entries) => entries.iter().map(|entry| entry.seq).collect(),
+        NextEntries::Entries(entries) => entries.iter().map(|entry| entry.seq).collect(),
         _ => Vec::new(),
     }
 }
 
 #[test]
 fn what_does_not_fit_is_read_back_and_nothing_comes_twice() {
-    let queue = FlushQueue::with_room(0, true, 2);
+    let queue = FlushQueue::with_capacity(0, true, 2);
     queue.push((1..=5).map(entry));
-    assert_eq!(taken(&queue), [1, 2]);
-    let Taken::Spilled { from: 3 } = queue.take() else { panic!("3 to 5 are on disk only") };
+    assert_eq!(take_seqs(&queue), [1, 2]);
+    let NextEntries::Spilled { from: 3 } = queue.take() else { panic!("3 to 5 are on disk only") };
     // Entries 6 and 7 are synced, and read back with the others, before `push` receives them.
     queue.read_back(7);
     queue.push((6..=8).map(entry));
-    assert_eq!(taken(&queue), [8]);
-    assert!(matches!(queue.take(), Taken::Nothing));
+    assert_eq!(take_seqs(&queue), [8]);
+    assert!(matches!(queue.take(), NextEntries::Nothing));
 }
 
 #[test]
 fn while_more_is_on_disk_than_was_read_back_memory_stays_aside() {
-    let queue = FlushQueue::with_room(0, true, 1);
+    let queue = FlushQueue::with_capacity(0, true, 1);
     queue.push((1..=4).map(entry));
-    assert_eq!(taken(&queue), [1]);
+    assert_eq!(take_seqs(&queue), [1]);
     queue.read_back(3);
     queue.push([entry(5)].into_iter());
-    let Taken::Spilled { from: 4 } = queue.take() else { panic!("4 and 5 are on disk only") };
+    let NextEntries::Spilled { from: 4 } = queue.take() else { panic!("4 and 5 are on disk only") };
     queue.read_back(5);
     queue.push([entry(6)].into_iter());
-    assert_eq!(taken(&queue), [6]);
+    assert_eq!(take_seqs(&queue), [6]);
 }
 
 #[test]
 fn the_lag_is_the_age_of_what_is_left_after_a_flush() {
     const PAUSE: Duration = Duration::from_millis(20);
-    let queue = FlushQueue::with_room(0, true, 2);
+    let queue = FlushQueue::with_capacity(0, true, 2);
     assert_eq!(queue.lag(), Duration::ZERO);
     queue.push((1..=4).map(entry));
     std::thread::sleep(PAUSE);
-    queue.wanted.store(1, Ordering::Release);
-    assert_eq!(taken(&queue), [1]);
-    queue.flushed_to(1, 1, PAUSE);
+    queue.barrier.store(1, Ordering::Release);
+    assert_eq!(take_seqs(&queue), [1]);
+    queue.record_flush(1, 1, PAUSE);
     assert!(queue.lag() >= PAUSE, "2 has waited as long: {:?}", queue.lag());
-    assert_eq!(taken(&queue), [2]);
-    queue.flushed_to(2, 1, PAUSE);
+    assert_eq!(take_seqs(&queue), [2]);
+    queue.record_flush(2, 1, PAUSE);
     assert!(queue.lag() >= PAUSE, "3 and 4 have, on disk: {:?}", queue.lag());
     queue.read_back(4);
-    queue.flushed_to(4, 2, PAUSE);
+    queue.record_flush(4, 2, PAUSE);
     assert_eq!(queue.lag(), Duration::ZERO);
     assert_eq!((queue.written(), queue.flushes().changes.read().count()), (4, 3));
 }
@@ -72,40 +72,40 @@ fn the_lag_is_the_age_of_what_is_left_after_a_flush() {
 fn what_somebody_waits_for_is_taken_without_what_came_after() {
     let queue = FlushQueue::new(0, true);
     queue.push((1..=6).map(entry));
-    queue.wanted.store(4, Ordering::Release);
-    assert_eq!(taken(&queue), [1, 2, 3, 4]);
-    assert_eq!(taken(&queue), [5, 6]);
+    queue.barrier.store(4, Ordering::Release);
+    assert_eq!(take_seqs(&queue), [1, 2, 3, 4]);
+    assert_eq!(take_seqs(&queue), [5, 6]);
     let (short, long) = (super::SHORT_BATCH_CHANGES_MAX as Seq, super::BATCH_CHANGES_MAX as Seq);
     queue.push((7..7 + long + short).map(entry));
-    assert_eq!(taken(&queue).len() as Seq, long, "much has piled up");
+    assert_eq!(take_seqs(&queue).len() as Seq, long, "much has piled up");
     queue.push((7 + long + short..7 + long + 2 * short).map(entry));
-    assert_eq!(taken(&queue).len() as Seq, short, "the persister keeps up");
+    assert_eq!(take_seqs(&queue).len() as Seq, short, "the persister keeps up");
 }
 
 #[test]
 fn a_log_without_a_journal_refuses_what_does_not_fit() {
-    let queue = FlushQueue::with_room(0, false, 1);
+    let queue = FlushQueue::with_capacity(0, false, 1);
     assert!(queue.has_room(false).is_ok());
     queue.push_numbered(&AtomicU64::new(0), entry(1).changes, None);
     assert!(queue.has_room(false).is_err());
-    assert_eq!(taken(&queue), [1]);
+    assert_eq!(take_seqs(&queue), [1]);
     assert!(queue.has_room(false).is_ok());
 }
 
 #[tokio::test]
 async fn the_persister_is_woken_for_the_first_entry_and_for_urgent_ones() {
     let queue = FlushQueue::new(0, true);
-    let is_woken = || queue.arrived.notified().now_or_never().is_some();
+    let is_woken = || queue.arrivals.notified().now_or_never().is_some();
     let push = |seq| queue.push([entry(seq)].into_iter());
     push(1);
     assert!(is_woken(), "there is something to gather");
     push(2);
     assert!(!is_woken(), "it gathers already");
-    queue.wanted.store(3, Ordering::Release);
+    queue.barrier.store(3, Ordering::Release);
     push(3);
     assert!(is_woken(), "somebody waits for it");
-    assert_eq!(taken(&queue), [1, 2, 3]);
-    queue.flushed_to(3, 3, Duration::ZERO);
+    assert_eq!(take_seqs(&queue), [1, 2, 3]);
+    queue.record_flush(3, 3, Duration::ZERO);
     let short = SHORT_BATCH_CHANGES_MAX as Seq;
     queue.push((4..3 + short).map(entry));
     assert!(is_woken(), "it is the first again");

@@ -10,7 +10,7 @@ use crate::tables::events::PersonThen;
 use crate::{CompanyId, ContactId};
 
 /// Loads contacts as tickets and scheduled messages embed them.
-pub(super) async fn people(
+pub(super) async fn embedded_contacts(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, ContactId)>,
 ) -> sqlx::Result<HashMap<(CompanyId, ContactId), PersonThen>> {
@@ -27,8 +27,8 @@ pub(super) async fn people(
     for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
         let company: CompanyId = sqlx::Row::try_get(&row, "company_id")?;
         let contact: ContactRef = document::read(&row)?;
-        let person = PersonThen { name: contact.name, number: contact.number, verified: contact.verified };
-        found.insert((company, contact.id), person);
+        let embedded = PersonThen { name: contact.name, number: contact.number, verified: contact.verified };
+        found.insert((company, contact.id), embedded);
     }
     Ok(found)
 }

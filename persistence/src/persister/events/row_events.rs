@@ -1,4 +1,4 @@
-//! Events that are derived directly from written rows: ticket events and messages.
+//! Events that depend only on their own row: those of ticket events and messages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 
-use super::people::people;
-use super::{Happened, Place, Telling, What};
+use super::embedded_contacts::embedded_contacts;
+use super::{BatchIndex, EventCollector, EventSource, RowEvent};
 use crate::persister::facts::Origin;
 use crate::tables::events::{By, EventKind, MessageThen, ReceivedThen, Record, SaidLast, TicketThen, Told};
 use crate::tables::messages::Direction;
@@ -15,33 +15,36 @@ use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::{CompanyId, MessageId};
 
-impl Telling<'_> {
-    pub(super) async fn tell_happened(
+impl EventCollector<'_> {
+    pub(super) async fn add_row_events(
         &self,
         db: &mut PgConnection,
         refused: &HashSet<Origin>,
-        told: &mut Vec<(CompanyId, Place, Told)>,
+        events: &mut Vec<(CompanyId, BatchIndex, Told)>,
     ) -> sqlx::Result<()> {
-        let stands = |happened: &&Happened<'_>| !refused.contains(&happened.origin);
-        let happened: Vec<&Happened<'_>> = self.happened.iter().filter(stands).collect();
-        let tickets: Vec<&TicketRow> = happened
+        let is_written = |event: &&RowEvent<'_>| !refused.contains(&event.origin);
+        let row_events: Vec<&RowEvent<'_>> = self.row_events.iter().filter(is_written).collect();
+        let tickets: Vec<&TicketRow> = row_events
             .iter()
-            .filter_map(|happened| match happened.what {
-                What::Ticket(_, ticket) => Some(ticket),
+            .filter_map(|event| match event.source {
+                EventSource::Ticket(_, ticket) => Some(ticket),
                 _ => None,
             })
             .collect();
-        let said_by = happened.iter().filter_map(|happened| match happened.what {
-            What::Message(row, _) if row.direction == Direction::Inbound => Some((row.company_id, row.contact_id)),
+        let senders = row_events.iter().filter_map(|event| match event.source {
+            EventSource::Message(row, _) if row.direction == Direction::Inbound => {
+                Some((row.company_id, row.contact_id))
+            }
             _ => None,
         });
-        let people = people(db, tickets.iter().map(|row| (row.company_id, row.contact_id)).chain(said_by)).await?;
-        let said = said_last(db, &tickets).await?;
-        for Happened { place, company, at, what, .. } in happened {
-            let (kind, record, previous, by) = match what {
-                What::Ticket(event, row) => {
+        let contacts =
+            embedded_contacts(db, tickets.iter().map(|row| (row.company_id, row.contact_id)).chain(senders)).await?;
+        let last_messages = last_messages(db, &tickets).await?;
+        for RowEvent { index, company, at, source, .. } in row_events {
+            let (kind, record, previous, by) = match source {
+                EventSource::Ticket(event, row) => {
                     let Some(kind) = kind_of(event) else { continue };
-                    let contact = people.get(&(*company, row.contact_id)).map(|person| &*person.name);
+                    let contact = contacts.get(&(*company, row.contact_id)).map(|contact| &*contact.name);
                     let by = By::author(
                         (event.user_id, event.user_name.as_deref()),
                         event.integration_id,
@@ -50,39 +53,39 @@ impl Telling<'_> {
                     );
                     let ticket = TicketThen {
                         row: (*row).clone(),
-                        contact: people.get(&(*company, row.contact_id)).cloned(),
-                        last_message: row.last_message_id.and_then(|id| said.get(&(*company, id)).cloned()),
+                        contact: contacts.get(&(*company, row.contact_id)).cloned(),
+                        last_message: row.last_message_id.and_then(|id| last_messages.get(&(*company, id)).cloned()),
                     };
-                    (kind, Record::Ticket(Box::new(ticket)), event.was.clone().or_else(|| changed_of(event)), by)
+                    (kind, Record::Ticket(Box::new(ticket)), event.was.clone().or_else(|| changed_fields(event)), by)
                 }
-                What::Message(row, ticket) => {
+                EventSource::Message(row, ticket) => {
                     let kind = match row.direction {
                         Direction::Inbound => EventKind::MessageReceived,
                         Direction::Outbound => EventKind::MessageCreated,
                         Direction::Internal => EventKind::NoteAdded,
                     };
-                    let contact = people.get(&(*company, row.contact_id)).map(|person| &*person.name);
+                    let contact = contacts.get(&(*company, row.contact_id)).map(|contact| &*contact.name);
                     let by = By::author(
                         (row.user_id, row.user_name.as_deref()),
                         row.integration_id,
                         row.source,
                         (row.contact_id, contact),
                     );
-                    let received = (row.direction == Direction::Inbound).then(|| received(*ticket, contact));
+                    let is_inbound = row.direction == Direction::Inbound;
+                    let received = is_inbound.then(|| Box::new(received_in(*ticket, contact)));
                     let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
-                    let received = received.map(Box::new);
                     let message = MessageThen { id, ticket_id, status, received, updated_at: None };
                     (kind, Record::Message(message), None, by)
                 }
             };
-            told.push((*company, *place, Told { kind, at: *at, record, previous, by: Some(by) }));
+            events.push((*company, *index, Told { kind, at: *at, record, previous, by: Some(by) }));
         }
         Ok(())
     }
 }
 
-/// Where a contact's message has come in.
-fn received(ticket: Option<&TicketRow>, contact: Option<&str>) -> ReceivedThen {
+/// The ticket and the contact of an inbound message when it arrived.
+fn received_in(ticket: Option<&TicketRow>, contact: Option<&str>) -> ReceivedThen {
     ReceivedThen {
         status: ticket.map(|row| row.status),
         queue_id: ticket.and_then(|row| row.queue_id),
@@ -108,8 +111,8 @@ fn kind_of(event: &EventRow) -> Option<EventKind> {
     })
 }
 
-/// The fields in `from` of a ticket event that have changed: all that an entry of an earlier release tells.
-fn changed_of(event: &EventRow) -> Option<Value> {
+/// The fields in `from` of a ticket event that have changed; entries of earlier releases have no more.
+fn changed_fields(event: &EventRow) -> Option<Value> {
     let Some(Value::Object(from)) = &event.from else { return None };
     let after = |field: &String| event.to.as_ref().and_then(|to| to.get(field));
     let changed: Map<_, _> =
@@ -117,8 +120,8 @@ fn changed_of(event: &EventRow) -> Option<Value> {
     (!changed.is_empty()).then_some(Value::Object(changed))
 }
 
-/// The last messages of tickets, as the tickets show them.
-async fn said_last(
+/// The last messages of tickets, as embedded in them.
+async fn last_messages(
     db: &mut PgConnection,
     tickets: &[&TicketRow],
 ) -> sqlx::Result<HashMap<(CompanyId, MessageId), SaidLast>> {
@@ -127,8 +130,8 @@ async fn said_last(
         return Ok(HashMap::new());
     }
     let (companies, ids): (Vec<_>, Vec<_>) = ids.into_iter().unzip();
-    type Said = (CompanyId, MessageId, Option<Box<str>>, String, DateTime<Utc>);
-    let rows: Vec<Said> = sqlx::query_as(
+    type Row = (CompanyId, MessageId, Option<Box<str>>, String, DateTime<Utc>);
+    let rows: Vec<Row> = sqlx::query_as(
         "select m.company_id, m.id, m.body, m.direction, m.created_at
          from unnest($1::bigint[], $2::bigint[]) as x (company, message)
          join messages m on m.company_id = x.company and m.id = x.message",
@@ -137,8 +140,8 @@ async fn said_last(
     .bind(ids)
     .fetch_all(db)
     .await?;
-    let said = |(company, id, body, direction, created_at): Said| {
+    let embed = |(company, id, body, direction, created_at): Row| {
         Some(((company, id), SaidLast { body, direction: direction.parse().ok()?, created_at }))
     };
-    Ok(rows.into_iter().filter_map(said).collect())
+    Ok(rows.into_iter().filter_map(embed).collect())
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::people::people;
-use super::{Before, Place, Telling};
+use super::embedded_contacts::embedded_contacts;
+use super::{BatchIndex, EventCollector, PreviousRows};
 use crate::persister::facts::Origin;
 use crate::persister::kinds::Kind;
 use crate::tables::cascades;
@@ -14,36 +14,36 @@ use crate::tables::events::{self, EventKind, PersonThen, Record, ScheduleThen, T
 use crate::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use crate::{CompanyId, ContactId, ScheduleId};
 
-impl Telling<'_> {
-    pub(super) async fn tell_schedules(
+impl EventCollector<'_> {
+    pub(super) async fn add_schedule_events(
         &self,
         db: &mut PgConnection,
-        before: &Before,
+        previous_rows: &PreviousRows,
         refused: &HashSet<Origin>,
-        told: &mut Vec<(CompanyId, Place, Told)>,
+        events: &mut Vec<(CompanyId, BatchIndex, Told)>,
     ) -> sqlx::Result<()> {
         if self.schedules.is_empty() {
             return Ok(());
         }
-        let before_them = before.schedules.values().map(|row| (row.company_id, row.contact_id));
-        let with = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
-        let people = people(db, with.chain(before_them)).await?;
-        let failed = self.schedules.iter().filter(|(_, row)| fails_by_itself(row));
+        let previous = previous_rows.schedules.values().map(|row| (row.company_id, row.contact_id));
+        let current = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
+        let contacts = embedded_contacts(db, current.chain(previous)).await?;
+        let failed = self.schedules.iter().filter(|(_, row)| fails_on_its_own(row));
         let failed = failed.map(|(_, row)| (row.company_id, row.contact_id));
-        let without_contact: Vec<_> = failed.filter(|contact| !people.contains_key(contact)).collect();
+        let without_contact: Vec<_> = failed.filter(|contact| !contacts.contains_key(contact)).collect();
         let deleted = cascades::deleted_contacts(db, without_contact).await?;
-        let mut known: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
-        for (place, row) in &self.schedules {
+        let mut latest: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
+        for (index, row) in &self.schedules {
             let key = (row.company_id, row.id);
             let origin = Origin { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
             // A finished one is written even if part of it is refused.
             if row.status == ScheduleStatus::Pending && refused.contains(&origin) {
                 continue;
             }
-            let was = known.get(&key).copied().or_else(|| before.schedules.get(&key));
-            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| fails_by_itself(row));
+            let was = latest.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
+            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| fails_on_its_own(row));
             let contact_was = row.contact_was.clone().or_else(|| deletion?.contact_was());
-            let previous = was.and_then(|was| changed_schedule(was, row, contact_was.as_ref(), &people));
+            let previous = was.and_then(|was| changed_fields(was, row, contact_was.as_ref(), &contacts));
             let kind = match (was, row.status) {
                 (None, ScheduleStatus::Pending) => EventKind::ScheduleCreated,
                 (Some(was), status) if was.status == status => {
@@ -58,37 +58,37 @@ impl Telling<'_> {
                 // A finished one never becomes pending again.
                 (Some(_), ScheduleStatus::Pending) => continue,
             };
-            known.insert(key, row);
+            latest.insert(key, row);
             let by = deletion.map(|deletion| deletion.by.clone()).or_else(|| row.by.clone());
             let by = Some(by.unwrap_or_default());
-            let contact = people.get(&(row.company_id, row.contact_id)).cloned();
-            let row_then = ScheduleRow { by: None, contact_was: None, ..(*row).clone() };
-            let record = Record::Schedule(Box::new(ScheduleThen { row: row_then, contact }));
-            told.push((row.company_id, *place, Told { kind, at: row.updated_at, record, previous, by }));
+            let contact = contacts.get(&(row.company_id, row.contact_id)).cloned();
+            let snapshot = ScheduleRow { by: None, contact_was: None, ..(*row).clone() };
+            let record = Record::Schedule(Box::new(ScheduleThen { row: snapshot, contact }));
+            events.push((row.company_id, *index, Told { kind, at: row.updated_at, record, previous, by }));
         }
         Ok(())
     }
 }
 
-/// Whether it fails without being asked to: also one that is due before the deletion of its contact reaches it.
-fn fails_by_itself(row: &ScheduleRow) -> bool {
+/// Whether it failed without a command: for example because it was due before the deletion of its contact reached it.
+fn fails_on_its_own(row: &ScheduleRow) -> bool {
     row.status == ScheduleStatus::Failed && row.contact_was.is_none()
 }
 
 /// The fields of a scheduled message that changed, with their previous values.
-fn changed_schedule(
+fn changed_fields(
     was: &ScheduleRow,
     is: &ScheduleRow,
     contact_was: Option<&ContactWas>,
-    people: &HashMap<(CompanyId, ContactId), PersonThen>,
+    contacts: &HashMap<(CompanyId, ContactId), PersonThen>,
 ) -> Option<Value> {
     let contact = |id: ContactId| {
-        let person = people.get(&(is.company_id, id))?;
-        Some(json!({"id": id, "name": person.name, "number": person.number}))
+        let contact = contacts.get(&(is.company_id, id))?;
+        Some(json!({"id": id, "name": contact.name, "number": contact.number}))
     };
-    // It fails behind the deletion of its contact.
+    // The contact was deleted before the schedule failed.
     let deleted = contact_was.map(|was| json!({"id": is.contact_id, "name": was.name, "number": was.number}));
-    let shown = |row: &ScheduleRow, contact: Option<Value>| {
+    let json = |row: &ScheduleRow, contact: Option<Value>| {
         json!({
             "contact": contact, "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
             "sendAt": crate::Timestamp(row.send_at), "status": row.status, "messageId": row.message_id,
@@ -96,5 +96,5 @@ fn changed_schedule(
         })
     };
     let before = contact(was.contact_id).or(deleted);
-    events::previous(&shown(was, before), &shown(is, contact(is.contact_id)))
+    events::previous(&json(was, before), &json(is, contact(is.contact_id)))
 }

@@ -1,11 +1,11 @@
-//! Derives the events of live rows from entries. Like the figures, an entry is evaluated as a whole. Some facts are
-//! known only to the tables, and are queried: whether a status advanced, whether a session is new.
+//! Derives the events of live rows from entries. Each entry is evaluated as a whole, as for the report figures. What only
+//! the tables know is queried: whether a status advanced, whether a session is new.
 
-mod happened;
-mod moved;
-mod people;
-mod scheduled;
-mod sessions;
+mod embedded_contacts;
+mod row_events;
+mod schedule_events;
+mod session_events;
+mod status_events;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use self::people::{as_sqlx, by_company};
+use self::embedded_contacts::{as_sqlx, by_company};
 use super::facts::Origin;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
@@ -26,27 +26,27 @@ use crate::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use crate::{Change, CompanyId, ContactId, LoggedEventId, MessageId, ScheduleId, SessionId, TicketId};
 
 /// The position of a change in its batch.
-type Place = usize;
+type BatchIndex = usize;
 
 /// An event that depends only on its own row.
-struct Happened<'a> {
-    place: Place,
+struct RowEvent<'a> {
+    index: BatchIndex,
     company: CompanyId,
     at: DateTime<Utc>,
     origin: Origin,
-    what: What<'a>,
+    source: EventSource<'a>,
 }
 
-enum What<'a> {
+enum EventSource<'a> {
     /// The event, and the ticket right after it.
     Ticket(&'a EventRow, &'a TicketRow),
     /// The message, and its ticket right after it.
     Message(&'a MessageRow, Option<&'a TicketRow>),
 }
 
-/// A message reached this status; that may be known already.
-struct Milestone {
-    place: Place,
+/// A message was reported to have reached this status, perhaps not for the first time.
+struct StatusReport {
+    index: BatchIndex,
     company: CompanyId,
     message: MessageId,
     status: MessageStatus,
@@ -55,24 +55,24 @@ struct Milestone {
 
 /// The events of a batch.
 #[derive(Default)]
-pub(super) struct Telling<'a> {
-    /// Number of changes processed.
-    places: Place,
-    happened: Vec<Happened<'a>>,
-    milestones: Vec<Milestone>,
+pub(super) struct EventCollector<'a> {
+    /// Number of changes added.
+    changes: BatchIndex,
+    row_events: Vec<RowEvent<'a>>,
+    status_reports: Vec<StatusReport>,
     /// Tickets whose messages were marked as delivered to or read by the contact.
-    marks: HashMap<(CompanyId, TicketId), (Place, DateTime<Utc>)>,
+    receipts: HashMap<(CompanyId, TicketId), (BatchIndex, DateTime<Utc>)>,
     /// Files of messages, and whether there is none.
-    files: HashMap<(CompanyId, MessageId), (Place, bool)>,
-    sessions: Vec<(Place, &'a SessionRow)>,
-    schedules: Vec<(Place, &'a ScheduleRow)>,
+    files: HashMap<(CompanyId, MessageId), (BatchIndex, bool)>,
+    sessions: Vec<(BatchIndex, &'a SessionRow)>,
+    schedules: Vec<(BatchIndex, &'a ScheduleRow)>,
     /// Contacts that may change.
-    contacts: BTreeMap<(CompanyId, ContactId), (Place, DateTime<Utc>)>,
+    contacts: BTreeMap<(CompanyId, ContactId), (BatchIndex, DateTime<Utc>)>,
 }
 
-/// State of rows before they are written.
+/// The rows before they are written.
 #[derive(Default)]
-pub(super) struct Before {
+pub(super) struct PreviousRows {
     sessions: HashMap<(CompanyId, SessionId), SessionStatus>,
     schedules: HashMap<(CompanyId, ScheduleId), ScheduleRow>,
     contacts: HashMap<(CompanyId, ContactId), ContactRow>,
@@ -80,21 +80,21 @@ pub(super) struct Before {
 
 /// The outcome of writing the rows.
 #[derive(Clone, Copy)]
-pub(super) struct Written<'a> {
+pub(super) struct FlushOutcome<'a> {
     /// Whether some may have been refused.
-    pub(super) careful: bool,
+    pub(super) in_parts: bool,
     /// The refused ones.
     pub(super) refused: &'a HashSet<Origin>,
     /// The messages whose status advanced.
     pub(super) moved: &'a [Moved],
 }
 
-impl<'a> Telling<'a> {
+impl<'a> EventCollector<'a> {
     /// Adds the events of one entry. Every kind of change is listed, with its events or the reason why it has none.
     pub(super) fn add(&mut self, entry: &'a [Change]) {
         for change in entry {
-            let place = self.places;
-            self.places += 1;
+            let index = self.changes;
+            self.changes += 1;
             match change {
                 // A separate event change covers it; its last message and unread count follow from the messages.
                 Change::Ticket(_) => {}
@@ -106,7 +106,13 @@ impl<'a> Telling<'a> {
                     });
                     if let Some(ticket) = ticket.filter(|_| event.kind != EventType::NoteAdded) {
                         let origin = Origin { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
-                        self.happens(place, event.company_id, event.created_at, origin, What::Ticket(event, ticket));
+                        self.push_row_event(
+                            index,
+                            event.company_id,
+                            event.created_at,
+                            origin,
+                            EventSource::Ticket(event, ticket),
+                        );
                     }
                 }
                 Change::Message(row) => {
@@ -114,31 +120,31 @@ impl<'a> Telling<'a> {
                         Change::Ticket(ticket) if ticket.id == row.ticket_id => Some(ticket),
                         _ => None,
                     });
-                    let what = What::Message(row, ticket);
-                    self.happens(place, row.company_id, row.created_at, Origin::of_message(row), what);
+                    let source = EventSource::Message(row, ticket);
+                    self.push_row_event(index, row.company_id, row.created_at, Origin::of_message(row), source);
                 }
                 Change::Media(row) => {
-                    self.files.insert((row.company_id, row.message_id), (place, row.media.is_none()));
+                    self.files.insert((row.company_id, row.message_id), (index, row.media.is_none()));
                 }
-                Change::Progress(row) => self.milestones.push(Milestone {
-                    place,
+                Change::Progress(row) => self.status_reports.push(StatusReport {
+                    index,
                     company: row.company_id,
                     message: row.message_id,
                     status: row.milestone.status(),
                     // A provider's clock is shown on the message; the event has Hotline's.
                     at: row.noted_at.unwrap_or(row.at),
                 }),
-                Change::Delivered(mark) | Change::Seen(mark) => {
-                    self.marks.insert((mark.company_id, mark.ticket_id), (place, mark.at));
+                Change::Delivered(receipt) | Change::Seen(receipt) => {
+                    self.receipts.insert((receipt.company_id, receipt.ticket_id), (index, receipt.at));
                 }
                 // The ticket's own event covers reading.
                 Change::Read(_) => {}
-                Change::Session(row) => self.sessions.push((place, row)),
+                Change::Session(row) => self.sessions.push((index, row)),
                 // The event of the message covers it.
                 Change::ContactChannel(_) => {}
-                Change::Referral(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (place, row.at))),
-                Change::OptOut(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (place, row.at))),
-                Change::Schedule(row) => self.schedules.push((place, row)),
+                Change::Referral(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
+                Change::OptOut(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
+                Change::Schedule(row) => self.schedules.push((index, row)),
                 // The recipient's status follows from the message; the campaign has its own event on completion.
                 Change::Recipient(_) => {}
                 // It is a recorded answer; the other changes of the entry have the events.
@@ -147,27 +153,34 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn happens(&mut self, place: Place, company: CompanyId, at: DateTime<Utc>, origin: Origin, what: What<'a>) {
-        self.happened.push(Happened { place, company, at, origin, what });
+    fn push_row_event(
+        &mut self,
+        index: BatchIndex,
+        company: CompanyId,
+        at: DateTime<Utc>,
+        origin: Origin,
+        source: EventSource<'a>,
+    ) {
+        self.row_events.push(RowEvent { index, company, at, origin, source });
     }
 
     /// Reads the current state of rows that are about to be written.
-    pub(super) async fn before(&self, db: &mut PgConnection) -> sqlx::Result<Before> {
-        let mut before = Before::default();
+    pub(super) async fn previous_rows(&self, db: &mut PgConnection) -> sqlx::Result<PreviousRows> {
+        let mut previous = PreviousRows::default();
         if !self.sessions.is_empty() {
             let ids = self.sessions.iter().map(|(_, row)| (row.company_id, row.id.clone()));
-            before.sessions = webchat_sessions::statuses(db, ids).await?;
+            previous.sessions = webchat_sessions::statuses(db, ids).await?;
         }
         if !self.schedules.is_empty() {
             let ids = self.schedules.iter().map(|(_, row)| (row.company_id, row.id));
-            before.schedules = schedules::find_all(db, ids).await?;
+            previous.schedules = schedules::find_all(db, ids).await?;
         }
-        before.contacts = self.changing(db).await?;
-        Ok(before)
+        previous.contacts = self.load_contacts(db).await?;
+        Ok(previous)
     }
 
     /// The current state of the contacts that may change.
-    async fn changing(&self, db: &mut PgConnection) -> sqlx::Result<HashMap<(CompanyId, ContactId), ContactRow>> {
+    async fn load_contacts(&self, db: &mut PgConnection) -> sqlx::Result<HashMap<(CompanyId, ContactId), ContactRow>> {
         let mut found = HashMap::new();
         for (company, ids) in by_company(self.contacts.keys().copied()) {
             let rows = contacts::find_all(&mut *db, company, &ids).await.map_err(as_sqlx)?;
@@ -181,44 +194,44 @@ impl<'a> Telling<'a> {
     pub(super) async fn write(
         &self,
         db: &mut PgConnection,
-        before: &Before,
-        Written { careful, refused, moved }: Written<'_>,
+        previous_rows: &PreviousRows,
+        FlushOutcome { in_parts, refused, moved }: FlushOutcome<'_>,
     ) -> sqlx::Result<Vec<(CompanyId, LoggedEventId)>> {
-        let mut told: Vec<(CompanyId, Place, Told)> = Vec::new();
-        self.tell_happened(db, refused, &mut told).await?;
-        self.tell_moved(moved, &mut told);
-        self.tell_sessions(db, before, careful, &mut told).await?;
-        self.tell_schedules(db, before, refused, &mut told).await?;
+        let mut events: Vec<(CompanyId, BatchIndex, Told)> = Vec::new();
+        self.add_row_events(db, refused, &mut events).await?;
+        self.add_status_events(moved, &mut events);
+        self.add_session_events(db, previous_rows, in_parts, &mut events).await?;
+        self.add_schedule_events(db, previous_rows, refused, &mut events).await?;
         if !self.contacts.is_empty() {
-            for ((company, id), after) in self.changing(db).await? {
-                let Some((place, at)) = self.contacts.get(&(company, id)).copied() else { continue };
-                let previous = before.contacts.get(&(company, id)).and_then(|before| changed(before, &after));
+            for ((company, id), after) in self.load_contacts(db).await? {
+                let Some((index, at)) = self.contacts.get(&(company, id)).copied() else { continue };
+                let previous =
+                    previous_rows.contacts.get(&(company, id)).and_then(|before| changed_fields(before, &after));
                 let Some(previous) = previous else { continue };
-                let Ok(shown) = ShownThen::of(id, &after) else { continue };
-                let record = Record::Contact(shown);
+                let Ok(contact) = ShownThen::of(id, &after) else { continue };
+                let record = Record::Contact(contact);
                 let by = Some(By::contact(id, Some(after.name.clone())));
                 let event = Told { kind: EventKind::ContactUpdated, at, record, previous: Some(previous), by };
-                told.push((company, place, event));
+                events.push((company, index, event));
             }
         }
-        if told.is_empty() {
+        if events.is_empty() {
             return Ok(Vec::new());
         }
-        // Sort by position in the batch, because the events were collected kind by kind; the sort is stable, so the
-        // events of one mark stay in message order.
-        told.sort_by_key(|(company, place, _)| (*company, *place));
-        let mut together: Vec<(CompanyId, Vec<Told>)> = Vec::new();
-        for (company, _, event) in told {
-            match together.last_mut() {
+        // The events were collected kind by kind. The sort is stable: the events of one receipt stay in message order.
+        events.sort_by_key(|(company, index, _)| (*company, *index));
+        let mut companies: Vec<(CompanyId, Vec<Told>)> = Vec::new();
+        for (company, _, event) in events {
+            match companies.last_mut() {
                 Some((last, events)) if *last == company => events.push(event),
-                _ => together.push((company, vec![event])),
+                _ => companies.push((company, vec![event])),
             }
         }
-        events::append(db, &together).await
+        events::append(db, &companies).await
     }
 }
 
-fn changed(before: &ContactRow, after: &ContactRow) -> Option<Value> {
-    let shown = |row| serde_json::to_value(row).unwrap_or_default();
-    events::previous(&shown(before), &shown(after))
+fn changed_fields(before: &ContactRow, after: &ContactRow) -> Option<Value> {
+    let json = |row| serde_json::to_value(row).unwrap_or_default();
+    events::previous(&json(before), &json(after))
 }
