@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::change::{Change, decode};
-use crate::journal::{self, JournalError, Known, Records, Recovered, Seq};
+use crate::journal::{self, Inspection, JournalError, Records, RecoveredJournal, Seq};
 use crate::persister::{Batch, Claim, DIRECT, FencingToken, MessagesAhead, Writer, ahead};
 use crate::pool::WriterClaim;
 use crate::{Error, EventNews, Result};
@@ -27,12 +27,12 @@ pub struct Report {
 /// # Errors
 /// [`Error::Older`] when it is older; other errors when one of them cannot be read.
 pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
-    let folder = dir.to_owned();
+    let journal_dir = dir.to_owned();
     // IMPORTANT: read the journal first. If another process still writes to the database from it, the watermark only
     // grows.
-    let looked = tokio::task::spawn_blocking(move || journal::look(&folder)).await;
-    let known = looked.map_err(|error| Error::Unavailable(error.to_string()))??;
-    let Some(Known { id, confirmed }) = known.filter(|known| known.confirmed > 0) else { return Ok(()) };
+    let result = tokio::task::spawn_blocking(move || journal::inspect(&journal_dir)).await;
+    let inspection = result.map_err(|error| Error::Unavailable(error.to_string()))??;
+    let Some(Inspection { id, confirmed }) = inspection.filter(|journal| journal.confirmed > 0) else { return Ok(()) };
     let has_watermarks: bool =
         sqlx::query_scalar("select to_regclass('journal_watermark') is not null").fetch_one(db).await?;
     let watermark: Option<i64> = if has_watermarks {
@@ -52,8 +52,8 @@ pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
 /// # Errors
 /// [`Error::NotOwner`] when another process is the writer and alive; other errors when the database cannot answer.
 pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
-    let taken = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch").fetch_one(writes).await;
-    taken.map_err(|error| match error {
+    let epoch = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch").fetch_one(writes).await;
+    epoch.map_err(|error| match error {
         // The database has just answered the migrations, so only another process's lock can keep us out.
         sqlx::Error::PoolTimedOut => Error::NotOwner,
         error => error.into(),
@@ -77,26 +77,26 @@ pub struct Connections<'a> {
 /// has written to this one since, [`Error::Entry`] when a record cannot be decoded, or the database's error.
 pub async fn replay(
     Connections { writes, messages, claim }: Connections<'_>,
-    journal: &mut Recovered,
+    journal: &mut RecoveredJournal,
     epoch: i64,
     events: Option<Arc<EventNews>>,
 ) -> Result<Report> {
-    let Watermark { seq: watermark, fed_in } = find_watermark(writes, journal, epoch).await?;
-    let mark = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
+    let Watermark { seq: watermark, epoch: fed_epoch } = find_watermark(writes, journal, epoch).await?;
+    let token = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
     let mut report = Report { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
-    let (written, mut with_messages) = mpsc::channel(1);
-    let (db, own) = (messages.clone(), mark.clone());
-    let ahead = async move {
-        let mut begun = None;
+    let (sender, mut chunks_with_messages) = mpsc::channel(1);
+    let (db, messages_token) = (messages.clone(), token.clone());
+    let write_messages = async move {
+        let mut messages = None;
         while let Some(chunk) = chunks.recv().await {
             let chunk = chunk?;
-            let ahead = match &mut begun {
-                Some(ahead) => ahead,
-                None => begun.insert(MessagesAhead::begin(db.clone(), &own, watermark, fed_in).await?),
+            let messages = match &mut messages {
+                Some(messages) => messages,
+                None => messages.insert(MessagesAhead::begin(db.clone(), &messages_token, watermark, fed_epoch).await?),
             };
-            let refused = ahead.write(&chunk.entries, chunk.last).await?;
-            if written.send((chunk, refused)).await.is_err() {
+            let refused = messages.write(&chunk.entries, chunk.last).await?;
+            if sender.send((chunk, refused)).await.is_err() {
                 break;
             }
         }
@@ -104,11 +104,11 @@ pub async fn replay(
     };
     // On its own thread: encoding for the second connection needs a core as well.
     let runtime = Handle::current();
-    let ahead = tokio::task::spawn_blocking(move || runtime.block_on(ahead));
-    let ahead = async { ahead.await.map_err(|error| Error::Unavailable(error.to_string()))? };
-    let writer = Writer::new(writes.clone(), claim.clone(), mark, events);
-    let rest = async {
-        while let Some((Chunk { entries, last, records, .. }, refused)) = with_messages.recv().await {
+    let messages_task = tokio::task::spawn_blocking(move || runtime.block_on(write_messages));
+    let messages_task = async { messages_task.await.map_err(|error| Error::Unavailable(error.to_string()))? };
+    let writer = Writer::new(writes.clone(), claim.clone(), token, events);
+    let write_rest = async {
+        while let Some((Chunk { entries, last, records, .. }, refused)) = chunks_with_messages.recv().await {
             let changes = entries.iter().map(|(_, changes)| changes.as_slice());
             writer.write_after(&Batch::of(changes, writer.writes_events()), last, Some(&refused)).await?;
             report.watermark = last;
@@ -116,7 +116,7 @@ pub async fn replay(
         }
         Ok::<_, Error>(())
     };
-    tokio::try_join!(ahead, rest)?;
+    tokio::try_join!(messages_task, write_rest)?;
     ahead::end(&mut *writes.acquire().await?, journal.id(), epoch).await?;
     journal.confirm(report.watermark)?;
     Ok(report)
@@ -176,7 +176,7 @@ fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u
 ///
 /// # Errors
 /// [`Error::LeftBehind`] when it does; other errors when one of them cannot be read.
-pub async fn refuse_left_behind(db: &PgPool, dir: &Path, journal: &Recovered) -> Result<()> {
+pub async fn refuse_left_behind(db: &PgPool, dir: &Path, journal: &RecoveredJournal) -> Result<()> {
     let seq = "select seq from journal_watermark where journal = $1";
     let watermark: Option<i64> = sqlx::query_scalar(seq).bind(journal.id()).fetch_optional(db).await?;
     let watermark = watermark.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
@@ -201,16 +201,16 @@ pub async fn begin_direct(db: &PgPool, epoch: i64) -> Result<FencingToken> {
 struct Watermark {
     seq: Seq,
     /// The epoch in which the journal last fed the database.
-    fed_in: i64,
+    epoch: i64,
 }
 
 /// Finds the tables' progress for this journal. `epoch` is the one this process has just taken.
-async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<Watermark> {
-    let known: Option<(i64, i64)> = sqlx::query_as("select seq, epoch from journal_watermark where journal = $1")
+async fn find_watermark(db: &PgPool, journal: &RecoveredJournal, epoch: i64) -> Result<Watermark> {
+    let row: Option<(i64, i64)> = sqlx::query_as("select seq, epoch from journal_watermark where journal = $1")
         .bind(journal.id())
         .fetch_optional(db)
         .await?;
-    let Some((seq, fed_in)) = known else {
+    let Some((seq, fed_epoch)) = row else {
         if journal.last().is_some() {
             return Err(Error::ForeignJournal { journal: journal.id().to_owned() });
         }
@@ -219,14 +219,14 @@ async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<
             .bind(epoch)
             .execute(db)
             .await?;
-        return Ok(Watermark { seq: 0, fed_in: epoch });
+        return Ok(Watermark { seq: 0, epoch });
     };
     let seq = u64::try_from(seq).unwrap_or(0);
     let has_more = journal.last().is_some_and(|last| last > seq);
     // A start that fails after taking its epoch writes nothing live, so only epochs that fed the database count.
     let latest: i64 = sqlx::query_scalar("select coalesce(max(epoch), 0) from journal_watermark").fetch_one(db).await?;
-    if has_more && latest != fed_in {
+    if has_more && latest != fed_epoch {
         return Err(Error::Superseded { journal: journal.id().to_owned() });
     }
-    Ok(Watermark { seq, fed_in })
+    Ok(Watermark { seq, epoch: fed_epoch })
 }

@@ -17,7 +17,7 @@ use crate::db::Housekeeper;
 use crate::error::with_timeout;
 use crate::fence::Fence;
 use crate::id_blocks::IdBlocks;
-use crate::journal::Recovered;
+use crate::journal::RecoveredJournal;
 use crate::persister::{self, Claim, FencingToken, FlushQueue, Writer};
 use crate::pool::WriterClaim;
 use crate::scheduler::Scheduler;
@@ -252,7 +252,7 @@ impl Store {
             return Err(Error::Unavailable("the database did not accept the last changes".to_owned()));
         }
         if let Some(journal) = self.log.journal().cloned() {
-            let settled = tokio::task::spawn_blocking(move || journal.settle()).await;
+            let settled = tokio::task::spawn_blocking(move || journal.sync_confirmed()).await;
             settled.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
         self.ids.give_back(&self.writes).await?;
@@ -362,7 +362,7 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
 /// Name of the key with which cluster members sign.
 const PEER_KEY: &str = "cluster_peers";
 
-async fn recover(dir: &Path, options: journal::Options) -> Result<Recovered> {
+async fn recover(dir: &Path, options: journal::Options) -> Result<RecoveredJournal> {
     let dir = dir.to_owned();
     let opened = move || {
         // The journal contains conversations, so only its owner may read it.
@@ -374,14 +374,14 @@ async fn recover(dir: &Path, options: journal::Options) -> Result<Recovered> {
     };
     let recovered =
         tokio::task::spawn_blocking(opened).await.map_err(|error| Error::Unavailable(error.to_string()))??;
-    if let Some(cut) = recovered.cut() {
-        tracing::warn!(?cut, "discarded an incomplete write at the journal's end; it had not been acknowledged");
+    if let Some(tail) = recovered.torn_tail() {
+        tracing::warn!(cut = ?tail, "discarded an incomplete write at the journal's end; it had not been acknowledged");
     }
     Ok(recovered)
 }
 
 fn start_journal(
-    journal: Recovered,
+    journal: RecoveredJournal,
     watermark: journal::Seq,
     on_failure: impl Fn(String) + Send + 'static,
 ) -> Result<ChangeLog> {

@@ -7,12 +7,12 @@
 //!
 //! [`record`] describes the on-disk format.
 
-mod chores;
-mod confirmed;
+mod confirmed_file;
 mod error;
-mod queued;
+mod maintenance;
 mod reader;
 pub mod record;
+mod record_queue;
 mod recover;
 mod segment;
 mod state;
@@ -27,12 +27,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-pub use error::{JournalError, Refused, TooLarge};
+pub use error::{JournalError, ReserveError, TooLarge};
 pub use reader::Records;
-pub use recover::{Known, Recovered, TornTail, look, open};
+pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, open};
 
-use chores::do_chores;
-use state::{Begun, Chore, State, lock};
+use state::{Chore, State, ThreadContext, lock};
 use writer::{Failure, Writer};
 
 /// Position of a record in the log. The first record is 1.
@@ -132,30 +131,30 @@ struct Threads {
 impl<T: Send + 'static> Journal<T> {
     fn spawn(
         state: State<T>,
-        begun: Begun,
+        context: ThreadContext,
         on_synced: impl FnMut(&mut Vec<(Seq, T)>) + Send + 'static,
         on_poisoned: impl FnOnce(&io::Error) + Send + 'static,
     ) -> Result<Self, JournalError> {
         let state = Arc::new(state);
-        let for_helper = Arc::clone(&state);
-        let helper = spawn("journal-files", move || do_chores(&for_helper, &begun.chores))?;
-        state.want_chore(Chore::Prepare);
-        let mut writer = Writer::new(Arc::clone(&state), begun.file, begun.seed, on_synced);
-        let for_writer = Arc::clone(&state);
+        let helper_state = Arc::clone(&state);
+        let helper = spawn("journal-files", move || maintenance::run(&helper_state, &context.chores))?;
+        state.schedule(Chore::Prepare);
+        let mut writer = Writer::new(Arc::clone(&state), context.file, context.seed, on_synced);
+        let writer_state = Arc::clone(&state);
         let writer = spawn("journal-writer", move || {
             let result = catch_unwind(AssertUnwindSafe(|| writer.run()))
                 .unwrap_or_else(|_| Err(Failure::Poisoned(io::Error::other("the journal's writer panicked"))));
             let result = result.map_err(|failure| match failure {
                 Failure::Unwritten(records) => JournalError::Unwritten { records },
                 Failure::Poisoned(error) => {
-                    for_writer.set_poisoned();
+                    writer_state.set_poisoned();
                     tracing::error!(%error, "journal write failed after changes were applied; no further changes are accepted");
                     on_poisoned(&error);
                     JournalError::Poisoned
                 }
             });
-            writer.strand();
-            for_writer.want_chore(Chore::Stop);
+            writer.abandon_items();
+            writer_state.schedule(Chore::Stop);
             result
         })?;
         let threads = Mutex::new(Some(Threads { writer, helper }));
@@ -163,8 +162,8 @@ impl<T: Send + 'static> Journal<T> {
     }
 
     /// Reserves room in the queue before a command decides. Dropping the reservation returns it.
-    pub fn reserve(&self) -> Result<Reservation<T>, Refused> {
-        self.handle.state.take_place()?;
+    pub fn reserve(&self) -> Result<Reservation<T>, ReserveError> {
+        self.handle.state.reserve()?;
         Ok(Reservation { state: Some(Arc::clone(&self.handle.state)) })
     }
 
@@ -199,8 +198,8 @@ impl<T: Send + 'static> Journal<T> {
     }
 
     /// Syncs the confirmed watermark to disk. Call it once nothing is released any more.
-    pub fn settle(&self) {
-        self.handle.state.settle_confirmed();
+    pub fn sync_confirmed(&self) {
+        self.handle.state.sync_confirmed();
     }
 
     /// Current fill level and counters.
@@ -222,13 +221,13 @@ impl<T: Send + 'static> Journal<T> {
     pub fn close(&self) -> Result<(), JournalError> {
         self.handle.state.set_closed();
         let Some(threads) = lock(&self.handle.threads).take() else { return Ok(()) };
-        let written = threads.writer.join().unwrap_or(Err(JournalError::Poisoned));
-        self.handle.state.want_chore(Chore::Stop);
+        let result = threads.writer.join().unwrap_or(Err(JournalError::Poisoned));
+        self.handle.state.schedule(Chore::Stop);
         if threads.helper.join().is_err() {
             tracing::error!("journal maintenance thread panicked");
         }
         self.handle.state.unlock_dir();
-        written
+        result
     }
 }
 
@@ -251,7 +250,7 @@ impl<T> Drop for Handle<T> {
 }
 
 /// Reserved room in the queue: a record appended with it will be written, unless the disk fails.
-#[must_use = "a place that is dropped is given back"]
+#[must_use = "dropping a reservation returns it"]
 pub struct Reservation<T> {
     /// `None` once it was used.
     state: Option<Arc<State<T>>>,
@@ -269,7 +268,7 @@ impl<T> Reservation<T> {
         let seq = queue.next;
         queue.next += 1;
         state.appended.store(seq, Ordering::Release);
-        state.use_place(record.len());
+        state.use_reservation(record.len());
         queue.records.push(record, item);
         state.wake_writer(&mut queue);
         drop(queue);
@@ -279,14 +278,14 @@ impl<T> Reservation<T> {
 
 impl<T> fmt::Debug for Reservation<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("Reservation").finish_non_exhaustive()
     }
 }
 
 impl<T> Drop for Reservation<T> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
-            state.give_back_place();
+            state.return_reservation();
         }
     }
 }

@@ -10,16 +10,16 @@ use super::segment::SegmentPath;
 use super::{JournalError, Seq};
 
 /// A segment to read: its first sequence and its path. Holding the path keeps the file from being recycled.
-pub(super) type Source = (Seq, SegmentPath);
+pub(super) type SegmentSource = (Seq, SegmentPath);
 
 /// Iterator over records in log order, with their sequences. Ends after the first error.
 #[derive(Debug)]
 pub struct Records {
-    segments: std::vec::IntoIter<Source>,
-    open: Option<(File, SegmentPath)>,
+    segments: std::vec::IntoIter<SegmentSource>,
+    current: Option<(File, SegmentPath)>,
     offset: u64,
     id: Id,
-    /// Initial checksum value of the open segment's groups.
+    /// Initial checksum value of the current segment's groups.
     seed: u32,
     /// One group with its frame; the buffer is reused.
     group: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct Records {
 
 impl Records {
     /// `segments` are sorted and contain every record from `from` to `last`.
-    pub(super) fn new(mut segments: Vec<Source>, from: Seq, last: Seq, id: Id) -> Result<Self, JournalError> {
+    pub(super) fn new(mut segments: Vec<SegmentSource>, from: Seq, last: Seq, id: Id) -> Result<Self, JournalError> {
         let from = from.max(1);
         if from <= last {
             match segments.first() {
@@ -46,7 +46,7 @@ impl Records {
         let next = segments.first().map_or(from, |(first, _)| *first);
         Ok(Self {
             segments: segments.into_iter(),
-            open: None,
+            current: None,
             offset: 0,
             id,
             seed: 0,
@@ -58,7 +58,7 @@ impl Records {
         })
     }
 
-    fn step(&mut self) -> Result<Option<(Seq, Vec<u8>)>, JournalError> {
+    fn next_record(&mut self) -> Result<Option<(Seq, Vec<u8>)>, JournalError> {
         while self.next <= self.last {
             if self.at >= self.group.len() && !self.load_group()? {
                 continue;
@@ -79,10 +79,10 @@ impl Records {
     /// Reads the group that contains the next record; returns false if it skipped a group whose records all precede
     /// `from`.
     fn load_group(&mut self) -> Result<bool, JournalError> {
-        self.enter_segment()?;
+        self.open_next_segment()?;
         self.group.clear();
         self.at = 0;
-        let Some((file, path)) = &self.open else {
+        let Some((file, path)) = &self.current else {
             return Err(JournalError::Released { from: self.from, first: self.last + 1 });
         };
         let mut head = [0; FRAME_BYTES];
@@ -91,8 +91,8 @@ impl Records {
             Some(frame) if frame.first == self.next => frame,
             _ => return Err(self.damaged("expected a group with the next sequence")),
         };
-        let rest = file.metadata().map_err(JournalError::io("read", path))?.len().saturating_sub(self.offset);
-        if frame.bytes() as u64 > rest {
+        let bytes_left = file.metadata().map_err(JournalError::io("read", path))?.len().saturating_sub(self.offset);
+        if frame.bytes() as u64 > bytes_left {
             return Err(self.damaged("a group is longer than its file"));
         }
         if frame.next() <= self.from {
@@ -111,15 +111,15 @@ impl Records {
     }
 
     /// Opens the next segment if it starts at the next sequence.
-    fn enter_segment(&mut self) -> Result<(), JournalError> {
-        let begins = self.segments.as_slice().first().is_some_and(|(first, _)| *first == self.next);
-        if let Some((_, path)) = begins.then(|| self.segments.next()).flatten() {
+    fn open_next_segment(&mut self) -> Result<(), JournalError> {
+        let is_next = self.segments.as_slice().first().is_some_and(|(first, _)| *first == self.next);
+        if let Some((_, path)) = is_next.then(|| self.segments.next()).flatten() {
             let file = File::open(&*path).map_err(JournalError::io("open", &path))?;
             let header = read_header(&file, &path)?;
             if (header.id, header.first) != (self.id, self.next) {
                 return Err(JournalError::damaged(&path, 0, "the header belongs to another segment"));
             }
-            self.open = Some((file, path));
+            self.current = Some((file, path));
             self.offset = header.bytes() as u64;
             self.seed = header.seed();
         }
@@ -127,7 +127,7 @@ impl Records {
     }
 
     fn damaged(&self, reason: &str) -> JournalError {
-        let path = self.open.as_ref().map_or(Path::new(""), |(_, path)| path);
+        let path = self.current.as_ref().map_or(Path::new(""), |(_, path)| path);
         JournalError::damaged(path, self.offset, reason)
     }
 
@@ -140,11 +140,11 @@ impl Iterator for Records {
     type Item = Result<(Seq, Vec<u8>), JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let step = self.step();
-        if step.is_err() {
+        let record = self.next_record();
+        if record.is_err() {
             self.end();
         }
-        step.transpose()
+        record.transpose()
     }
 }
 

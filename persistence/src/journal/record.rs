@@ -130,9 +130,9 @@ impl Header {
 
     /// The error is the reason; the caller adds the file name.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let cut = || format!("the header is cut to {} bytes", bytes.len());
+        let too_short = || format!("the header is cut to {} bytes", bytes.len());
         if bytes.len() < HEADER_BYTES_MIN {
-            return Err(cut());
+            return Err(too_short());
         }
         if bytes[..8] != *HEADER_MAGIC {
             return Err("this is not a journal segment".to_owned());
@@ -143,7 +143,7 @@ impl Header {
         };
         let crc_at = version.header_bytes() - CRC_BYTES;
         if bytes.len() < version.header_bytes() {
-            return Err(cut());
+            return Err(too_short());
         }
         if crc32c::crc32c(&bytes[..crc_at]) != u32_at(bytes, crc_at) {
             return Err("the header's checksum does not match".to_owned());

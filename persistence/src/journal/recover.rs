@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::confirmed::{self, Confirmed};
+use super::confirmed_file::{self, ConfirmedFile};
 use super::reader::Records;
 use super::record::{Frame, HEADER_BYTES_MIN, Header, Id, find_group_magic, whole_group};
 use super::segment::{self, Dir, SegmentList};
-use super::state::{Kept, Sealed, State};
+use super::state::{OpenJournal, SealedSegment, State};
 use super::{Journal, JournalError, Options, Seq};
 
 /// What a crash left at the end of the last segment: part of a group that was never acknowledged.
@@ -25,61 +25,67 @@ pub struct TornTail {
 
 /// A journal that was verified and is not yet open for writing.
 #[derive(Debug)]
-pub struct Recovered {
-    kept: Kept,
+pub struct RecoveredJournal {
+    open_journal: OpenJournal,
     id_text: String,
-    segments: Vec<Sealed>,
+    segments: Vec<SealedSegment>,
     /// The sequence after the last record found, or where an empty journal continues. `None`: brand new.
     next: Option<Seq>,
-    cut: Option<TornTail>,
+    torn_tail: Option<TornTail>,
 }
 
 /// Opens the directory (creating it), verifies every segment and truncates a torn tail.
 ///
 /// If anything is damaged, nothing is changed on disk. Each segment is loaded into memory while it is verified.
-pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
+pub fn open(dir: &Path, options: Options) -> Result<RecoveredJournal, JournalError> {
     options.check()?;
     create_dir(dir)?;
     let lock = segment::lock(dir)?;
     segment::make_private(dir)?;
     let dir = Dir::open(dir).map_err(JournalError::io("open", dir))?;
-    let SegmentList { segments: mut found, leftovers } = segment::list(&dir)?;
-    let known = segment::read_id(&dir)?;
-    if known.is_none()
-        && let Some((_, path)) = found.first()
+    let SegmentList { segments: mut files, leftovers } = segment::list(&dir)?;
+    let existing_id = segment::read_id(&dir)?;
+    if existing_id.is_none()
+        && let Some((_, path)) = files.first()
     {
         return Err(JournalError::damaged(path, 0, "the journal's id file is missing"));
     }
-    let unfinished = take_unfinished(&mut found)?;
-    let mut checked = match &known {
-        Some(id) => check_all(&found, id, unfinished.as_ref().map(|(first, _)| *first))?,
+    let unfinished = take_unfinished(&mut files)?;
+    let mut verified = match &existing_id {
+        Some(id) => verify_all(&files, id, unfinished.as_ref().map(|(first, _)| *first))?,
         None => Vec::new(),
     };
-    if let Some(id) = &known {
-        confirmed::read(&dir, id)?;
+    if let Some(id) = &existing_id {
+        confirmed_file::read(&dir, id)?;
     }
     // Everything was verified, so the directory may be changed from here on.
     for path in leftovers.iter().chain(unfinished.iter().map(|(_, path)| path)) {
         tracing::info!(file = %path.display(), "removing a journal file whose creation was interrupted");
         segment::remove(&dir, path).map_err(JournalError::io("remove", path))?;
     }
-    let id = match known {
+    let id = match existing_id {
         Some(id) => id,
         None => segment::create_id(&dir)?,
     };
-    let cut = checked.last_mut().map(settle_last).transpose()?.flatten();
-    let confirmed = Confirmed::open(&dir, &id)?;
+    let torn_tail = verified.last_mut().map(finalize_last).transpose()?.flatten();
+    let confirmed_file = ConfirmedFile::open(&dir, &id)?;
     dir.sync().map_err(JournalError::io("sync", &dir))?;
-    let next = checked.last().map(|last| last.next).or(unfinished.map(|(first, _)| first));
-    let segments = checked.into_iter().map(Checked::into_sealed).collect();
+    let next = verified.last().map(|last| last.next).or(unfinished.map(|(first, _)| first));
+    let segments = verified.into_iter().map(VerifiedSegment::into_sealed).collect();
     let id_text = segment::id_text(&id);
-    Ok(Recovered { kept: Kept { dir, options, lock, id, confirmed }, id_text, segments, next, cut })
+    Ok(RecoveredJournal {
+        open_journal: OpenJournal { dir, options, lock, id, confirmed_file },
+        id_text,
+        segments,
+        next,
+        torn_tail,
+    })
 }
 
-/// What a journal knows about its database, read without opening it: nothing is verified or changed.
+/// A journal's id and what its database has confirmed, read without opening it: nothing is verified or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// See [`Recovered::id`].
+pub struct Inspection {
+    /// See [`RecoveredJournal::id`].
     pub id: String,
     /// The highest sequence the database has confirmed.
     pub confirmed: Seq,
@@ -87,16 +93,16 @@ pub struct Known {
 
 /// Inspects a journal that may be in use; `None` if there is no journal.
 ///
-/// Besides the confirmed note, a released segment proves that its records were confirmed. So this also works for
-/// journals of earlier releases, which have no note.
-pub fn look(dir: &Path) -> Result<Option<Known>, JournalError> {
+/// Besides the confirmed file, a released segment proves that its records were confirmed. So this also works for
+/// journals of earlier releases, which have no such file.
+pub fn inspect(dir: &Path) -> Result<Option<Inspection>, JournalError> {
     let Some(id) = segment::read_id(dir)? else { return Ok(None) };
-    let noted = confirmed::read(dir, &id)?.unwrap_or(0);
+    let recorded = confirmed_file::read(dir, &id)?.unwrap_or(0);
     let released = segment::list(dir)?.segments.first().map_or(0, |(first, _)| first - 1);
-    Ok(Some(Known { id: segment::id_text(&id), confirmed: noted.max(released) }))
+    Ok(Some(Inspection { id: segment::id_text(&id), confirmed: recorded.max(released) }))
 }
 
-impl Recovered {
+impl RecoveredJournal {
     /// The journal's random id in hexadecimal. The database stores it, to detect a journal that belongs to another
     /// database.
     pub fn id(&self) -> &str {
@@ -115,20 +121,23 @@ impl Recovered {
     }
 
     /// The truncated tail, for the startup log.
-    pub fn cut(&self) -> Option<&TornTail> {
-        self.cut.as_ref()
+    pub fn torn_tail(&self) -> Option<&TornTail> {
+        self.torn_tail.as_ref()
     }
 
     /// All records from `from` on.
     pub fn read_from(&self, from: Seq) -> Result<Records, JournalError> {
         let sources = self.segments.iter().map(|segment| (segment.first, segment.path.clone())).collect();
-        Records::new(sources, from, self.last().unwrap_or(0), self.kept.id)
+        Records::new(sources, from, self.last().unwrap_or(0), self.open_journal.id)
     }
 
     /// Records, and syncs, that the database has everything up to `watermark`.
     pub fn confirm(&mut self, watermark: Seq) -> Result<(), JournalError> {
-        let confirmed = &mut self.kept.confirmed;
-        confirmed.note(watermark).and_then(|()| confirmed.sync()).map_err(JournalError::io("note in", &self.kept.dir))
+        let confirmed_file = &mut self.open_journal.confirmed_file;
+        confirmed_file
+            .record(watermark)
+            .and_then(|()| confirmed_file.sync())
+            .map_err(JournalError::io("note in", &self.open_journal.dir))
     }
 
     /// Starts accepting records, always in a new segment.
@@ -152,8 +161,8 @@ impl Recovered {
         }
         // The new segment reuses the name of an empty one at the end.
         self.segments.retain(|segment| segment.first < next);
-        let (state, begun) = State::begin(self.kept, self.segments, next, watermark)?;
-        Journal::spawn(state, begun, on_synced, on_poisoned)
+        let (state, context) = State::begin(self.open_journal, self.segments, next, watermark)?;
+        Journal::spawn(state, context, on_synced, on_poisoned)
     }
 
     fn check_gap(&self, watermark: Seq) -> Result<(), JournalError> {
@@ -167,14 +176,15 @@ impl Recovered {
     fn remove_all(&mut self) -> Result<(), JournalError> {
         for segment in self.segments.drain(..) {
             tracing::info!(file = %segment.path.display(), "removing a journal segment older than the database");
-            segment::remove(&self.kept.dir, &segment.path).map_err(JournalError::io("remove", &segment.path))?;
+            segment::remove(&self.open_journal.dir, &segment.path)
+                .map_err(JournalError::io("remove", &segment.path))?;
         }
         Ok(())
     }
 }
 
 /// A fully verified segment.
-struct Checked {
+struct VerifiedSegment {
     path: PathBuf,
     first: Seq,
     next: Seq,
@@ -186,10 +196,16 @@ struct Checked {
     stale_end: u64,
 }
 
-impl Checked {
-    fn into_sealed(self) -> Sealed {
+impl VerifiedSegment {
+    fn into_sealed(self) -> SealedSegment {
         let stale_end = self.stale_end.max(self.end);
-        Sealed { path: self.path.into(), first: self.first, last: self.next - 1, bytes: self.file_bytes, stale_end }
+        SealedSegment {
+            path: self.path.into(),
+            first: self.first,
+            last: self.next - 1,
+            bytes: self.file_bytes,
+            stale_end,
+        }
     }
 }
 
@@ -206,10 +222,10 @@ fn create_dir(dir: &Path) -> Result<(), JournalError> {
 
 /// Removes the last file from the list if its header was never written. It contains no records: groups are written only
 /// after the header was synced.
-fn take_unfinished(found: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
-    let Some((_, path)) = found.last() else { return Ok(None) };
+fn take_unfinished(files: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
+    let Some((_, path)) = files.last() else { return Ok(None) };
     let is_unfinished = has_no_header(path).map_err(JournalError::io("read", path))?;
-    Ok(if is_unfinished { found.pop() } else { None })
+    Ok(if is_unfinished { files.pop() } else { None })
 }
 
 fn has_no_header(path: &Path) -> io::Result<bool> {
@@ -227,17 +243,21 @@ fn has_no_header(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// `follows`: the first sequence of an unfinished segment after the last one. A segment is only created once everything
+/// `next_first`: the first sequence of an unfinished segment after the last one. A segment is only created once everything
 /// before it is synced, so in that case the last one must not be torn either.
-fn check_all(found: &[(Seq, PathBuf)], id: &Id, follows: Option<Seq>) -> Result<Vec<Checked>, JournalError> {
+fn verify_all(
+    files: &[(Seq, PathBuf)],
+    id: &Id,
+    next_first: Option<Seq>,
+) -> Result<Vec<VerifiedSegment>, JournalError> {
     let mut bytes = Vec::new();
-    let mut checked = Vec::with_capacity(found.len());
-    for (index, (first, path)) in found.iter().enumerate() {
-        let follower = found.get(index + 1).map(|(first, _)| *first).or(follows);
+    let mut verified = Vec::with_capacity(files.len());
+    for (index, (first, path)) in files.iter().enumerate() {
+        let next_first = files.get(index + 1).map(|(first, _)| *first).or(next_first);
         read_whole(path, &mut bytes)?;
-        checked.push(check_segment(path, *first, &bytes, id, follower)?);
+        verified.push(verify_segment(path, *first, &bytes, id, next_first)?);
     }
-    Ok(checked)
+    Ok(verified)
 }
 
 fn read_whole(path: &Path, bytes: &mut Vec<u8>) -> Result<(), JournalError> {
@@ -246,13 +266,13 @@ fn read_whole(path: &Path, bytes: &mut Vec<u8>) -> Result<(), JournalError> {
     Ok(())
 }
 
-fn check_segment(
+fn verify_segment(
     path: &Path,
     first: Seq,
     bytes: &[u8],
     id: &Id,
-    follower: Option<Seq>,
-) -> Result<Checked, JournalError> {
+    next_first: Option<Seq>,
+) -> Result<VerifiedSegment, JournalError> {
     let header = check_header(path, first, bytes, id)?;
     let seed = header.seed();
     let (mut at, mut last_group, mut next) = (header.bytes(), header.bytes(), first);
@@ -265,32 +285,32 @@ fn check_segment(
         last_group = at;
         at += group.bytes();
     }
-    let rest = Rest::of(bytes, at, next, &header);
-    match follower {
-        None => check_tail(path, &rest, &header, next, seed)?,
-        Some(_) if rest.is_written() => {
+    let tail = SegmentTail::of(bytes, at, next, &header);
+    match next_first {
+        None => check_tail(path, &tail, &header, next, seed)?,
+        Some(_) if tail.is_written() => {
             return Err(JournalError::damaged(path, at as u64, "expected a complete group or padding"));
         }
-        Some(follower) if follower != next => {
-            let reason = format!("seq {next} should follow, but the next segment begins with {follower}");
+        Some(next_first) if next_first != next => {
+            let reason = format!("seq {next} should follow, but the next segment begins with {next_first}");
             return Err(JournalError::damaged(path, at as u64, reason));
         }
         Some(_) => {}
     }
-    Ok(Checked {
+    Ok(VerifiedSegment {
         path: path.to_owned(),
         first,
         next,
         last_group: last_group as u64,
         end: at as u64,
         file_bytes: bytes.len() as u64,
-        torn_bytes: rest.torn_bytes as u64,
+        torn_bytes: tail.torn_bytes as u64,
         stale_end: header.stale_end,
     })
 }
 
 /// The bytes after the last valid group of a segment.
-struct Rest<'a> {
+struct SegmentTail<'a> {
     bytes: &'a [u8],
     /// Its offset in the file.
     at: usize,
@@ -302,7 +322,7 @@ struct Rest<'a> {
     torn_bytes: usize,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> SegmentTail<'a> {
     fn of(segment: &'a [u8], at: usize, next: Seq, header: &Header) -> Self {
         let bytes = &segment[at..];
         let stale_end = usize::try_from(header.stale_end).unwrap_or(usize::MAX).min(segment.len());
@@ -337,24 +357,24 @@ fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &Id) -> Result<Header
 }
 
 /// Decides whether the bytes after the last valid group are a torn group (or nothing), or damage.
-fn check_tail(path: &Path, rest: &Rest<'_>, header: &Header, next: Seq, seed: u32) -> Result<(), JournalError> {
-    let tail = &rest.bytes[..rest.written];
+fn check_tail(path: &Path, tail: &SegmentTail<'_>, header: &Header, next: Seq, seed: u32) -> Result<(), JournalError> {
+    let written = &tail.bytes[..tail.written];
     let mut from = 1;
-    while let Some(found) = tail.get(from..).and_then(find_group_magic) {
-        let start = from + found;
+    while let Some(offset) = written.get(from..).and_then(find_group_magic) {
+        let start = from + offset;
         // Stale groups are recognized by their sequence; their checksums need no check.
-        let found = &rest.bytes[start..];
-        let may_follow = Frame::decode(found).is_some_and(|frame| frame.may_follow(next, start));
-        if may_follow && whole_group(found, seed).is_some() {
-            let reason = format!("no whole group with seq {next} here, but a later one at byte {}", rest.at + start);
-            return Err(JournalError::damaged(path, rest.at as u64, reason));
+        let candidate = &tail.bytes[start..];
+        let may_follow = Frame::decode(candidate).is_some_and(|frame| frame.may_follow(next, start));
+        if may_follow && whole_group(candidate, seed).is_some() {
+            let reason = format!("no whole group with seq {next} here, but a later one at byte {}", tail.at + start);
+            return Err(JournalError::damaged(path, tail.at as u64, reason));
         }
         from = start + 1;
     }
-    if rest.is_written() && rest.written > header.frame_bytes_max as usize {
-        let end = rest.at + rest.written;
+    if tail.is_written() && tail.written > header.frame_bytes_max as usize {
+        let end = tail.at + tail.written;
         let reason = format!("bytes up to {end} are written, further than one torn group reaches");
-        return Err(JournalError::damaged(path, rest.at as u64, reason));
+        return Err(JournalError::damaged(path, tail.at as u64, reason));
     }
     Ok(())
 }
@@ -370,8 +390,8 @@ fn used_bytes(bytes: &[u8]) -> usize {
 /// the page cache holds bytes that never reached the disk, and the kernel does not report the error again. The caller
 /// will treat the group as durable, so it is rewritten and synced. The rest of the file is truncated: nothing is ever
 /// appended here, and unused padding would count against the size limit.
-fn settle_last(last: &mut Checked) -> Result<Option<TornTail>, JournalError> {
-    let settle = || -> io::Result<()> {
+fn finalize_last(last: &mut VerifiedSegment) -> Result<Option<TornTail>, JournalError> {
+    let finalize = || -> io::Result<()> {
         let file = segment::private().read(true).write(true).open(&last.path)?;
         let mut group = vec![0; (last.end - last.last_group) as usize];
         file.read_exact_at(&mut group, last.last_group)?;
@@ -379,7 +399,7 @@ fn settle_last(last: &mut Checked) -> Result<Option<TornTail>, JournalError> {
         file.set_len(last.end)?;
         file.sync_all()
     };
-    settle().map_err(JournalError::io("settle", &last.path))?;
+    finalize().map_err(JournalError::io("settle", &last.path))?;
     last.file_bytes = last.end;
     Ok((last.torn_bytes > 0).then(|| TornTail { file: last.path.clone(), offset: last.end, bytes: last.torn_bytes }))
 }

@@ -76,7 +76,7 @@ pub(super) fn make_private(dir: &Path) -> Result<(), JournalError> {
     for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
         let entry = entry.map_err(JournalError::io("list", dir))?;
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && entry.file_name().to_str().is_some_and(is_ours) {
+        if is_file && entry.file_name().to_str().is_some_and(is_journal_file) {
             set_mode(&entry.path(), FILE_MODE)?;
         }
     }
@@ -93,12 +93,12 @@ fn set_mode(path: &Path, mode: u32) -> Result<(), JournalError> {
     set().map_err(JournalError::io("make private", path))
 }
 
-fn is_ours(name: &str) -> bool {
-    parse_name(name).is_some() || is_leftover(name) || is_lasting(name)
+fn is_journal_file(name: &str) -> bool {
+    parse_name(name).is_some() || is_leftover(name) || is_permanent(name)
 }
 
 /// Whether it is neither a segment nor temporary.
-fn is_lasting(name: &str) -> bool {
+fn is_permanent(name: &str) -> bool {
     [ID_FILE, LOCK_FILE, CONFIRMED_FILE].contains(&name)
 }
 
@@ -143,7 +143,7 @@ impl Deref for SegmentPath {
     }
 }
 
-/// What the journal's directory holds.
+/// The files of the journal's directory.
 pub(super) struct SegmentList {
     /// Sorted by first sequence.
     pub segments: Vec<(Seq, PathBuf)>,
@@ -161,7 +161,7 @@ pub(super) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
             segments.push((first, path));
         } else if is_leftover(name) {
             leftovers.push(path);
-        } else if !is_lasting(name) {
+        } else if !is_permanent(name) {
             tracing::warn!(file = %path.display(), "unknown file in the journal directory; ignoring it");
         }
     }

@@ -1,5 +1,5 @@
 //! State shared by handles, writer and helper thread: the queue, the segments, and the accounting that decides whether
-//! a reservation fits. A "place" is an outstanding reservation.
+//! a reservation fits.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
-use super::confirmed::Confirmed;
-use super::queued::Queued;
+use super::confirmed_file::ConfirmedFile;
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, RECORD_PREFIX_BYTES, frame_bytes_max};
+use super::record_queue::RecordQueue;
 use super::segment::{self, Dir, DirLock, SegmentFile, SegmentPath};
-use super::{JournalError, Options, Refused, Seq};
+use super::{JournalError, Options, ReserveError, Seq};
 
 /// Bytes an outstanding reservation counts against the journal's size limit: larger than nearly every record, small
 /// enough to allow thousands of them.
-const PLACE_BYTES: u64 = 64 << 10;
+const RESERVATION_BYTES: u64 = 64 << 10;
 
 /// A segment that is no longer written to.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedSegment {
     pub path: SegmentPath,
     pub first: Seq,
     pub last: Seq,
@@ -30,7 +30,7 @@ pub(super) struct Sealed {
 
 /// The segment being written. `used` is the offset of the next group.
 #[derive(Debug)]
-pub(super) struct Current {
+pub(super) struct CurrentSegment {
     pub path: SegmentPath,
     pub first: Seq,
     pub bytes: u64,
@@ -39,21 +39,21 @@ pub(super) struct Current {
     pub stale_end: u64,
 }
 
-impl Current {
+impl CurrentSegment {
     pub fn new(path: PathBuf, first: Seq, bytes: u64, stale_end: u64) -> Self {
         Self { path: path.into(), first, bytes, used: HEADER_BYTES as u64, stale_end }
     }
 
-    pub fn seal(self, last: Seq) -> Sealed {
+    pub fn seal(self, last: Seq) -> SealedSegment {
         let Self { path, first, bytes, used, stale_end } = self;
-        Sealed { path, first, last, bytes, stale_end: stale_end.max(used) }
+        SealedSegment { path, first, last, bytes, stale_end: stale_end.max(used) }
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Segments {
-    pub sealed: VecDeque<Sealed>,
-    pub current: Current,
+    pub sealed: VecDeque<SealedSegment>,
+    pub current: CurrentSegment,
     pub watermark: Seq,
 }
 
@@ -63,17 +63,17 @@ impl Segments {
     }
 }
 
-pub(super) struct Queue<T> {
-    pub records: Queued<T>,
+pub(super) struct WriteQueue<T> {
+    pub records: RecordQueue<T>,
     /// Items whose records were not released when the writer stopped. They live as long as the journal: dropping an item
     /// could look like an answer to its waiter.
-    pub stranded: Vec<T>,
+    pub abandoned_items: Vec<T>,
     /// The sequence of the next record appended.
     pub next: Seq,
     pub is_sleeping: bool,
     pub is_closed: bool,
     /// Start a new segment although nothing is queued, so that the current one can be released.
-    pub wants_segment: bool,
+    pub needs_segment: bool,
 }
 
 /// A task for the helper thread.
@@ -83,7 +83,7 @@ pub(super) enum Chore {
     /// Persist the confirmed watermark.
     Confirm,
     /// Recycle the file of a released segment, or unlink it.
-    Release(Sealed),
+    Release(SealedSegment),
     Stop,
 }
 
@@ -93,7 +93,7 @@ const CLOSED: u8 = 2;
 const POISONED: u8 = 3;
 
 /// One outstanding reservation in [`State::counts`].
-const ONE_PLACE: u64 = 1;
+const ONE_RESERVATION: u64 = 1;
 /// One queued record in [`State::counts`].
 const ONE_RECORD: u64 = 1 << 32;
 
@@ -103,21 +103,21 @@ pub(super) struct State<T> {
     pub id: Id,
     /// `None` once the journal is closed.
     dir_lock: Mutex<Option<DirLock>>,
-    pub queue: Mutex<Queue<T>>,
+    pub queue: Mutex<WriteQueue<T>>,
     pub wake: Condvar,
     pub segments: Mutex<Segments>,
     /// Last in, first out: the pages of the newest are the likeliest to be cached.
     pub spares: Mutex<Vec<SegmentFile>>,
     /// Used when no file can be opened.
     pub reserve: Mutex<Option<SegmentFile>>,
-    confirmed: Mutex<Confirmed>,
+    confirmed_file: Mutex<ConfirmedFile>,
     chores: mpsc::Sender<Chore>,
     /// Outstanding reservations (low half) and records queued or being written (high half) in one word, so that
     /// reserving takes one atomic operation.
     counts: AtomicU64,
     queued_bytes: AtomicUsize,
     /// Bytes that can still be written without exceeding `max_bytes`.
-    room: AtomicU64,
+    free_bytes: AtomicU64,
     phase: AtomicU8,
     pub appended: AtomicU64,
     pub synced: AtomicU64,
@@ -125,18 +125,18 @@ pub(super) struct State<T> {
     pub records: AtomicU64,
 }
 
-/// State that a journal carries from opening to closing.
+/// What a journal holds from opening to closing.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct OpenJournal {
     pub dir: Dir,
     pub options: Options,
     pub lock: DirLock,
     pub id: Id,
-    pub confirmed: Confirmed,
+    pub confirmed_file: ConfirmedFile,
 }
 
-/// What the threads take over when they start.
-pub(super) struct Begun {
+/// What the threads receive when they start.
+pub(super) struct ThreadContext {
     pub file: File,
     /// Seed of the first segment.
     pub seed: u32,
@@ -146,40 +146,40 @@ pub(super) struct Begun {
 impl<T> State<T> {
     /// Creates the first segment of this run.
     pub fn begin(
-        Kept { dir, options, lock, id, confirmed }: Kept,
-        sealed: Vec<Sealed>,
+        OpenJournal { dir, options, lock, id, confirmed_file }: OpenJournal,
+        sealed: Vec<SealedSegment>,
         next: Seq,
         watermark: Seq,
-    ) -> Result<(Self, Begun), JournalError> {
+    ) -> Result<(Self, ThreadContext), JournalError> {
         let header = Header::new(frame_bytes_max(options.group_bytes_max), next, id);
         let bytes = options.segment_bytes;
         let SegmentFile { file, path, stale_end } =
             segment::create_inline(&dir, bytes, &header).map_err(JournalError::io("create a segment in", &dir))?;
         let reserve = segment::create_reserve(&dir).map_err(JournalError::io("create a file in", &dir))?;
-        let current = Current::new(path, next, bytes, stale_end);
-        let (chores, chores_taken) = mpsc::channel();
+        let current = CurrentSegment::new(path, next, bytes, stale_end);
+        let (chores, chores_receiver) = mpsc::channel();
         let state = Self {
             dir,
             options,
             id,
             dir_lock: Mutex::new(Some(lock)),
-            queue: Mutex::new(Queue {
-                records: Queued::new(),
-                stranded: Vec::new(),
+            queue: Mutex::new(WriteQueue {
+                records: RecordQueue::new(),
+                abandoned_items: Vec::new(),
                 next,
                 is_sleeping: false,
                 is_closed: false,
-                wants_segment: false,
+                needs_segment: false,
             }),
             wake: Condvar::new(),
             segments: Mutex::new(Segments { sealed: sealed.into(), current, watermark }),
             spares: Mutex::new(Vec::new()),
             reserve: Mutex::new(Some(reserve)),
-            confirmed: Mutex::new(confirmed),
+            confirmed_file: Mutex::new(confirmed_file),
             chores,
             counts: AtomicU64::new(0),
             queued_bytes: AtomicUsize::new(0),
-            room: AtomicU64::new(0),
+            free_bytes: AtomicU64::new(0),
             phase: AtomicU8::new(OPEN),
             appended: AtomicU64::new(next - 1),
             synced: AtomicU64::new(next - 1),
@@ -187,42 +187,42 @@ impl<T> State<T> {
             records: AtomicU64::new(0),
         };
         state.release(watermark);
-        Ok((state, Begun { file, seed: header.seed(), chores: chores_taken }))
+        Ok((state, ThreadContext { file, seed: header.seed(), chores: chores_receiver }))
     }
 
     /// Counts a reservation, or returns why it is refused.
-    pub fn take_place(&self) -> Result<(), Refused> {
-        let counts = self.counts.fetch_add(ONE_PLACE, Ordering::AcqRel) + ONE_PLACE;
-        let refused = match self.phase.load(Ordering::Acquire) {
-            OPEN => self.find_room(counts),
-            DISK_FULL => Err(Refused::JournalFull),
-            CLOSED => Err(Refused::Closed),
-            _ => Err(Refused::Poisoned),
+    pub fn reserve(&self) -> Result<(), ReserveError> {
+        let counts = self.counts.fetch_add(ONE_RESERVATION, Ordering::AcqRel) + ONE_RESERVATION;
+        let result = match self.phase.load(Ordering::Acquire) {
+            OPEN => self.check_capacity(counts),
+            DISK_FULL => Err(ReserveError::JournalFull),
+            CLOSED => Err(ReserveError::Closed),
+            _ => Err(ReserveError::Poisoned),
         };
-        refused.inspect_err(|_| self.give_back_place())
+        result.inspect_err(|_| self.return_reservation())
     }
 
-    pub fn give_back_place(&self) {
-        self.counts.fetch_sub(ONE_PLACE, Ordering::AcqRel);
+    pub fn return_reservation(&self) {
+        self.counts.fetch_sub(ONE_RESERVATION, Ordering::AcqRel);
     }
 
     /// Turns a reservation into a queued record. Called under the queue's lock, so that the writer never subtracts a
     /// record that was not yet added.
-    pub fn use_place(&self, record_bytes: usize) {
+    pub fn use_reservation(&self, record_bytes: usize) {
         // IMPORTANT: add the bytes before the reservation is dropped. A concurrent check then counts the record twice
         // rather than not at all.
         self.queued_bytes.fetch_add(RECORD_PREFIX_BYTES + record_bytes, Ordering::AcqRel);
-        self.counts.fetch_add(ONE_RECORD - ONE_PLACE, Ordering::AcqRel);
+        self.counts.fetch_add(ONE_RECORD - ONE_RESERVATION, Ordering::AcqRel);
     }
 
     /// Subtracts written records from the queue's counters.
-    pub fn settle(&self, records: u32, body_bytes: usize) {
+    pub fn subtract_written(&self, records: u32, body_bytes: usize) {
         self.counts.fetch_sub(u64::from(records) * ONE_RECORD, Ordering::AcqRel);
         self.queued_bytes.fetch_sub(body_bytes, Ordering::AcqRel);
     }
 
     /// Number of outstanding reservations.
-    pub fn places(&self) -> u64 {
+    pub fn reservations(&self) -> u64 {
         split(self.counts.load(Ordering::Acquire)).0
     }
 
@@ -230,25 +230,25 @@ impl<T> State<T> {
         (split(self.counts.load(Ordering::Acquire)).1, self.queued_bytes.load(Ordering::Acquire))
     }
 
-    fn find_room(&self, counts: u64) -> Result<(), Refused> {
-        let (places, records) = split(counts);
+    fn check_capacity(&self, counts: u64) -> Result<(), ReserveError> {
+        let (reservations, records) = split(counts);
         let bytes = self.queued_bytes.load(Ordering::Acquire);
-        if places + records > self.options.queue_records_max as u64 || bytes >= self.options.queue_bytes_max {
-            return Err(Refused::QueueFull);
+        if reservations + records > self.options.queue_records_max as u64 || bytes >= self.options.queue_bytes_max {
+            return Err(ReserveError::QueueFull);
         }
         // Assume a group per record: accepted records must fit however they are grouped.
-        let needed = bytes as u64 + records * FRAME_BYTES as u64 + places * self.place_bytes();
-        if needed > self.room.load(Ordering::Acquire) {
-            self.want_segment_if_stuck();
-            return Err(Refused::JournalFull);
+        let needed = bytes as u64 + records * FRAME_BYTES as u64 + reservations * self.reservation_bytes();
+        if needed > self.free_bytes.load(Ordering::Acquire) {
+            self.request_segment_if_stuck();
+            return Err(ReserveError::JournalFull);
         }
         Ok(())
     }
 
     /// Bytes counted per reservation, and the most that may stay unused at a segment's end because the next record did
     /// not fit.
-    fn place_bytes(&self) -> u64 {
-        PLACE_BYTES.min(self.options.segment_bytes / 8)
+    fn reservation_bytes(&self) -> u64 {
+        RESERVATION_BYTES.min(self.options.segment_bytes / 8)
     }
 
     /// Releases the segments whose records are all in the database.
@@ -258,27 +258,27 @@ impl<T> State<T> {
             segments.watermark = segments.watermark.max(watermark);
             self.remove_released(&mut segments)
         };
-        self.want_chore(Chore::Confirm);
+        self.schedule(Chore::Confirm);
         if removed {
-            self.want_chore(Chore::Prepare);
+            self.schedule(Chore::Prepare);
         }
-        if self.room.load(Ordering::Acquire) < self.place_bytes() {
-            self.want_segment_if_stuck();
+        if self.free_bytes.load(Ordering::Acquire) < self.reservation_bytes() {
+            self.request_segment_if_stuck();
         }
     }
 
     /// Persists the confirmed watermark, which the next start compares.
-    pub fn note_confirmed(&self) {
+    pub fn write_confirmed(&self) {
         let watermark = lock(&self.segments).watermark;
-        if let Err(error) = lock(&self.confirmed).note(watermark) {
+        if let Err(error) = lock(&self.confirmed_file).record(watermark) {
             tracing::warn!(%error, "could not save the database's watermark");
         }
     }
 
     /// Persists and syncs it.
-    pub fn settle_confirmed(&self) {
-        self.note_confirmed();
-        if let Err(error) = lock(&self.confirmed).sync() {
+    pub fn sync_confirmed(&self) {
+        self.write_confirmed();
+        if let Err(error) = lock(&self.confirmed_file).sync() {
             tracing::warn!(%error, "could not sync the file with the database's watermark");
         }
     }
@@ -288,30 +288,30 @@ impl<T> State<T> {
         let mut removed = false;
         while segments.sealed.front().is_some_and(|oldest| oldest.last <= segments.watermark) {
             if let Some(oldest) = segments.sealed.pop_front() {
-                self.want_chore(Chore::Release(oldest));
+                self.schedule(Chore::Release(oldest));
                 removed = true;
             }
         }
-        self.update_room(segments);
+        self.update_free_bytes(segments);
         removed
     }
 
     /// Must be called after every change of the segments.
-    pub fn update_room(&self, segments: &Segments) {
+    pub fn update_free_bytes(&self, segments: &Segments) {
         let live = segments.live_bytes();
-        let wasted = self.place_bytes();
+        let wasted = self.reservation_bytes();
         let current = match live <= self.options.max_bytes {
             true => (segments.current.bytes - segments.current.used).saturating_sub(wasted),
             false => 0,
         };
         let more = self.options.max_bytes.saturating_sub(live) / self.options.segment_bytes;
-        let room = current + more * (self.options.segment_bytes - HEADER_BYTES as u64 - wasted);
-        self.room.store(room, Ordering::Release);
+        let free_bytes = current + more * (self.options.segment_bytes - HEADER_BYTES as u64 - wasted);
+        self.free_bytes.store(free_bytes, Ordering::Release);
     }
 
     /// When only the current segment fills the journal and the database has all its records, starting a new segment
     /// lets the current one be released. Otherwise a full journal would stay full.
-    fn want_segment_if_stuck(&self) {
+    fn request_segment_if_stuck(&self) {
         let is_flushed = {
             let segments = lock(&self.segments);
             let has_records = segments.current.used > HEADER_BYTES as u64;
@@ -319,25 +319,25 @@ impl<T> State<T> {
         };
         if is_flushed {
             let mut queue = lock(&self.queue);
-            queue.wants_segment = true;
+            queue.needs_segment = true;
             self.wake_writer(&mut queue);
         }
     }
 
     /// Notifies only a sleeping writer; a wake-up costs a system call.
-    pub fn wake_writer(&self, queue: &mut Queue<T>) {
+    pub fn wake_writer(&self, queue: &mut WriteQueue<T>) {
         if std::mem::take(&mut queue.is_sleeping) {
             self.wake.notify_all();
         }
     }
 
-    pub fn want_chore(&self, chore: Chore) {
+    pub fn schedule(&self, chore: Chore) {
         // The helper only exits when the journal closes; the next open removes leftovers.
         let _ = self.chores.send(chore);
     }
 
     /// Whether the journal plus this many spares stay within the limit.
-    pub fn has_room_beside(&self, spares: usize) -> bool {
+    pub fn fits_with_spares(&self, spares: usize) -> bool {
         let spares = (spares as u64).saturating_mul(self.options.segment_bytes);
         lock(&self.segments).live_bytes().saturating_add(spares) <= self.options.max_bytes
     }

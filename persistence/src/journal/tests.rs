@@ -7,15 +7,15 @@ use std::sync::mpsc::{Receiver, channel};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::queued::Queued;
 use super::record::Header;
+use super::record_queue::RecordQueue;
 use super::*;
 
 mod damage;
 #[cfg(feature = "failpoints")]
 mod failures;
-mod mangled;
-mod recycled;
+mod mangling;
+mod recycling;
 mod version_1;
 
 const SMALL: Options = Options {
@@ -26,9 +26,9 @@ const SMALL: Options = Options {
     group_bytes_max: 4096,
 };
 
-type Released = Receiver<(Seq, u64)>;
+type ReleasedRecords = Receiver<(Seq, u64)>;
 
-fn start(dir: &Path, options: &Options, watermark: Seq) -> (Journal<u64>, Released) {
+fn start(dir: &Path, options: &Options, watermark: Seq) -> (Journal<u64>, ReleasedRecords) {
     let (sender, receiver) = channel();
     let journal = open(dir, options.clone())
         .unwrap()
@@ -42,7 +42,7 @@ fn append(journal: &Journal<u64>, record: &[u8]) -> Seq {
 }
 
 /// Appends and waits for the sync, so that the record is its own group.
-fn append_synced(journal: &Journal<u64>, released: &Released, record: &[u8]) -> Seq {
+fn append_synced(journal: &Journal<u64>, released: &ReleasedRecords, record: &[u8]) -> Seq {
     let seq = append(journal, record);
     assert_eq!(released.recv().unwrap().0, seq);
     seq
@@ -54,16 +54,16 @@ fn record(seq: Seq) -> Vec<u8> {
 
 /// The bytes of one group.
 fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
-    let mut queued = Queued::new();
-    records.iter().for_each(|record| queued.push(record, ()));
-    let mut group = queued.take(0, usize::MAX, &mut Vec::new());
+    let mut record_queue = RecordQueue::new();
+    records.iter().for_each(|record| record_queue.push(record, ()));
+    let mut group = record_queue.take(0, usize::MAX, &mut Vec::new());
     // Whatever a damaged file says.
     group.first = first;
-    queued.seal(&group, header.seed()).to_vec()
+    record_queue.seal(&group, header.seed()).to_vec()
 }
 
 /// A journal of records 1 to `count`, each its own group, closed.
-fn written(count: Seq) -> TempDir {
+fn written_journal(count: Seq) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let (journal, released) = start(dir.path(), &SMALL, 0);
     for seq in 1..=count {
@@ -78,11 +78,11 @@ fn segments(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// The journal's files as segments to read.
-fn sources(dir: &Path) -> Vec<reader::Source> {
+fn sources(dir: &Path) -> Vec<reader::SegmentSource> {
     segment::list(dir).unwrap().segments.into_iter().map(|(first, path)| (first, path.into())).collect()
 }
 
-fn contents(recovered: &Recovered, from: Seq) -> Vec<(Seq, Vec<u8>)> {
+fn contents(recovered: &RecoveredJournal, from: Seq) -> Vec<(Seq, Vec<u8>)> {
     recovered.read_from(from).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
@@ -92,9 +92,9 @@ fn expected(from: Seq, last: Seq) -> Vec<(Seq, Vec<u8>)> {
 
 #[test]
 fn what_was_appended_is_read_back_after_reopening() {
-    let dir = written(30);
+    let dir = written_journal(30);
     let recovered = open(dir.path(), SMALL).unwrap();
-    assert_eq!((recovered.first(), recovered.last(), recovered.cut()), (Some(1), Some(30), None));
+    assert_eq!((recovered.first(), recovered.last(), recovered.torn_tail()), (Some(1), Some(30), None));
     assert_eq!(contents(&recovered, 1), expected(1, 30));
     assert_eq!(contents(&recovered, 17), expected(17, 30));
     assert!(contents(&recovered, 31).is_empty());
@@ -113,7 +113,7 @@ fn a_second_open_of_the_same_directory_is_refused() {
 
 #[test]
 fn the_id_stays_and_differs_between_journals() {
-    let (dir, other) = (written(1), written(1));
+    let (dir, other) = (written_journal(1), written_journal(1));
     let id = open(dir.path(), SMALL).unwrap().id().to_owned();
     assert_eq!(id.len(), 32);
     assert_eq!(open(dir.path(), SMALL).unwrap().id(), id);
@@ -122,7 +122,7 @@ fn the_id_stays_and_differs_between_journals() {
 
 #[test]
 fn a_database_behind_the_journals_beginning_is_refused() {
-    let dir = written(20);
+    let dir = written_journal(20);
     let (journal, _released) = start(dir.path(), &SMALL, 15);
     journal.close().unwrap();
     drop(journal);
@@ -135,7 +135,7 @@ fn a_database_behind_the_journals_beginning_is_refused() {
 
 #[test]
 fn a_database_ahead_of_the_journal_moves_the_numbering_on() {
-    let dir = written(20);
+    let dir = written_journal(20);
     let (journal, released) = start(dir.path(), &SMALL, 100);
     assert_eq!(append_synced(&journal, &released, &record(101)), 101);
     journal.close().unwrap();
@@ -145,7 +145,7 @@ fn a_database_ahead_of_the_journal_moves_the_numbering_on() {
 
 #[test]
 fn an_empty_segment_keeps_the_numbering_and_does_not_pile_up() {
-    let dir = written(20);
+    let dir = written_journal(20);
     for _ in 0..5 {
         let (journal, _released) = start(dir.path(), &SMALL, 20);
         assert_eq!(journal.appended(), 20);
@@ -172,14 +172,14 @@ fn concurrent_appends_are_released_in_order_and_once() {
                 let mut sequences = Vec::new();
                 for number in 0..EACH {
                     let item = thread * EACH + number;
-                    let place = loop {
+                    let reservation = loop {
                         match journal.reserve() {
-                            Ok(place) => break place,
-                            Err(refused) => assert_eq!(refused, Refused::QueueFull),
+                            Ok(reservation) => break reservation,
+                            Err(refused) => assert_eq!(refused, ReserveError::QueueFull),
                         }
                         std::thread::yield_now();
                     };
-                    sequences.push((place.append(&item.to_le_bytes(), item).unwrap(), item));
+                    sequences.push((reservation.append(&item.to_le_bytes(), item).unwrap(), item));
                 }
                 sequences
             })
@@ -206,11 +206,11 @@ fn a_full_journal_refuses_until_it_is_released() {
         let mut last = 0;
         for _ in 0..20 {
             let before = last;
-            while let Ok(place) = journal.reserve() {
-                last = place.append(&[7; 20], 0).unwrap();
+            while let Ok(reservation) = journal.reserve() {
+                last = reservation.append(&[7; 20], 0).unwrap();
             }
             assert!(last > before);
-            assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
+            assert_eq!(journal.reserve().unwrap_err(), ReserveError::JournalFull);
             while released.recv().unwrap().0 < last {}
             assert!(journal.stats().live_bytes <= options.max_bytes);
             journal.release(last);
@@ -227,7 +227,7 @@ fn a_journal_full_of_one_oversized_record_recovers() {
     let (journal, released) = start(dir.path(), &options, 0);
     for _ in 0..5 {
         let last = append_synced(&journal, &released, &[7; 100_000]);
-        assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
+        assert_eq!(journal.reserve().unwrap_err(), ReserveError::JournalFull);
         journal.release(last);
         wait_until_accepted(&journal);
     }
@@ -242,15 +242,15 @@ fn wait_until_accepted(journal: &Journal<u64>) {
 }
 
 #[test]
-fn places_count_and_come_back_when_dropped() {
+fn reservations_count_and_return_when_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _released) = start(dir.path(), &Options { queue_records_max: 2, ..SMALL }, 0);
-    let places = (journal.reserve().unwrap(), journal.reserve().unwrap());
-    assert_eq!(journal.reserve().unwrap_err(), Refused::QueueFull);
-    drop(places);
+    let reservations = (journal.reserve().unwrap(), journal.reserve().unwrap());
+    assert_eq!(journal.reserve().unwrap_err(), ReserveError::QueueFull);
+    drop(reservations);
     drop(journal.reserve().unwrap());
     journal.close().unwrap();
-    assert_eq!(journal.reserve().unwrap_err(), Refused::Closed);
+    assert_eq!(journal.reserve().unwrap_err(), ReserveError::Closed);
 }
 
 #[test]
@@ -345,15 +345,15 @@ proptest! {
 }
 
 #[test]
-fn what_the_journal_holds_is_its_owners_alone_also_when_it_was_not() {
+fn only_the_owner_can_read_the_files_even_if_others_could_before() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     let journal = dir.path().join("journal");
     for round in 0..2 {
-        let (writing, released) = start(&journal, &SMALL, 0);
+        let (open_journal, released) = start(&journal, &SMALL, 0);
         for _ in 0..30 {
-            append_synced(&writing, &released, &[7; 100]);
+            append_synced(&open_journal, &released, &[7; 100]);
         }
         let files: Vec<PathBuf> = fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(files.len() > 6, "segments, spare, reserve, id, lock, what was confirmed: {files:?}");
@@ -361,7 +361,7 @@ fn what_the_journal_holds_is_its_owners_alone_also_when_it_was_not() {
             assert_eq!(mode(file), 0o600, "{} in round {round}", file.display());
         }
         assert_eq!(mode(&journal), 0o700);
-        writing.close().unwrap();
+        open_journal.close().unwrap();
         // The modes an earlier release left.
         for file in fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()) {
             fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
@@ -371,36 +371,36 @@ fn what_the_journal_holds_is_its_owners_alone_also_when_it_was_not() {
 }
 
 #[test]
-fn what_the_database_has_confirmed_is_known_without_a_segment_given_up_and_without_opening() {
+fn the_confirmed_sequence_can_be_read_without_opening_the_journal() {
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("journal");
-    assert_eq!(look(&journal).unwrap(), None);
+    assert_eq!(inspect(&journal).unwrap(), None);
     let large = Options { segment_bytes: 64 << 10, ..SMALL };
-    let (writing, released) = start(&journal, &large, 0);
+    let (open_journal, released) = start(&journal, &large, 0);
     for seq in 1..=9 {
-        append_synced(&writing, &released, &record(seq));
+        append_synced(&open_journal, &released, &record(seq));
     }
-    let confirmed = || look(&journal).unwrap().unwrap().confirmed;
+    let confirmed = || inspect(&journal).unwrap().unwrap().confirmed;
     assert_eq!(confirmed(), 0);
-    writing.release(5);
+    open_journal.release(5);
     while confirmed() < 5 {
         std::thread::yield_now();
     }
-    writing.close().unwrap();
-    writing.release(9);
-    writing.settle();
+    open_journal.close().unwrap();
+    open_journal.release(9);
+    open_journal.sync_confirmed();
     assert_eq!((confirmed(), segments(&journal).len()), (9, 1));
-    drop(writing);
+    drop(open_journal);
     let mut recovered = open(&journal, large.clone()).unwrap();
-    assert_eq!(look(&journal).unwrap().unwrap().id, recovered.id());
+    assert_eq!(inspect(&journal).unwrap().unwrap().id, recovered.id());
     recovered.confirm(8).unwrap();
     assert_eq!(confirmed(), 9, "it never goes back");
     drop(recovered);
     // An earlier release has no note, but a released segment proves the same.
     fs::remove_file(journal.join("confirmed")).unwrap();
     assert_eq!(confirmed(), 0);
-    let (writing, _released) = start(&journal, &large, 9);
-    writing.close().unwrap();
+    let (open_journal, _released) = start(&journal, &large, 9);
+    open_journal.close().unwrap();
     fs::remove_file(journal.join("confirmed")).unwrap();
     assert_eq!(confirmed(), 9);
 }

@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 
 use super::Seq;
 use super::error::{is_short_of_files, is_shortage};
-use super::queued::{Group, Queued};
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, frame_bytes_max};
+use super::record_queue::{Group, RecordQueue};
 use super::segment::{self, SegmentFile};
-use super::state::{Chore, Current, State, lock};
+use super::state::{Chore, CurrentSegment, State, lock};
 
 /// Retry interval when the disk is full or another resource is exhausted: short enough not to delay anybody, long
 /// enough to cost nothing.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(200);
 /// How long closing waits for outstanding reservations. A reservation lasts only for a decision, so only a leak reaches
 /// this limit.
-const PLACES_WAIT: Duration = Duration::from_secs(5);
-const PLACES_POLL: Duration = Duration::from_millis(5);
+const RESERVATIONS_WAIT: Duration = Duration::from_secs(5);
+const RESERVATIONS_POLL: Duration = Duration::from_millis(5);
 
 /// Why the writer stopped before everything was written.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) enum Failure {
 pub(super) struct Writer<T, F> {
     state: Arc<State<T>>,
     file: File,
-    backlog: Queued<T>,
+    backlog: RecordQueue<T>,
     /// Sequence of the first record in the backlog.
     next: Seq,
     items: Vec<(Seq, T)>,
@@ -53,7 +53,7 @@ enum Work {
 impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     pub fn new(state: Arc<State<T>>, file: File, seed: u32, on_synced: F) -> Self {
         let next = state.synced.load(Ordering::Acquire) + 1;
-        Self { state, file, backlog: Queued::new(), next, items: Vec::new(), seed, on_synced }
+        Self { state, file, backlog: RecordQueue::new(), next, items: Vec::new(), seed, on_synced }
     }
 
     /// Runs until the journal is closed and the queue is empty.
@@ -77,7 +77,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
             if !self.backlog.is_empty() {
                 return Work::Group;
             }
-            if std::mem::take(&mut queue.wants_segment) && !queue.is_closed {
+            if std::mem::take(&mut queue.needs_segment) && !queue.is_closed {
                 return Work::Segment;
             }
             if !queue.is_closed {
@@ -86,25 +86,25 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
                 continue;
             }
             let since = *closing.get_or_insert_with(Instant::now);
-            if state.places() == 0 || since.elapsed() > PLACES_WAIT {
+            if state.reservations() == 0 || since.elapsed() > RESERVATIONS_WAIT {
                 return Work::End;
             }
-            let waited = state.wake.wait_timeout(queue, PLACES_POLL);
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let result = state.wake.wait_timeout(queue, RESERVATIONS_POLL);
+            queue = result.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     fn write_group(&mut self) -> Result<(), Failure> {
         let first_bytes = self.backlog.first_bytes();
-        let mut rest = self.rest_of_segment();
-        if ((FRAME_BYTES + first_bytes) as u64) > rest {
+        let mut bytes_left = self.bytes_left();
+        if ((FRAME_BYTES + first_bytes) as u64) > bytes_left {
             let bytes = (HEADER_BYTES + FRAME_BYTES + first_bytes) as u64;
             self.begin_segment(bytes.max(self.state.options.segment_bytes))?;
-            rest = self.rest_of_segment();
+            bytes_left = self.bytes_left();
         }
         // As many records as fit the group limit and the segment, at least one.
-        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
-        let bytes_max = rest.min(FRAME_BYTES.saturating_add(self.state.options.group_bytes_max));
+        let bytes_left = usize::try_from(bytes_left).unwrap_or(usize::MAX);
+        let bytes_max = bytes_left.min(FRAME_BYTES.saturating_add(self.state.options.group_bytes_max));
         let group = self.backlog.take(self.next, bytes_max, &mut self.items);
         self.next += u64::from(group.records);
         match self.write_and_sync(&group) {
@@ -117,7 +117,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         }
     }
 
-    fn rest_of_segment(&self) -> u64 {
+    fn bytes_left(&self) -> u64 {
         let segments = lock(&self.state.segments);
         segments.current.bytes - segments.current.used
     }
@@ -139,11 +139,11 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         {
             let mut segments = lock(&state.segments);
             segments.current.used += group.len() as u64;
-            // IMPORTANT: reduce the room before the queue's counters; otherwise a reservation in between would count
-            // the same room twice.
-            state.update_room(&segments);
+            // IMPORTANT: reduce the free bytes before the queue's counters; otherwise a reservation in between would count
+            // the same bytes twice.
+            state.update_free_bytes(&segments);
         }
-        state.settle(group.records, group.len() - FRAME_BYTES);
+        state.subtract_written(group.records, group.len() - FRAME_BYTES);
         state.syncs.fetch_add(1, Ordering::Relaxed);
         state.records.fetch_add(u64::from(group.records), Ordering::Relaxed);
     }
@@ -167,7 +167,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         let header = Header::new(frame_bytes_max(state.options.group_bytes_max), self.next, state.id);
         let SegmentFile { file, path, stale_end } = loop {
             match next_segment(&state, bytes, &header) {
-                Ok(made) => break made,
+                Ok(segment) => break segment,
                 Err(error) if is_shortage(&error) => self.wait_for_disk(&error)?,
                 Err(error) => return Err(Failure::Poisoned(error)),
             }
@@ -177,7 +177,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         }
         self.file = file;
         self.seed = header.seed();
-        let current = Current::new(path, self.next, bytes, stale_end);
+        let current = CurrentSegment::new(path, self.next, bytes, stale_end);
         let mut segments = lock(&state.segments);
         let old = std::mem::replace(&mut segments.current, current);
         // An empty segment's name was reused for the new one.
@@ -185,7 +185,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
             segments.sealed.push_back(old.seal(self.next - 1));
         }
         state.remove_released(&mut segments);
-        state.want_chore(Chore::Prepare);
+        state.schedule(Chore::Prepare);
         Ok(())
     }
 
@@ -202,10 +202,10 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     }
 
     /// Moves unreleased items to the journal's state, which keeps them.
-    pub fn strand(&mut self) {
-        let backlog = std::mem::replace(&mut self.backlog, Queued::new());
+    pub fn abandon_items(&mut self) {
+        let backlog = std::mem::replace(&mut self.backlog, RecordQueue::new());
         let items = self.items.drain(..).map(|(_, item)| item);
-        lock(&self.state.queue).stranded.extend(items.chain(backlog.into_items()));
+        lock(&self.state.queue).abandoned_items.extend(items.chain(backlog.into_items()));
     }
 }
 
@@ -221,13 +221,13 @@ fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<
         Err(error) if is_short_of_files(&error) => {
             // IMPORTANT: hold the lock until the reserve is renamed, so that the next reserve is not created from the
             // same file.
-            let mut held = lock(&state.reserve);
-            let Some(reserve) = held.take() else { return Err(error) };
+            let mut slot = lock(&state.reserve);
+            let Some(reserve) = slot.take() else { return Err(error) };
             segment::use_reserve(&state.dir, reserve, bytes, header).map_err(|(reserve, error)| {
-                *held = reserve;
+                *slot = reserve;
                 error
             })
         }
-        made => made,
+        result => result,
     }
 }

@@ -24,12 +24,12 @@ pub(crate) struct MessagesAhead {
 }
 
 impl MessagesAhead {
-    /// Starts, or resumes, after `watermark`. `token` is the writer's; `fed_in` is the epoch in which its journal fed
+    /// Starts, or resumes, after `watermark`. `token` is the writer's; `fed_epoch` is the epoch in which its journal fed
     /// the database.
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_in: i64) -> Result<Self> {
+    pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_epoch: i64) -> Result<Self> {
         let token = FencingToken { claim: token.claim, journal: format!("{}{AHEAD}", token.journal) };
         let resumed: i64 = sqlx::query_scalar(
             "insert into journal_watermark as w (journal, seq, epoch) values ($1, $2, $3)
@@ -37,7 +37,7 @@ impl MessagesAhead {
         )
         .bind(&token.journal)
         .bind(i64::try_from(watermark).unwrap_or(i64::MAX))
-        .bind(fed_in)
+        .bind(fed_epoch)
         .fetch_one(&db)
         .await?;
         let reached = u64::try_from(resumed).unwrap_or(0);

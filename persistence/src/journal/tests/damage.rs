@@ -35,7 +35,7 @@ pub(super) fn assert_damaged(dir: &Path, file: &Path) -> u64 {
 
 #[test]
 fn a_group_cut_at_any_byte_recovers_the_prefix() {
-    let dir = written(20);
+    let dir = written_journal(20);
     let files = snapshot(dir.path());
     let last = segments(dir.path()).pop().unwrap();
     let used = files[&last].iter().rposition(|byte| *byte != 0).unwrap() + 1;
@@ -51,7 +51,7 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
             fs::write(&last, bytes).unwrap();
             let recovered = open(dir.path(), SMALL).unwrap();
             assert_eq!(contents(&recovered, 1), expected(1, 19), "cut at {cut}");
-            assert_eq!(recovered.cut().is_some(), cut > used - group_bytes(20));
+            assert_eq!(recovered.torn_tail().is_some(), cut > used - group_bytes(20));
             drop(recovered);
             let (journal, released) = start(dir.path(), &SMALL, 0);
             assert_eq!(append_synced(&journal, &released, &record(20)), 20);
@@ -63,7 +63,7 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
 
 #[test]
 fn a_flipped_byte_before_the_last_group_is_refused_and_nothing_is_changed() {
-    let dir = written(20);
+    let dir = written_journal(20);
     let mut files = snapshot(dir.path());
     // Spare files are not part of the log.
     files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
@@ -88,7 +88,7 @@ fn a_flipped_byte_before_the_last_group_is_refused_and_nothing_is_changed() {
 
 #[test]
 fn a_flipped_byte_in_the_last_group_is_a_torn_tail() {
-    let dir = written(20);
+    let dir = written_journal(20);
     let files = snapshot(dir.path());
     let last = segments(dir.path()).pop().unwrap();
     let used = files[&last].iter().rposition(|byte| *byte != 0).unwrap() + 1;
@@ -99,8 +99,8 @@ fn a_flipped_byte_in_the_last_group_is_a_torn_tail() {
         fs::write(&last, bytes).unwrap();
         let recovered = open(dir.path(), SMALL).unwrap();
         assert_eq!(recovered.last(), Some(19));
-        let cut = recovered.cut().unwrap();
-        assert_eq!((&cut.file, cut.offset), (&last, (used - group_bytes(20)) as u64));
+        let torn_tail = recovered.torn_tail().unwrap();
+        assert_eq!((&torn_tail.file, torn_tail.offset), (&last, (used - group_bytes(20)) as u64));
     }
 }
 
@@ -137,7 +137,7 @@ fn bytes_further_than_a_torn_group_reaches_are_damage() {
 
 #[test]
 fn a_missing_middle_segment_is_refused() {
-    let dir = written(20);
+    let dir = written_journal(20);
     let all = segments(dir.path());
     fs::remove_file(&all[1]).unwrap();
     assert_damaged(dir.path(), &all[0]);
@@ -145,8 +145,8 @@ fn a_missing_middle_segment_is_refused() {
 
 #[test]
 fn a_segment_of_another_journal_is_refused() {
-    let dir = written(20);
-    let other = written(20);
+    let dir = written_journal(20);
+    let other = written_journal(20);
     let file = &segments(dir.path())[0];
     fs::copy(&segments(other.path())[0], file).unwrap();
     assert_eq!(assert_damaged(dir.path(), file), 0);
@@ -154,7 +154,7 @@ fn a_segment_of_another_journal_is_refused() {
 
 #[test]
 fn a_missing_id_is_refused() {
-    let dir = written(1);
+    let dir = written_journal(1);
     fs::remove_file(dir.path().join("id")).unwrap();
     assert_damaged(dir.path(), &segments(dir.path())[0]);
 }
@@ -162,7 +162,7 @@ fn a_missing_id_is_refused() {
 #[test]
 fn a_segment_whose_creation_was_interrupted_is_removed() {
     for bytes in [Vec::new(), vec![7; HEADER_BYTES_MIN - 1], vec![0; 512]] {
-        let dir = written(20);
+        let dir = written_journal(20);
         let unfinished = segment::segment_path(dir.path(), 21);
         fs::write(&unfinished, bytes).unwrap();
         let spares = ["spare.tmp", "spare-7.tmp"].map(|name| dir.path().join(name));

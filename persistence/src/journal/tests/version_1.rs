@@ -24,7 +24,7 @@ fn group(header: &Header, first: Seq, last: Seq) -> Vec<u8> {
 }
 
 /// A version 1 journal with these segments: first sequence and bytes.
-fn left_behind(segments: &[(Seq, Vec<u8>)]) -> TempDir {
+fn version_1_journal(segments: &[(Seq, Vec<u8>)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("id"), format!("{}\n", segment::id_text(&ID))).unwrap();
     segments.iter().for_each(|(first, bytes)| fs::write(segment::segment_path(dir.path(), *first), bytes).unwrap());
@@ -50,7 +50,7 @@ fn the_bytes_on_disk_are_those_described() {
         let written = [header.encode(), group(&header, 1, 1), group(&header, 2, 3)].concat();
         assert!(written == bytes(hex), "{version:?}");
         assert_eq!(Header::decode(&written), Ok(header));
-        let dir = left_behind(&[(1, bytes(hex))]);
+        let dir = version_1_journal(&[(1, bytes(hex))]);
         assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 3));
     }
 }
@@ -59,14 +59,14 @@ fn the_bytes_on_disk_are_those_described() {
 fn a_version_nobody_knows_is_refused() {
     let mut unknown = bytes(VERSION_1);
     unknown[8] = 3;
-    let dir = left_behind(&[(1, unknown)]);
+    let dir = version_1_journal(&[(1, unknown)]);
     assert_eq!(assert_damaged(dir.path(), &segments(dir.path())[0]), 0);
 }
 
 #[test]
 fn segments_of_version_1_are_read_written_behind_and_released() {
     let last = [version_1(4).encode(), group(&version_1(4), 4, 6)].concat();
-    let dir = left_behind(&[(1, padded()), (4, last)]);
+    let dir = version_1_journal(&[(1, padded()), (4, last)]);
     let (journal, released) = start(dir.path(), &SMALL, 0);
     for seq in 7..=30 {
         assert_eq!(append_synced(&journal, &released, &record(seq)), seq);
@@ -94,7 +94,7 @@ fn segments_of_version_1_are_read_written_behind_and_released() {
 
 #[test]
 fn an_empty_last_segment_of_version_1_keeps_its_place() {
-    let dir = left_behind(&[(1, padded()), (4, version_1(4).encode())]);
+    let dir = version_1_journal(&[(1, padded()), (4, version_1(4).encode())]);
     let (journal, released) = start(dir.path(), &SMALL, 0);
     assert_eq!(append_synced(&journal, &released, &record(4)), 4);
     journal.close().unwrap();
@@ -108,7 +108,7 @@ fn a_torn_tail_of_version_1_is_cut_and_damage_is_refused() {
     let group_bytes = |seq: Seq| FRAME_BYTES + RECORD_PREFIX_BYTES + record(seq).len();
     let last_at = HEADER_BYTES_MIN + group_bytes(1) + group_bytes(2);
     let used = last_at + group_bytes(3);
-    let dir = left_behind(&[(1, whole.clone())]);
+    let dir = version_1_journal(&[(1, whole.clone())]);
     let files = snapshot(dir.path());
     let path = segments(dir.path()).pop().unwrap();
     for at in 0..used {
@@ -121,12 +121,12 @@ fn a_torn_tail_of_version_1_is_cut_and_damage_is_refused() {
         } else {
             let recovered = open(dir.path(), SMALL).unwrap();
             assert_eq!(contents(&recovered, 1), expected(1, 2));
-            assert_eq!(recovered.cut().unwrap().offset, last_at as u64);
+            assert_eq!(recovered.torn_tail().unwrap().offset, last_at as u64);
         }
     }
     // Only zeros may follow the groups of a segment that is not the last.
     let mut bytes = whole;
     bytes[511] = 1;
-    let dir = left_behind(&[(1, bytes), (4, version_1(4).encode())]);
+    let dir = version_1_journal(&[(1, bytes), (4, version_1(4).encode())]);
     assert_eq!(assert_damaged(dir.path(), &segments(dir.path())[0]), used as u64);
 }

@@ -1,4 +1,4 @@
-//! The helper thread runs slow file operations off the writer's path. It recycles released segments into spare files,
+//! The helper thread, which runs slow file operations off the writer's path. It recycles released segments into spare files,
 //! so that steady state creates no new files; it unlinks segments beyond the spare limit and preallocates a spare when
 //! none is left.
 //!
@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc;
 
 use super::segment;
-use super::state::{Chore, Sealed, State, lock};
+use super::state::{Chore, SealedSegment, State, lock};
 
 /// Maximum number of spares. Each new segment takes one spare and frees its own file once the database has caught up;
 /// the second spare covers the case where catching up takes as long as filling the next segment. More spares would only
@@ -18,22 +18,22 @@ use super::state::{Chore, Sealed, State, lock};
 const SPARES_MAX: usize = 2;
 
 /// Runs chores until [`Chore::Stop`] arrives.
-pub(super) fn do_chores<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
-    let mut helper = Helper { state, released: VecDeque::new(), spares_made: 0 };
+pub(super) fn run<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
+    let mut helper = Helper { state, released: VecDeque::new(), spares_created: 0 };
     for chore in chores {
         match chore {
             Chore::Release(segment) => {
                 helper.released.push_back(segment);
-                helper.clear_away();
+                helper.dispose_released();
             }
             Chore::Prepare => {
-                helper.clear_away();
-                helper.give_up_spares();
+                helper.dispose_released();
+                helper.drop_excess_spares();
                 helper.prepare_spare();
                 helper.prepare_reserve();
             }
-            Chore::Confirm => state.note_confirmed(),
-            Chore::Stop => return state.note_confirmed(),
+            Chore::Confirm => state.write_confirmed(),
+            Chore::Stop => return state.write_confirmed(),
         }
     }
 }
@@ -41,17 +41,17 @@ pub(super) fn do_chores<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
 struct Helper<'a, T> {
     state: &'a State<T>,
     /// Released segments that are still under their segment names, oldest first.
-    released: VecDeque<Sealed>,
+    released: VecDeque<SealedSegment>,
     /// Every spare gets a fresh number, so that one name never refers to two files.
-    spares_made: u64,
+    spares_created: u64,
 }
 
 impl<T> Helper<'_, T> {
     /// A segment that cannot be removed now is retried at the next chore. Until then the later ones stay too: removing
     /// them would leave a hole, which the next open could not distinguish from damage.
-    fn clear_away(&mut self) {
+    fn dispose_released(&mut self) {
         while let Some(oldest) = self.released.pop_front() {
-            if let Err(error) = self.take_away(&oldest) {
+            if let Err(error) = self.dispose(&oldest) {
                 tracing::error!(%error, file = %oldest.path.display(), "could not remove a released journal segment");
                 self.released.push_front(oldest);
                 return;
@@ -59,35 +59,35 @@ impl<T> Helper<'_, T> {
         }
     }
 
-    fn take_away(&mut self, segment: &Sealed) -> io::Result<()> {
+    fn dispose(&mut self, segment: &SealedSegment) -> io::Result<()> {
         let dir = &self.state.dir;
-        let taken = if self.may_recycle(segment) {
-            let number = self.number_spare();
+        let result = if self.may_recycle(segment) {
+            let number = self.next_spare_number();
             segment::recycle(dir, number, &segment.path, segment.stale_end)
                 .map(|spare| lock(&self.state.spares).push(spare))
         } else {
             segment::remove(dir, &segment.path)
         };
-        match taken {
+        match result {
             // An earlier attempt already renamed or unlinked the file; if a spare is left over, the next open removes
             // it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => dir.sync(),
-            taken => taken,
+            result => result,
         }
     }
 
-    fn may_recycle(&self, segment: &Sealed) -> bool {
+    fn may_recycle(&self, segment: &SealedSegment) -> bool {
         let spares = lock(&self.state.spares).len();
         segment.bytes == self.state.options.segment_bytes
             && !segment.path.is_read()
             && spares < SPARES_MAX
-            && self.state.has_room_beside(spares + 1)
+            && self.state.fits_with_spares(spares + 1)
     }
 
     /// A record larger than a segment may have used the disk space reserved for a spare.
-    fn give_up_spares(&self) {
+    fn drop_excess_spares(&self) {
         let mut spares = lock(&self.state.spares);
-        while !self.state.has_room_beside(spares.len()) {
+        while !self.state.fits_with_spares(spares.len()) {
             let Some(spare) = spares.pop() else { return };
             if let Err(error) = segment::remove(&self.state.dir, &spare.path) {
                 tracing::error!(%error, file = %spare.path.display(), "could not remove a spare journal segment");
@@ -96,10 +96,10 @@ impl<T> Helper<'_, T> {
     }
 
     fn prepare_spare(&mut self) {
-        if !lock(&self.state.spares).is_empty() || !self.state.has_room_beside(1) {
+        if !lock(&self.state.spares).is_empty() || !self.state.fits_with_spares(1) {
             return;
         }
-        let number = self.number_spare();
+        let number = self.next_spare_number();
         match segment::create_spare(&self.state.dir, number, self.state.options.segment_bytes) {
             Ok(spare) => lock(&self.state.spares).push(spare),
             Err(error) => tracing::warn!(%error, "could not prepare the next journal segment ahead of time"),
@@ -109,18 +109,18 @@ impl<T> Helper<'_, T> {
     /// IMPORTANT: recreate the reserve as soon as files can be opened, not only after it was used: next time opening
     /// may fail.
     fn prepare_reserve(&self) {
-        let mut held = lock(&self.state.reserve);
-        if held.is_some() {
+        let mut slot = lock(&self.state.reserve);
+        if slot.is_some() {
             return;
         }
         match segment::create_reserve(&self.state.dir) {
-            Ok(reserve) => *held = Some(reserve),
+            Ok(reserve) => *slot = Some(reserve),
             Err(error) => tracing::warn!(%error, "could not open a file for the next journal segment"),
         }
     }
 
-    fn number_spare(&mut self) -> u64 {
-        self.spares_made += 1;
-        self.spares_made
+    fn next_spare_number(&mut self) -> u64 {
+        self.spares_created += 1;
+        self.spares_created
     }
 }

@@ -29,7 +29,7 @@ type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// A corruption of a segment.
 #[derive(Clone, Debug)]
-enum Mangle {
+enum Corruption {
     Flip(Index, u8),
     Overwrite(Index, Vec<u8>),
     Insert(Index, Vec<u8>),
@@ -56,7 +56,7 @@ enum Mangle {
         frame_bytes_max: u32,
         first: Seq,
         stale_end: u64,
-        is_ours: bool,
+        has_own_id: bool,
     },
     /// The bytes of another segment.
     Copy(Index),
@@ -74,77 +74,73 @@ fn ends() -> impl Strategy<Value = u64> {
     prop_oneof![0..600u64, select(vec![u64::MAX, 1 << 32]), any::<u64>()]
 }
 
-fn mangle() -> impl Strategy<Value = Mangle> {
+fn corruption() -> impl Strategy<Value = Corruption> {
     let bytes = || vec(any::<u8>(), 1..80);
     prop_oneof![
-        (any::<Index>(), 1..=u8::MAX).prop_map(|(at, bits)| Mangle::Flip(at, bits)),
-        (any::<Index>(), bytes()).prop_map(|(at, bytes)| Mangle::Overwrite(at, bytes)),
-        (any::<Index>(), bytes()).prop_map(|(at, bytes)| Mangle::Insert(at, bytes)),
-        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Mangle::Take(at, count)),
-        any::<Index>().prop_map(Mangle::Truncate),
-        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Mangle::Zero(at, count)),
-        (any::<Index>(), sizes(), sizes(), sequences()).prop_map(|(at, length, count, first)| Mangle::Promise {
+        (any::<Index>(), 1..=u8::MAX).prop_map(|(at, bits)| Corruption::Flip(at, bits)),
+        (any::<Index>(), bytes()).prop_map(|(at, bytes)| Corruption::Overwrite(at, bytes)),
+        (any::<Index>(), bytes()).prop_map(|(at, bytes)| Corruption::Insert(at, bytes)),
+        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Corruption::Take(at, count)),
+        any::<Index>().prop_map(Corruption::Truncate),
+        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Corruption::Zero(at, count)),
+        (any::<Index>(), sizes(), sizes(), sequences()).prop_map(|(at, length, count, first)| Corruption::Promise {
             at,
             length,
             count,
             first
         }),
-        (any::<Index>(), sequences(), sequences(), 1u64..4).prop_map(|(at, segment, first, records)| Mangle::Group {
-            at,
-            segment,
-            first,
-            records
-        }),
+        (any::<Index>(), sequences(), sequences(), 1u64..4)
+            .prop_map(|(at, segment, first, records)| Corruption::Group { at, segment, first, records }),
         (any::<bool>(), sizes(), sequences(), ends(), any::<bool>()).prop_map(
-            |(is_version_1, frame_bytes_max, first, stale_end, is_ours)| Mangle::Header {
+            |(is_version_1, frame_bytes_max, first, stale_end, has_own_id)| Corruption::Header {
                 is_version_1,
                 frame_bytes_max,
                 first,
                 stale_end,
-                is_ours
+                has_own_id
             }
         ),
-        any::<Index>().prop_map(Mangle::Copy),
+        any::<Index>().prop_map(Corruption::Copy),
     ]
 }
 
-impl Mangle {
+impl Corruption {
     fn apply(&self, bytes: &mut Vec<u8>, id: &Id, others: &[Vec<u8>]) {
-        let place = |at: &Index, bytes: &[u8]| at.index(bytes.len() + 1);
+        let offset = |at: &Index, bytes: &[u8]| at.index(bytes.len() + 1);
         match self {
             Self::Flip(at, bits) if !bytes.is_empty() => {
                 let at = at.index(bytes.len());
                 bytes[at] ^= bits;
             }
             Self::Flip(..) => {}
-            Self::Overwrite(at, new) => put(bytes, place(at, bytes), new),
+            Self::Overwrite(at, new) => put(bytes, offset(at, bytes), new),
             Self::Insert(at, new) => {
-                let at = place(at, bytes);
+                let at = offset(at, bytes);
                 drop(bytes.splice(at..at, new.iter().copied()));
             }
             Self::Take(at, count) => {
-                let at = place(at, bytes);
+                let at = offset(at, bytes);
                 let end = bytes.len().min(at + count);
                 drop(bytes.drain(at..end));
             }
-            Self::Truncate(at) => bytes.truncate(place(at, bytes)),
+            Self::Truncate(at) => bytes.truncate(offset(at, bytes)),
             Self::Zero(at, count) => {
-                let at = place(at, bytes);
+                let at = offset(at, bytes);
                 let end = bytes.len().min(at + count);
                 bytes[at..end].fill(0);
             }
             Self::Promise { at, length, count, first } => {
                 let frame =
                     [&GROUP_MAGIC[..], &length.to_le_bytes(), &[7; 4], &count.to_le_bytes(), &first.to_le_bytes()];
-                put(bytes, place(at, bytes), &frame.concat());
+                put(bytes, offset(at, bytes), &frame.concat());
             }
             Self::Group { at, segment, first, records } => {
                 let records: Vec<_> = (0..*records).map(|number| record(first.saturating_add(number))).collect();
-                put(bytes, place(at, bytes), &group(&Header::new(0, *segment, *id), *first, &records));
+                put(bytes, offset(at, bytes), &group(&Header::new(0, *segment, *id), *first, &records));
             }
-            Self::Header { is_version_1, frame_bytes_max, first, stale_end, is_ours } => {
+            Self::Header { is_version_1, frame_bytes_max, first, stale_end, has_own_id } => {
                 let version = if *is_version_1 { Version::V1 } else { Version::V2 };
-                let id = if *is_ours { *id } else { Id::default() };
+                let id = if *has_own_id { *id } else { Id::default() };
                 let (frame_bytes_max, first, stale_end) = (*frame_bytes_max, *first, *stale_end);
                 put(bytes, 0, &Header { version, frame_bytes_max, first, id, stale_end }.encode());
             }
@@ -160,17 +156,17 @@ fn put(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
 
 /// A journal's files, except those that are not part of the log.
 fn journal() -> (TempDir, Files, Id) {
-    let dir = written(WRITTEN);
-    loaded(dir)
+    let dir = written_journal(WRITTEN);
+    load(dir)
 }
 
 /// The same, made of recycled files.
 fn recycled_journal() -> (TempDir, Files, Id) {
-    let dir = recycled::written_again(WRITTEN);
-    loaded(dir)
+    let dir = recycling::recycled_journal(WRITTEN);
+    load(dir)
 }
 
-fn loaded(dir: TempDir) -> (TempDir, Files, Id) {
+fn load(dir: TempDir) -> (TempDir, Files, Id) {
     let mut files = snapshot(dir.path());
     files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
     let id = segment::read_id(dir.path()).unwrap().unwrap();
@@ -215,25 +211,25 @@ fn check_recovery(dir: &Path, files: &Files) {
         }
         Err(error) => {
             assert_named(&error, files);
-            let mut left = snapshot(dir);
-            left.retain(|path, _| files.contains_key(path));
-            assert!(left == *files, "a damaged journal was changed: {error}");
+            let mut files_after = snapshot(dir);
+            files_after.retain(|path, _| files.contains_key(path));
+            assert!(files_after == *files, "a damaged journal was changed: {error}");
         }
     }
 }
 
 #[test]
-fn a_mangled_journal_recovers_a_prefix_or_names_the_damage() {
+fn a_corrupted_journal_recovers_a_prefix_or_names_the_damage() {
     for (dir, files, id) in [journal(), recycled_journal()] {
         let segments = segments(dir.path());
         let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
         let before = memory_bytes_max();
         runner()
-            .run(&vec((any::<Index>(), mangle()), 1..4), |mangles| {
+            .run(&vec((any::<Index>(), corruption()), 1..4), |corruptions| {
                 let mut files = files.clone();
-                for (segment, mangle) in &mangles {
+                for (segment, corruption) in &corruptions {
                     let bytes = files.get_mut(segment.get(&segments)).unwrap();
-                    mangle.apply(bytes, &id, &others);
+                    corruption.apply(bytes, &id, &others);
                 }
                 check_recovery(dir.path(), &files);
                 Ok(())
@@ -268,23 +264,23 @@ fn any_bytes_under_a_segments_name_recover_nothing_or_are_named_as_damage() {
 }
 
 #[test]
-fn a_reader_of_a_mangled_journal_yields_a_prefix_and_then_names_the_damage() {
+fn a_reader_of_a_corrupted_journal_yields_a_prefix_and_then_names_the_damage() {
     for journal in [journal(), recycled_journal()] {
-        read_mangled(journal);
+        read_corrupted(journal);
     }
 }
 
-fn read_mangled((dir, files, id): (TempDir, Files, Id)) {
+fn read_corrupted((dir, files, id): (TempDir, Files, Id)) {
     let segments = segments(dir.path());
     let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
     let sources = sources(dir.path());
     let before = memory_bytes_max();
     runner()
-        .run(&(vec((any::<Index>(), mangle()), 1..4), 0..=WRITTEN + 1), |(mangles, from)| {
+        .run(&(vec((any::<Index>(), corruption()), 1..4), 0..=WRITTEN + 1), |(corruptions, from)| {
             // Recovery saw these files intact: the damage happened later.
             let mut files = files.clone();
-            for (segment, mangle) in &mangles {
-                mangle.apply(files.get_mut(segment.get(&segments)).unwrap(), &id, &others);
+            for (segment, corruption) in &corruptions {
+                corruption.apply(files.get_mut(segment.get(&segments)).unwrap(), &id, &others);
             }
             restore(dir.path(), &files);
             let mut records = Records::new(sources.clone(), from, WRITTEN, id).unwrap();

@@ -38,9 +38,9 @@ fn end_of_groups(bytes: &[u8]) -> usize {
     at
 }
 
-/// Like [`written`], but in recycled files.
-pub(super) fn written_again(count: Seq) -> TempDir {
-    let dir = written(count);
+/// Like [`written_journal`], but in recycled files.
+pub(super) fn recycled_journal(count: Seq) -> TempDir {
+    let dir = written_journal(count);
     let id = segment::read_id(dir.path()).unwrap().unwrap();
     for (first, path) in segment::list(dir.path()).unwrap().segments {
         let bytes = fs::read(&path).unwrap();
@@ -57,7 +57,7 @@ fn last_group_bytes(count: Seq) -> usize {
     FRAME_BYTES + RECORD_PREFIX_BYTES + record(count).len()
 }
 
-/// The last segment of [`written_again`], the range of its last group, and the stale bytes that were there before.
+/// The last segment of [`recycled_journal`], the range of its last group, and the stale bytes that were there before.
 fn last_of(dir: &Path, count: Seq) -> (PathBuf, Vec<u8>, std::ops::Range<usize>, Vec<u8>) {
     let (first, path) = segment::list(dir).unwrap().segments.pop().unwrap();
     let bytes = fs::read(&path).unwrap();
@@ -78,9 +78,9 @@ fn spares_in(dir: &Path) -> usize {
 }
 
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
+    let start = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::yield_now();
     }
 }
@@ -90,11 +90,11 @@ fn released_segments_become_the_next_ones() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, released) = start(dir.path(), &SMALL, 0);
     let mut inodes = BTreeSet::new();
-    let mut begun = 0;
+    let mut segments_started = 0;
     for seq in 1..=400 {
         append_synced(&journal, &released, &record(seq));
         let current = segments(dir.path()).pop().unwrap();
-        begun += usize::from(inodes.insert((fs::metadata(&current).unwrap().ino(), current)));
+        segments_started += usize::from(inodes.insert((fs::metadata(&current).unwrap().ino(), current)));
         if journal.stats().segments > 1 {
             journal.release(seq - 1);
             wait_until("the helper has done its chores", || {
@@ -103,14 +103,14 @@ fn released_segments_become_the_next_ones() {
         }
     }
     let distinct: BTreeSet<u64> = inodes.iter().map(|(inode, _)| *inode).collect();
-    assert!(begun > 30, "{begun} segments");
-    assert!(distinct.len() <= 4, "{} files for {begun} segments", distinct.len());
+    assert!(segments_started > 30, "{segments_started} segments");
+    assert!(distinct.len() <= 4, "{} files for {segments_started} segments", distinct.len());
     let (first, path) = segment::list(dir.path()).unwrap().segments.pop().unwrap();
     assert!(Header::decode(&fs::read(path).unwrap()).unwrap().stale_end > HEADER_BYTES as u64);
     journal.close().unwrap();
     drop(journal);
     let recovered = open(dir.path(), SMALL).unwrap();
-    assert_eq!((recovered.first(), recovered.cut()), (Some(first), None));
+    assert_eq!((recovered.first(), recovered.torn_tail()), (Some(first), None));
     assert_eq!(contents(&recovered, first), expected(first, 400));
     assert_eq!(spares_in(dir.path()), 0);
 }
@@ -133,13 +133,13 @@ fn spares_count_against_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 3 * 512, ..SMALL };
     let (journal, released) = start(dir.path(), &options, 0);
-    // The id file and the confirmed note are neither segments nor spares.
+    // The id file and the confirmed file are neither segments nor spares.
     let is_segment = |name: &str| !["id", "confirmed"].contains(&name);
     let on_disk =
         || files_in(dir.path()).iter().filter(|(name, _)| is_segment(name)).map(|(_, bytes)| bytes).sum::<u64>();
     for round in 0..10 {
-        while let Ok(place) = journal.reserve() {
-            place.append(&[7; 20], 0).unwrap();
+        while let Ok(reservation) = journal.reserve() {
+            reservation.append(&[7; 20], 0).unwrap();
         }
         let last = journal.appended();
         while released.recv().unwrap().0 < last {}
@@ -168,8 +168,8 @@ fn a_segment_that_is_read_is_not_used_again() {
     let mut reader = journal.read_from(1).unwrap();
     assert_eq!(reader.next().unwrap().unwrap(), (1, record(1)));
     let read_first = segments(dir.path())[0].clone();
-    let here = fs::read(&read_first).unwrap();
-    let held = fs::File::open(&read_first).unwrap();
+    let before = fs::read(&read_first).unwrap();
+    let open_file = fs::File::open(&read_first).unwrap();
     let second = segments(dir.path())[1].clone();
     journal.release(60);
     wait_until("the first ones are gone", || !read_first.exists() && !second.exists());
@@ -179,8 +179,8 @@ fn a_segment_that_is_read_is_not_used_again() {
     }
     journal.close().unwrap();
     let mut now = Vec::new();
-    std::io::Read::read_to_end(&mut &held, &mut now).unwrap();
-    assert!(now == here, "a file that was being read was written into");
+    std::io::Read::read_to_end(&mut &open_file, &mut now).unwrap();
+    assert!(now == before, "a file that was being read was written into");
     // An open file is read to its end; the next one was renamed.
     let mut next = 2;
     let end = loop {
@@ -196,9 +196,9 @@ fn a_segment_that_is_read_is_not_used_again() {
 
 #[test]
 fn what_an_earlier_use_left_is_no_record_and_no_damage() {
-    let dir = written_again(20);
+    let dir = recycled_journal(20);
     let recovered = open(dir.path(), SMALL).unwrap();
-    assert_eq!((recovered.last(), recovered.cut()), (Some(20), None));
+    assert_eq!((recovered.last(), recovered.torn_tail()), (Some(20), None));
     assert_eq!(contents(&recovered, 1), expected(1, 20));
     let last = segments(dir.path()).pop().unwrap();
     let bytes = fs::read(&last).unwrap();
@@ -207,7 +207,7 @@ fn what_an_earlier_use_left_is_no_record_and_no_damage() {
 
 #[test]
 fn a_group_cut_at_any_byte_recovers_the_prefix() {
-    let dir = written_again(20);
+    let dir = recycled_journal(20);
     let files = snapshot(dir.path());
     let (last, bytes, group, stale) = last_of(dir.path(), 20);
     for cut in group.clone() {
@@ -216,7 +216,7 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
         let recovered = open(dir.path(), SMALL).unwrap();
         assert_eq!(contents(&recovered, 1), expected(1, 19), "cut at {cut}");
         // Only the frame shows that something was torn.
-        match recovered.cut() {
+        match recovered.torn_tail() {
             Some(torn) => assert_eq!((&torn.file, torn.offset), (&last, group.start as u64)),
             None => assert!(cut < group.start + FRAME_BYTES, "cut at {cut}"),
         }
@@ -254,8 +254,8 @@ fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
         for written in 0..1u32 << sectors.len() {
             let mut bytes = before.clone();
             for (number, sector) in sectors.iter().enumerate().filter(|(number, _)| written >> number & 1 == 1) {
-                let place = sector * SECTOR..(sector + 1) * SECTOR;
-                bytes[place.clone()].copy_from_slice(&after[place]);
+                let range = sector * SECTOR..(sector + 1) * SECTOR;
+                bytes[range.clone()].copy_from_slice(&after[range]);
                 assert!(number < 32);
             }
             // A group may be complete although some sectors are missing: they held the same bytes.
@@ -269,7 +269,7 @@ fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
 
 #[test]
 fn a_flipped_byte_of_a_record_is_refused_and_one_of_an_earlier_use_is_nothing() {
-    let dir = written_again(20);
+    let dir = recycled_journal(20);
     let files = snapshot(dir.path());
     let all = segments(dir.path());
     assert!(all.len() > 2);
@@ -296,7 +296,7 @@ fn a_flipped_byte_of_a_record_is_refused_and_one_of_an_earlier_use_is_nothing() 
 
 #[test]
 fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
-    let dir = written_again(20);
+    let dir = recycled_journal(20);
     let files = snapshot(dir.path());
     let all = segments(dir.path());
     for file in [&all[0], all.last().unwrap()] {
@@ -321,7 +321,7 @@ fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
 /// The following group proves that the lost one was synced, whatever stale bytes surround it.
 #[test]
 fn a_lost_group_before_a_later_one_is_damage() {
-    let dir = written_again(20);
+    let dir = recycled_journal(20);
     let (last, whole, group, stale) = last_of(dir.path(), 20);
     let before = group.start - last_group_bytes(19);
     for lost in [&stale[before..group.start], &vec![0; group.start - before]] {
@@ -358,7 +358,7 @@ proptest! {
             let first = recovered.first().unwrap_or(all.len() as u64 + 1);
             prop_assert!(first <= watermark + 1);
             prop_assert!(contents(&recovered, first) == all[first as usize - 1..]);
-            prop_assert_eq!(recovered.cut(), None);
+            prop_assert_eq!(recovered.torn_tail(), None);
         }
     }
 }

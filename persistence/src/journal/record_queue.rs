@@ -1,20 +1,20 @@
-//! Records that wait to be written. Their bytes are queued as they will be in the body of a group, so a group is written
-//! from where its records were queued: no copy is made of them, and no allocation for each.
+//! Records that wait to be written. Their bytes are queued as they will be in the body of a group, so that a group is
+//! written from the queue: records are not copied, and there is no allocation for each.
 
 use std::collections::VecDeque;
 
 use super::Seq;
 use super::record::{FRAME_BYTES, RECORD_PREFIX_BYTES, seal_group};
 
-/// Bytes of buffer that are kept while nothing waits: a usual group. More is returned to the allocator.
-const KEPT_BYTES_MAX: usize = 8 << 20;
+/// Maximum capacity of the buffer while nothing waits: a usual group. The rest is returned to the allocator.
+const IDLE_BYTES_MAX: usize = 8 << 20;
 
 /// Records in order, each with its item.
-pub(super) struct Queued<T> {
-    /// Room for a frame, or the records that were taken last; then the waiting records.
+pub(super) struct RecordQueue<T> {
+    /// Space for a frame, or the records that were taken last; then the waiting records.
     bytes: Vec<u8>,
     /// Offset of the first waiting record, at least [`FRAME_BYTES`]: a group's frame overwrites what precedes it.
-    taken: usize,
+    first_offset: usize,
     /// Length of each waiting record without its prefix, and its item.
     records: VecDeque<(usize, T)>,
 }
@@ -37,9 +37,9 @@ impl Group {
     }
 }
 
-impl<T> Queued<T> {
+impl<T> RecordQueue<T> {
     pub fn new() -> Self {
-        Self { bytes: vec![0; FRAME_BYTES], taken: FRAME_BYTES, records: VecDeque::new() }
+        Self { bytes: vec![0; FRAME_BYTES], first_offset: FRAME_BYTES, records: VecDeque::new() }
     }
 
     pub fn push(&mut self, record: &[u8], item: T) {
@@ -68,9 +68,9 @@ impl<T> Queued<T> {
             self.clear();
             std::mem::swap(self, later);
         } else if !later.is_empty() {
-            self.bytes.drain(FRAME_BYTES..self.taken);
-            self.taken = FRAME_BYTES;
-            self.bytes.extend_from_slice(&later.bytes[later.taken..]);
+            self.bytes.drain(FRAME_BYTES..self.first_offset);
+            self.first_offset = FRAME_BYTES;
+            self.bytes.extend_from_slice(&later.bytes[later.first_offset..]);
             self.records.append(&mut later.records);
             later.clear();
         }
@@ -79,8 +79,8 @@ impl<T> Queued<T> {
     /// Takes records for a group of at most `bytes_max` with its frame, but at least one if there is any; `items` gets
     /// theirs. The first one has the sequence `first`.
     pub fn take(&mut self, first: Seq, bytes_max: usize, items: &mut Vec<(Seq, T)>) -> Group {
-        let start = self.taken - FRAME_BYTES;
-        let mut group = Group { start, end: self.taken, first, records: 0 };
+        let start = self.first_offset - FRAME_BYTES;
+        let mut group = Group { start, end: self.first_offset, first, records: 0 };
         while let Some((length, item)) = self.records.pop_front() {
             let end = group.end + RECORD_PREFIX_BYTES + length;
             if group.records > 0 && end - start > bytes_max {
@@ -91,7 +91,7 @@ impl<T> Queued<T> {
             group.end = end;
             group.records += 1;
         }
-        self.taken = group.end;
+        self.first_offset = group.end;
         group
     }
 
@@ -110,8 +110,8 @@ impl<T> Queued<T> {
     fn clear(&mut self) {
         self.records.clear();
         self.bytes.truncate(FRAME_BYTES);
-        self.bytes.shrink_to(KEPT_BYTES_MAX);
-        self.taken = FRAME_BYTES;
+        self.bytes.shrink_to(IDLE_BYTES_MAX);
+        self.first_offset = FRAME_BYTES;
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
             rounds in prop::collection::vec(
                 (prop::collection::vec(prop::collection::vec(any::<u8>(), 0..90), 0..9), 0..3_usize, 24..300_usize), 1..12),
         ) {
-            let (mut queue, mut backlog) = (Queued::new(), Queued::new());
+            let (mut queue, mut backlog) = (RecordQueue::new(), RecordQueue::new());
             let (mut pushed, mut read_back, mut items) = (Vec::new(), Vec::new(), Vec::new());
             let (mut next, last) = (1, (Vec::new(), usize::MAX, usize::MAX));
             for (records, groups, bytes_max) in rounds.into_iter().chain([last]) {
@@ -178,11 +178,11 @@ mod tests {
 
     #[test]
     fn a_burst_does_not_keep_its_memory() {
-        let (mut queue, mut backlog) = (Queued::new(), Queued::new());
-        queue.push(&vec![1; KEPT_BYTES_MAX + 1], ());
+        let (mut queue, mut backlog) = (RecordQueue::new(), RecordQueue::new());
+        queue.push(&vec![1; IDLE_BYTES_MAX + 1], ());
         backlog.join(&mut queue);
         backlog.take(1, usize::MAX, &mut Vec::new());
         backlog.join(&mut queue);
-        assert!(queue.bytes.capacity() <= KEPT_BYTES_MAX && backlog.bytes.capacity() <= KEPT_BYTES_MAX);
+        assert!(queue.bytes.capacity() <= IDLE_BYTES_MAX && backlog.bytes.capacity() <= IDLE_BYTES_MAX);
     }
 }

@@ -1,5 +1,5 @@
 //! Persists the highest sequence that the database has confirmed. If the database reports a smaller one at startup, it
-//! was restored from an older state. Without this note that could not be detected while no segment has been released
+//! was restored from an older state. Without this file that could not be detected while no segment has been released
 //! yet.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //! slot      = seq:u64 crc:u32            ; crc = crc32c of the journal's id and seq; the larger seq counts
 //! ```
 //!
-//! The two slots are written alternately, each in its own sector, so that one is always intact after a crash. A note
+//! The two slots are written alternately, each in its own sector, so that one is always intact after a crash. A record
 //! survives a killed process at once, and a machine crash after [`SYNC_EVERY`]: it may lag behind the database but is
 //! never ahead of it.
 
@@ -21,27 +21,27 @@ use super::record::Id;
 use super::segment::{self, CONFIRMED_FILE, CONFIRMED_NEW_FILE, Dir};
 use super::{JournalError, Seq};
 
-/// Minimum interval between syncs of the note. Each is an extra sync on the journal's disk, and backups are hours old
+/// Minimum interval between syncs of the file. Each is an extra sync on the journal's disk, and backups are hours old
 /// anyway.
 const SYNC_EVERY: Duration = Duration::from_secs(10);
 
 const SLOTS: usize = 2;
 /// One sector, the smallest unit a disk writes.
 const SLOT_BYTES: usize = 512;
-const NOTE_BYTES: usize = 12;
+const RECORD_BYTES: usize = 12;
 
-/// The note, open for writing.
+/// The file, open for writing.
 #[derive(Debug)]
-pub(super) struct Confirmed {
+pub(super) struct ConfirmedFile {
     file: File,
     id: Id,
     seq: Seq,
     /// Index of the slot to write next.
     slot: usize,
-    synced: Option<Instant>,
+    last_sync: Option<Instant>,
 }
 
-/// Reads the confirmed sequence of a directory; `None` if none was ever noted.
+/// Reads the confirmed sequence of a directory; `None` if none was ever recorded.
 pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
     let path = dir.join(CONFIRMED_FILE);
     match fs::read(&path) {
@@ -54,8 +54,8 @@ pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
     }
 }
 
-impl Confirmed {
-    /// Opens the note, or creates it.
+impl ConfirmedFile {
+    /// Opens the file, or creates it.
     pub(super) fn open(dir: &Dir, id: &Id) -> Result<Self, JournalError> {
         let path = dir.join(CONFIRMED_FILE);
         if read(dir, id)?.is_none() {
@@ -66,24 +66,24 @@ impl Confirmed {
             let mut bytes = vec![0; SLOTS * SLOT_BYTES];
             let length = file.read_at(&mut bytes, 0)?;
             let (seq, slot) = find(&bytes[..length], id).unwrap_or((0, 0));
-            Ok(Self { file, id: *id, seq, slot: (slot + 1) % SLOTS, synced: None })
+            Ok(Self { file, id: *id, seq, slot: (slot + 1) % SLOTS, last_sync: None })
         };
         open().map_err(JournalError::io("open", &path))
     }
 
     /// Records that everything up to `seq` is confirmed.
-    pub(super) fn note(&mut self, seq: Seq) -> io::Result<()> {
+    pub(super) fn record(&mut self, seq: Seq) -> io::Result<()> {
         if seq > self.seq {
             self.file.write_all_at(&encode(&self.id, seq), (self.slot * SLOT_BYTES) as u64)?;
             self.slot = (self.slot + 1) % SLOTS;
             self.seq = seq;
         }
-        if self.synced.is_none_or(|synced| synced.elapsed() >= SYNC_EVERY) { self.sync() } else { Ok(()) }
+        if self.last_sync.is_none_or(|last| last.elapsed() >= SYNC_EVERY) { self.sync() } else { Ok(()) }
     }
 
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        self.synced = Some(Instant::now());
+        self.last_sync = Some(Instant::now());
         Ok(())
     }
 }
@@ -99,19 +99,19 @@ fn create(dir: &Dir, id: &Id) -> io::Result<()> {
     dir.sync()
 }
 
-fn encode(id: &Id, seq: Seq) -> [u8; NOTE_BYTES] {
-    let mut note = [0; NOTE_BYTES];
-    note[..8].copy_from_slice(&seq.to_le_bytes());
-    note[8..].copy_from_slice(&checksum(id, seq).to_le_bytes());
-    note
+fn encode(id: &Id, seq: Seq) -> [u8; RECORD_BYTES] {
+    let mut record = [0; RECORD_BYTES];
+    record[..8].copy_from_slice(&seq.to_le_bytes());
+    record[8..].copy_from_slice(&checksum(id, seq).to_le_bytes());
+    record
 }
 
 /// The larger sequence among the valid slots, with its slot.
 fn find(bytes: &[u8], id: &Id) -> Option<(Seq, usize)> {
     let whole = |slot: usize| {
-        let note = bytes.get(slot * SLOT_BYTES..)?.get(..NOTE_BYTES)?;
-        let seq = Seq::from_le_bytes(note[..8].try_into().ok()?);
-        (note == encode(id, seq)).then_some((seq, slot))
+        let record = bytes.get(slot * SLOT_BYTES..)?.get(..RECORD_BYTES)?;
+        let seq = Seq::from_le_bytes(record[..8].try_into().ok()?);
+        (record == encode(id, seq)).then_some((seq, slot))
     };
     (0..SLOTS).filter_map(whole).max()
 }
@@ -128,18 +128,18 @@ mod tests {
     const ID: Id = [7; 16];
 
     #[test]
-    fn whatever_is_torn_the_note_before_is_left_and_a_foreign_one_is_none() {
+    fn a_torn_record_leaves_the_one_before_and_a_foreign_file_is_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let dir = Dir::open(folder.path()).unwrap();
         assert_eq!(read(&dir, &ID).unwrap(), None);
-        let mut confirmed = Confirmed::open(&dir, &ID).unwrap();
+        let mut confirmed_file = ConfirmedFile::open(&dir, &ID).unwrap();
         for seq in [3, 9, 7, 12] {
-            confirmed.note(seq).unwrap();
+            confirmed_file.record(seq).unwrap();
         }
-        assert_eq!((confirmed.seq, read(&dir, &ID).unwrap()), (12, Some(12)));
+        assert_eq!((confirmed_file.seq, read(&dir, &ID).unwrap()), (12, Some(12)));
         let whole = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
         let written = if find(&whole, &ID).unwrap().1 == 0 { 0 } else { SLOT_BYTES };
-        for at in written..written + NOTE_BYTES {
+        for at in written..written + RECORD_BYTES {
             let mut torn = whole.clone();
             torn[at] ^= 0x55;
             fs::write(dir.join(CONFIRMED_FILE), torn).unwrap();
@@ -149,13 +149,13 @@ mod tests {
         assert!(matches!(read(&dir, &[8; 16]), Err(JournalError::Damaged { .. })));
         fs::write(dir.join(CONFIRMED_FILE), b"").unwrap();
         assert!(matches!(read(&dir, &ID), Err(JournalError::Damaged { .. })));
-        // After reopening it continues from the last note and overwrites the older slot.
+        // After reopening it continues from the last record and overwrites the older slot.
         fs::write(dir.join(CONFIRMED_FILE), &whole).unwrap();
-        let mut again = Confirmed::open(&dir, &ID).unwrap();
+        let mut again = ConfirmedFile::open(&dir, &ID).unwrap();
         assert_eq!(again.seq, 12);
-        again.note(13).unwrap();
+        again.record(13).unwrap();
         let now = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
-        assert_eq!(now[written..written + NOTE_BYTES], whole[written..written + NOTE_BYTES], "12 is still there");
+        assert_eq!(now[written..written + RECORD_BYTES], whole[written..written + RECORD_BYTES], "12 is still there");
         assert_eq!(read(&dir, &ID).unwrap(), Some(13));
     }
 }
