@@ -21,7 +21,7 @@ pub fn count() -> u64 {
 
 /// A refused row.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RejectedRow {
     pub company: CompanyId,
     /// The kind of row.
     pub kind: &'static str,
@@ -35,16 +35,16 @@ pub(crate) struct Refused {
 ///
 /// # Errors
 /// When the database cannot answer, or refuses this row too: then nothing can be stored.
-pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::Error) -> Result<()> {
-    let kind = refused.kind;
-    let row = storable(refused.row.clone());
+pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &sqlx::Error) -> Result<()> {
+    let kind = rejected.kind;
+    let row = storable(rejected.row.clone());
     let as_text = text_of(&row);
     for change in [row, as_text] {
         let mut savepoint = db.begin().await?;
-        match insert(&mut *savepoint, &refused, change, error).await {
+        match insert(&mut *savepoint, &rejected, change, error).await {
             Ok(()) => {
                 savepoint.commit().await?;
-                note(&refused, error);
+                log(&rejected, error);
                 return Ok(());
             }
             Err(error) if is_outage(&error) => return Err(error.into()),
@@ -70,24 +70,24 @@ pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(Comp
 ///
 /// # Errors
 /// When the database cannot answer, or refuses even this.
-pub(crate) async fn keep_as_text(db: impl PgExecutor<'_>, refused: Refused, error: &sqlx::Error) -> Result<()> {
-    let change = text_of(&storable(refused.row.clone()));
-    with_timeout(insert(db, &refused, change, error)).await?;
-    note(&refused, error);
+pub(crate) async fn store_as_text(db: impl PgExecutor<'_>, rejected: RejectedRow, error: &sqlx::Error) -> Result<()> {
+    let change = text_of(&storable(rejected.row.clone()));
+    with_timeout(insert(db, &rejected, change, error)).await?;
+    log(&rejected, error);
     Ok(())
 }
 
 async fn insert(
     db: impl PgExecutor<'_>,
-    refused: &Refused,
+    rejected: &RejectedRow,
     change: Value,
     error: &sqlx::Error,
 ) -> std::result::Result<(), sqlx::Error> {
     let reason = storable_text(&error.to_string()).chars().take(REASON_CHARACTERS_MAX).collect::<String>();
     sqlx::query("insert into rejected_changes (company_id, kind, row_id, change, reason) values ($1, $2, $3, $4, $5)")
-        .bind(refused.company)
-        .bind(refused.kind)
-        .bind(refused.id)
+        .bind(rejected.company)
+        .bind(rejected.kind)
+        .bind(rejected.id)
         .bind(change)
         .bind(reason)
         .execute(db)
@@ -95,8 +95,8 @@ async fn insert(
     Ok(())
 }
 
-fn note(refused: &Refused, error: &sqlx::Error) {
-    let Refused { company, kind, id, .. } = refused;
+fn log(rejected: &RejectedRow, error: &sqlx::Error) {
+    let RejectedRow { company, kind, id, .. } = rejected;
     let logged = without_values(error);
     tracing::error!(kind, company.id = %company, row.id = id, reason = logged, "database rejected a row; see the table rejected_changes");
     REJECTED.fetch_add(1, Ordering::Relaxed);

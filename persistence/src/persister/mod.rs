@@ -101,9 +101,9 @@ impl<T: Send + 'static> Persister<T> {
         }
         self.queue.record_flush(last, batch.changes, duration);
         for entry in entries {
-            if let Some(waiter) = entry.waiter {
+            if let Some(signal) = entry.signal {
                 self.queue.on_durable(&entry.changes);
-                waiter.complete();
+                signal.complete();
             }
         }
         if let Some(journal) = &self.journal {
@@ -137,7 +137,7 @@ impl<T: Send + 'static> Persister<T> {
             let decoded: Vec<Change> = decode(seq, &bytes)?;
             changes += decoded.len();
             bytes_read += bytes.len();
-            entries.push(Entry { seq, changes: decoded, waiter: None });
+            entries.push(Entry { seq, changes: decoded, signal: None });
             if changes >= BATCH_CHANGES_MAX || bytes_read >= READ_BACK_BYTES_MAX {
                 break;
             }

@@ -23,7 +23,7 @@ use crate::error::{is_of_values, is_outage, without_values};
 use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
-use crate::rejected::{self, Refused};
+use crate::rejected::{self, RejectedRow};
 use crate::tables::messages::{MessageRow, Moved};
 use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
@@ -367,14 +367,14 @@ impl<'a> Rows<'a> {
             let (kind, fault) = (K::NAME, without_values(&fault));
             return Err(Error::Unavailable(format!("the database rejects every {kind}: {fault}")));
         }
-        let refused = Refused {
+        let refused = RejectedRow {
             company: K::company(row),
             kind: K::NAME,
             id: K::id(row),
             row: serde_json::to_value(row).unwrap_or_default(),
         };
         self.refused.extend(refused.id.map(|id| Origin { kind: K::NAME, company: refused.company, id }));
-        rejected::keep(self.db, refused, error).await?;
+        rejected::store(self.db, refused, error).await?;
         if let Some(reduced) = K::reduced(row)
             && let Some(error) = self.try_write::<K>(&[&reduced]).await?
         {

@@ -10,7 +10,7 @@ use super::messages::{DeliveryStatus, MessageError, MessageStatus};
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::{is_of_values, with_timeout};
-use crate::rejected::{self, Refused};
+use crate::rejected::{self, RejectedRow};
 use crate::{ChannelId, CompanyId, Database, Error, Result};
 
 /// A provider's status of an unknown message.
@@ -41,8 +41,8 @@ pub async fn keep(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
     match insert(db, early).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
             let row = serde_json::to_value(early).unwrap_or_default();
-            let refused = Refused { company: early.company_id, kind: "early_status", id: None, row };
-            rejected::keep_as_text(db, refused, &error).await
+            let refused = RejectedRow { company: early.company_id, kind: "early_status", id: None, row };
+            rejected::store_as_text(db, refused, &error).await
         }
         outcome => outcome,
     }

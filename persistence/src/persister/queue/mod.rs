@@ -40,7 +40,7 @@ pub struct Entry {
     /// Its changes.
     pub changes: Vec<Change>,
     /// Waits for the commit (durability `database`).
-    pub(crate) waiter: Option<SyncSignal>,
+    pub(crate) signal: Option<SyncSignal>,
 }
 
 /// Called for every decision as soon as it is durable, in log order, on the thread that made it durable. It must not
@@ -160,14 +160,14 @@ impl FlushQueue {
     }
 
     /// Numbers and enqueues an entry of a log without a journal.
-    pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, waiter: Option<SyncSignal>) -> Seq {
+    pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, signal: Option<SyncSignal>) -> Seq {
         let mut buffer = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
-        if waiter.is_none() {
+        if signal.is_none() {
             // It counts as durable at once; called under the lock to preserve the order.
             self.on_durable(&changes);
         }
-        let entry = Entry { seq, changes, waiter };
+        let entry = Entry { seq, changes, signal };
         self.mark_urgent(&entry);
         let is_first = !buffer.has_work();
         buffer.push(entry, Instant::now(), None);
@@ -370,7 +370,7 @@ impl Buffer {
     fn is_urgent(&self) -> bool {
         self.is_spilling
             || self.changes >= SHORT_BATCH_CHANGES_MAX
-            || self.entries.front().is_some_and(|(_, entry)| entry.waiter.is_some())
+            || self.entries.front().is_some_and(|(_, entry)| entry.signal.is_some())
     }
 
     /// Arrival time of the oldest waiting entry. For entries on disk only the first one's time is known; all of them

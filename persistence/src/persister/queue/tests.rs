@@ -12,7 +12,7 @@ fn entry(seq: Seq) -> Entry {
         channel_id: ChannelId::new(1),
         at: Utc::now(),
     };
-    Entry { seq, changes: vec![Change::ContactChannel(change)], waiter: None }
+    Entry { seq, changes: vec![Change::ContactChannel(change)], signal: None }
 }
 
 fn take_seqs(queue: &FlushQueue) -> Vec<Seq> {
