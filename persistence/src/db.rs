@@ -133,7 +133,7 @@ async fn begun<T: Send + 'static>(
 ) -> sqlx::Result<(Transaction<'static, Postgres>, T)> {
     match fence {
         None => begin(pool, None, held).await,
-        Some(fence) => fence.heard(begin(pool, Some(fence.begin.as_str().to_owned()), held).await),
+        Some(fence) => fence.check(begin(pool, Some(fence.begin.as_str().to_owned()), held).await),
     }
 }
 
@@ -266,7 +266,7 @@ macro_rules! ask_fenced {
             let outcome = async {
                 if writes {
                     let (connection, is_within) = lease.begin_change()?;
-                    let mut transaction = fence.heard(connection.begin_with(fence.begin.clone()).await)?;
+                    let mut transaction = fence.check(connection.begin_with(fence.begin.clone()).await)?;
                     *is_within = false;
                     let $connection = &mut *transaction;
                     let outcome = again!(sql, arguments, is_persistent, $statement => $ask)?;

@@ -15,45 +15,45 @@ use crate::error::is_fenced;
 #[derive(Clone, Debug)]
 pub(crate) struct Fence {
     pub(crate) begin: SqlStr,
-    is_over: Arc<Notify>,
+    end: Arc<Notify>,
     /// Whether the process itself is ending this life.
-    is_left: Arc<AtomicBool>,
+    is_end_expected: Arc<AtomicBool>,
 }
 
 impl Fence {
     pub(crate) fn new(life: LifeId) -> Self {
         Self {
             begin: AssertSqlSafe(lives::begin_fenced(life)).into_sql_str(),
-            is_over: Arc::default(),
-            is_left: Arc::default(),
+            end: Arc::default(),
+            is_end_expected: Arc::default(),
         }
     }
 
     /// Marks that the process is ending this life: later refusals are expected.
-    pub(crate) fn leave(&self) {
-        self.is_left.store(true, Ordering::Release);
+    pub(crate) fn expect_end(&self) {
+        self.is_end_expected.store(true, Ordering::Release);
     }
 
     /// Waits until a transaction was refused because another process ended this life.
-    pub(crate) async fn is_over(&self) {
-        self.is_over.notified().await;
+    pub(crate) async fn wait_for_end(&self) {
+        self.end.notified().await;
     }
 
-    /// Checks an outcome for a refusal by the fence.
-    pub(crate) fn heard<T>(&self, outcome: sqlx::Result<T>) -> sqlx::Result<T> {
-        if outcome.as_ref().is_err_and(is_fenced) && !self.is_left.load(Ordering::Acquire) {
-            self.is_over.notify_one();
+    /// Checks a result for a refusal by the fence.
+    pub(crate) fn check<T>(&self, result: sqlx::Result<T>) -> sqlx::Result<T> {
+        if result.as_ref().is_err_and(is_fenced) && !self.is_end_expected.load(Ordering::Acquire) {
+            self.end.notify_one();
         }
-        outcome
+        result
     }
 }
 
 /// Whether a statement may write, judged by its keywords. PostgreSQL refuses a write that was misjudged as a read, so a
 /// mistake here means a failed request, never an unfenced write.
 pub(crate) fn may_write(sql: &str) -> bool {
-    const WORDS: [&str; 7] = ["insert", "update", "delete", "merge", "nextval", "setval", "share"];
+    const KEYWORDS: [&str; 7] = ["insert", "update", "delete", "merge", "nextval", "setval", "share"];
     sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .any(|word| WORDS.iter().any(|writes| word.eq_ignore_ascii_case(writes)))
+        .any(|word| KEYWORDS.iter().any(|keyword| word.eq_ignore_ascii_case(keyword)))
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_write_is_told_by_its_words() {
+    fn writing_statements_are_recognized_by_their_keywords() {
         for sql in [
             "insert into tags (company_id) values ($1)",
             "with gone as (DELETE from tags) select 1",

@@ -33,7 +33,7 @@ const COMPANY_MAX: usize = 6;
 
 /// Connections that transactions leave for single statements: the holder of a transaction may need to run a statement
 /// outside it.
-const BESIDE_CHANGES: usize = 2;
+const STATEMENTS_RESERVED: usize = 2;
 
 /// Maximum number of heavy statements at a time, across companies: the other connections are left for short ones, on a
 /// machine of any size.
@@ -54,8 +54,8 @@ pub fn request_shares() -> Shares {
     Shares {
         all: REQUESTS_MAX as usize,
         company: COMPANY_MAX,
-        changes: REQUESTS_MAX as usize - BESIDE_CHANGES,
-        company_changes: COMPANY_MAX - BESIDE_CHANGES,
+        changes: REQUESTS_MAX as usize - STATEMENTS_RESERVED,
+        company_changes: COMPANY_MAX - STATEMENTS_RESERVED,
         heavy: cores.clamp(1, HEAVY_MAX),
         company_heavy: (cores / 2).clamp(1, HEAVY_MAX / 2),
         company_waiting: COMPANY_WAITING_MAX,
@@ -73,25 +73,28 @@ pub const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Opens a pool for the command line, outside any service. It connects lazily, so it works while the database is down.
 pub fn connect(options: PgConnectOptions) -> PgPool {
-    pool(POOL_MAX, named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]))
+    pool(POOL_MAX, with_defaults(options).options([CUSTOM_PLANS, NO_NOTICES]))
 }
 
 /// Opens the pool for the service's own work.
 pub(crate) fn connect_housekeeping(options: PgConnectOptions, life: Option<LifeId>) -> PgPool {
-    let options = named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]);
-    pool(HOUSEKEEPING_MAX, of_life(options, life))
+    let options = with_defaults(options).options([CUSTOM_PLANS, NO_NOTICES]);
+    pool(HOUSEKEEPING_MAX, for_life(options, life))
 }
 
 /// Opens the pool for requests. `events`: whether their changes are written to the log of events.
 pub(crate) fn connect_requests(options: PgConnectOptions, events: bool, life: Option<LifeId>) -> PgPool {
     let events = ("hotline.events", if events { "on" } else { "off" });
-    let options = named(options).options([PLAN_FOR_THE_VALUES, STATEMENT_TIMEOUT, events]);
-    pool(REQUESTS_MAX, of_life(options, life))
+    let options = with_defaults(options).options([CUSTOM_PLANS, STATEMENT_TIMEOUT, events]);
+    pool(REQUESTS_MAX, for_life(options, life))
 }
 
 /// Opens a cluster member's own pool, so that neither requests nor sweeps delay its heartbeat.
 pub(crate) fn connect_member(options: PgConnectOptions, life: LifeId) -> PgPool {
-    pool(MEMBER_MAX, named(options).application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT]))
+    pool(
+        MEMBER_MAX,
+        with_defaults(options).application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT]),
+    )
 }
 
 /// Connections of a cluster member for itself: one sends heartbeats, one listens for the placement, one changes it.
@@ -104,7 +107,7 @@ pub(crate) fn session_name(life: LifeId) -> String {
 
 /// Options of a cluster member's session: found by its life's name, without locks that outlive a stopped process, and
 /// read-only except in transactions that begin with the fence.
-pub(crate) fn of_life(options: PgConnectOptions, life: Option<LifeId>) -> PgConnectOptions {
+pub(crate) fn for_life(options: PgConnectOptions, life: Option<LifeId>) -> PgConnectOptions {
     match life {
         Some(life) => options.application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT, READ_ONLY]),
         None => options,
@@ -128,10 +131,10 @@ pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 /// Plans lists for their actual parameters. The generic plan, which PostgreSQL may choose after five executions, cannot
 /// distinguish a search fragment that matches one contact of a million from one that matches all of them; the latter
 /// would read and sort the whole company (seconds instead of milliseconds). Replanning costs 0.1 ms per joined table.
-const PLAN_FOR_THE_VALUES: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
+const CUSTOM_PLANS: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
 
 /// Suppresses the notices that tables of the migrations exist already.
-const WITHOUT_NOTICES: (&str, &str) = ("client_min_messages", "warning");
+const NO_NOTICES: (&str, &str) = ("client_min_messages", "warning");
 
 /// For statements with one good plan for all values: planned once per connection.
 pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
@@ -141,7 +144,7 @@ const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
 /// The journal releases what the persister has committed, so the server must have it on disk, whatever the database's
 /// default is.
-const COMMIT_MEANS_KEPT: &str = "select set_config('synchronous_commit', 'on', false) \
+const SYNC_ON_COMMIT: &str = "select set_config('synchronous_commit', 'on', false) \
     where current_setting('synchronous_commit') = 'off'";
 
 /// This process's claim to be the database's single writer.
@@ -149,7 +152,7 @@ const COMMIT_MEANS_KEPT: &str = "select set_config('synchronous_commit', 'on', f
 pub struct WriterClaim {
     /// The epoch taken at startup; 0 before.
     epoch: AtomicI64,
-    superseded: AtomicBool,
+    is_superseded: AtomicBool,
 }
 
 impl WriterClaim {
@@ -160,14 +163,14 @@ impl WriterClaim {
 
     /// Whether another process has taken a later epoch.
     pub fn is_superseded(&self) -> bool {
-        self.superseded.load(Ordering::Acquire)
+        self.is_superseded.load(Ordering::Acquire)
     }
 }
 
 /// A pool of one connection for the persister. It holds the writer's lock as long as it is open, so a second Hotline on
 /// the same database cannot open its own.
 pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgPool {
-    writer(named(options).options(BY_KEY), move |connection| {
+    writer(with_defaults(options).options(INDEX_SCANS_ONLY), move |connection| {
         let claim = claim.clone();
         async move { lock_for_writing(connection, &claim).await }.boxed()
     })
@@ -175,12 +178,16 @@ pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgP
 
 /// The same for cluster members, which share the lock.
 pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> PgPool {
-    let options = named(options).options(BY_KEY).options([IDLE_IN_TRANSACTION_TIMEOUT]);
+    let options = with_defaults(options).options(INDEX_SCANS_ONLY).options([IDLE_IN_TRANSACTION_TIMEOUT]);
     writer(options.application_name(&session_name(life)), |connection| {
         async move {
             let lock = "select pg_try_advisory_lock_shared($1)";
-            let locked: bool = sqlx::query_scalar(lock).bind(WRITER_LOCK).fetch_one(connection).await?;
-            if locked { Ok(()) } else { Err(sqlx::Error::Protocol("another Hotline process is the writer".to_owned())) }
+            let is_locked: bool = sqlx::query_scalar(lock).bind(WRITER_LOCK).fetch_one(connection).await?;
+            if is_locked {
+                Ok(())
+            } else {
+                Err(sqlx::Error::Protocol("another Hotline process is the writer".to_owned()))
+            }
         }
         .boxed()
     })
@@ -189,7 +196,7 @@ pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> 
 /// A second one-connection pool for the duration of a replay. Its transactions check the epoch like the writer's, but
 /// it does not take the writer's lock.
 pub(crate) fn connect_replay(options: PgConnectOptions) -> PgPool {
-    writer(named(options).options(BY_KEY), |_| async { Ok(()) }.boxed())
+    writer(with_defaults(options).options(INDEX_SCANS_ONLY), |_| async { Ok(()) }.boxed())
 }
 
 fn writer<L>(options: PgConnectOptions, lock: L) -> PgPool
@@ -205,7 +212,7 @@ where
             let lock = lock.clone();
             Box::pin(async move {
                 lock(connection).await?;
-                sqlx::query(COMMIT_MEANS_KEPT).execute(connection).await?;
+                sqlx::query(SYNC_ON_COMMIT).execute(connection).await?;
                 Ok(())
             })
         })
@@ -214,35 +221,36 @@ where
 
 /// The persister writes rows by key, many per statement. Other join methods would read a whole table first, and only
 /// the statistics know whether that is large.
-const BY_KEY: [(&str, &str); 3] = [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
+const INDEX_SCANS_ONLY: [(&str, &str); 3] =
+    [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
 
 async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) -> std::result::Result<(), sqlx::Error> {
-    let locked: bool =
+    let is_locked: bool =
         sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(WRITER_LOCK).fetch_one(&mut *connection).await?;
-    if locked {
+    if is_locked {
         return Ok(());
     }
     // Either the server has not yet noticed that our connection, or that of a killed process, is gone; then the pool
     // retries until its timeout. Or another process took over while we were disconnected.
-    let held = claim.epoch.load(Ordering::Acquire);
-    if held != 0 {
+    let claimed = claim.epoch.load(Ordering::Acquire);
+    if claimed != 0 {
         let epoch: i64 = sqlx::query_scalar("select epoch from ownership").fetch_one(connection).await?;
-        claim.superseded.store(epoch != held, Ordering::Release);
+        claim.is_superseded.store(epoch != claimed, Ordering::Release);
     }
     Err(sqlx::Error::Protocol("another Hotline process is the writer".to_owned()))
 }
 
-/// Our statements are too short to benefit from JIT. And with only index scans allowed ([`BY_KEY`]), reading a one-row
+/// Our statements are too short to benefit from JIT. And with only index scans allowed ([`INDEX_SCANS_ONLY`]), reading a one-row
 /// table without an index is estimated so expensive that it would be compiled each time, for 30 ms and more.
-const WITHOUT_JIT: (&str, &str) = ("jit", "off");
+const NO_JIT: (&str, &str) = ("jit", "off");
 
 /// Random reads cost hardly more than sequential ones: hot data is cached and databases run on flash. The default, 4,
 /// is for spinning disks: with it, a page of a company that is most of a table is found by reading and sorting the
 /// whole table, although the key already has the order (1,000,000 deliveries: 510 ms, against 2 ms by the key).
-const RANDOM_READS: (&str, &str) = ("random_page_cost", "1.1");
+const FAST_RANDOM_READS: (&str, &str) = ("random_page_cost", "1.1");
 
-pub(crate) fn named(options: PgConnectOptions) -> PgConnectOptions {
-    options.application_name("hotline").options([WITHOUT_JIT, RANDOM_READS]).disable_statement_logging()
+pub(crate) fn with_defaults(options: PgConnectOptions) -> PgConnectOptions {
+    options.application_name("hotline").options([NO_JIT, FAST_RANDOM_READS]).disable_statement_logging()
 }
 
 /// How long a start waits for its first connection: no request waits for it, and a database that starts with the machine, or
@@ -254,23 +262,23 @@ const REACH_TIME_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// [`Error::Unreachable`] when it cannot be reached.
 pub async fn reach(options: &PgConnectOptions) -> Result<()> {
-    let connected = async {
+    let connect = async {
         loop {
-            match named(options.clone()).connect().await {
+            match with_defaults(options.clone()).connect().await {
                 Ok(connection) => {
                     let _ = connection.close().await;
                     return None;
                 }
-                Err(error) if !is_passing(&error) => return Some(reason(&error)),
+                Err(error) if !is_transient(&error) => return Some(reason(&error)),
                 Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
             }
         }
     };
-    let failed = match tokio::time::timeout(REACH_TIME_MAX, connected).await {
-        Ok(failed) => failed,
+    let failure = match tokio::time::timeout(REACH_TIME_MAX, connect).await {
+        Ok(failure) => failure,
         Err(_) => Some(format!("no response within {} s", REACH_TIME_MAX.as_secs())),
     };
-    failed.map_or(Ok(()), |reason| Err(Error::Unreachable { place: place(options), reason }))
+    failure.map_or(Ok(()), |reason| Err(Error::Unreachable { place: address(options), reason }))
 }
 
 /// How long a start waits for the writer of a killed process to be gone: PostgreSQL ends its connection after the
@@ -287,7 +295,7 @@ pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
         true => "select pg_try_advisory_xact_lock($1)",
         false => "select pg_try_advisory_xact_lock_shared($1)",
     };
-    let freed = async {
+    let wait = async {
         loop {
             // Held only for the transaction of this statement.
             let is_free: bool = sqlx::query_scalar(attempt).bind(WRITER_LOCK).fetch_one(db).await?;
@@ -297,8 +305,8 @@ pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
             tokio::time::sleep(RETRY_PAUSE).await;
         }
     };
-    match tokio::time::timeout(PREDECESSOR_TIME_MAX, freed).await {
-        Ok(freed) => Ok(freed?),
+    match tokio::time::timeout(PREDECESSOR_TIME_MAX, wait).await {
+        Ok(result) => Ok(result?),
         Err(_) => Err(Error::NotOwner),
     }
 }
@@ -307,7 +315,7 @@ pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whether the server exists and will soon accept us: it is starting, or has too many connections.
-fn is_passing(error: &sqlx::Error) -> bool {
+fn is_transient(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57P03" || code == "53300")
 }
 
@@ -320,14 +328,14 @@ fn reason(error: &sqlx::Error) -> String {
 }
 
 /// The database's address and user, never the password.
-fn place(options: &PgConnectOptions) -> String {
+fn address(options: &PgConnectOptions) -> String {
     let port = options.get_port();
-    let at = match options.get_socket() {
+    let server = match options.get_socket() {
         Some(folder) => format!("the socket {}/.s.PGSQL.{port}", folder.display()),
         None => format!("{}:{port}", options.get_host()),
     };
     let user = options.get_username();
-    format!("{at} (database {}, user {user})", options.get_database().unwrap_or(user))
+    format!("{server} (database {}, user {user})", options.get_database().unwrap_or(user))
 }
 
 /// Migrates the database to this release's schema.
@@ -353,8 +361,8 @@ mod tests {
         ];
         for pool in pools {
             let options = pool.connect_options();
-            let given = options.get_options().unwrap_or_default();
-            assert!(given.contains("jit=off"), "{given}");
+            let settings = options.get_options().unwrap_or_default();
+            assert!(settings.contains("jit=off"), "{settings}");
         }
     }
 }

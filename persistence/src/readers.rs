@@ -15,7 +15,7 @@ use sqlx::{ConnectOptions, PgConnection};
 
 use crate::cluster::LifeId;
 use crate::error::{is_outage, with_timeout};
-use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, named, of_life, request_shares};
+use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, for_life, request_shares, with_defaults};
 use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::{CompanyId, Result};
 
@@ -48,7 +48,7 @@ impl Readers {
         // One company may use all of them; the next company only waits for running statements.
         let shares = Shares { all, company: all, ..request_shares() };
         let shelf = |_| Shelf { scheduler: Scheduler::new(shares), idle: Mutex::default() };
-        let options = of_life(named(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]), life);
+        let options = for_life(with_defaults(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]), life);
         Self { options, shelves: (0..shelves).map(shelf).collect() }
     }
 

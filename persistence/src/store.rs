@@ -42,7 +42,7 @@ pub struct StoreOptions {
     pub durability: Durability,
     /// Encrypts secrets; its key file is created at the first start.
     pub keys: Keyring,
-    /// Whether a log of events is kept.
+    /// Whether events are enabled.
     pub events: bool,
     /// Whether this process is alone or one of many on the database.
     pub role: Role,
@@ -61,7 +61,7 @@ pub struct Store {
     pub log: ChangeLog,
     /// Ids of live rows.
     pub ids: IdBlocks,
-    /// Listeners for events; `None`: no log of events is kept.
+    /// Listeners for events; `None`: events are disabled.
     pub events: Option<Arc<EventNews>>,
     /// Listeners for changed webhooks.
     pub webhooks: Arc<WebhookNews>,
@@ -76,7 +76,7 @@ pub struct Store {
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
     membership: Option<Arc<Membership>>,
-    /// What this process's transactions begin with, if it is one of a cluster.
+    /// What the transactions of a cluster member begin with.
     fence: Option<Fence>,
 }
 
@@ -115,16 +115,16 @@ impl Store {
         recovery::compare(&housekeeping, &options.journal_dir).await?;
         pool::migrate(&housekeeping).await?;
         let events = options.events.then(Arc::<EventNews>::default);
-        if let Err(error) = make_room(&housekeeping, events.is_some()).await {
+        if let Err(error) = create_partitions(&housekeeping, events.is_some()).await {
             tracing::info!(%error, "some tables have no partition for today yet; will retry");
         }
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
         let claim = Arc::new(WriterClaim::default());
-        let opened = match &options.role {
+        let parts = match &options.role {
             Role::Alone => open_alone(&options, &housekeeping, &claim, events.clone(), on_failure.clone()).await?,
             Role::Member(new) => open_member(&options, new, &housekeeping).await?,
         };
-        let Opened { writes, log, mark, ids, recovered, membership } = opened;
+        let RoleParts { writes, log, token, ids, recovered, membership } = parts;
         let life = membership.as_ref().map(|membership| membership.life);
         let housekeeping = match life {
             None => housekeeping,
@@ -139,18 +139,18 @@ impl Store {
         if let Some(fence) = fence.clone() {
             let on_failure = on_failure.clone();
             tokio::spawn(async move {
-                fence.is_over().await;
+                fence.wait_for_end().await;
                 on_failure("another process of the cluster has fenced this process".to_owned());
             });
         }
         if let Some(news) = &events {
             log.queue().set_news(news.clone());
         }
-        let writer = Writer::new(writes.clone(), claim, mark, events.clone());
+        let writer = Writer::new(writes.clone(), claim, token, events.clone());
         let persister = persister::start(log.shared_queue(), log.journal().cloned(), writer, move |error| {
             on_failure(format!("the persister cannot continue: {error}"));
         });
-        let refiller = tokio::spawn(keep_refilled(ids.clone(), housekeeping.clone(), fence.clone()));
+        let refiller = tokio::spawn(refill_ids(ids.clone(), housekeeping.clone(), fence.clone()));
         let persister = Mutex::new(Some(persister));
         let scheduler = Scheduler::new(pool::request_shares());
         Ok(Arc::new(Self {
@@ -241,8 +241,8 @@ impl Store {
     pub async fn close(&self) -> Result<()> {
         self.refiller.abort();
         if let Some(journal) = self.log.journal().cloned() {
-            let closed = tokio::task::spawn_blocking(move || journal.close()).await;
-            closed.map_err(|error| Error::Unavailable(error.to_string()))??;
+            let result = tokio::task::spawn_blocking(move || journal.close()).await;
+            result.map_err(|error| Error::Unavailable(error.to_string()))??;
         }
         self.log.queue().close();
         let persister = self.persister.lock().ok().and_then(|mut persister| persister.take());
@@ -252,15 +252,15 @@ impl Store {
             return Err(Error::Unavailable("the database did not accept the last changes".to_owned()));
         }
         if let Some(journal) = self.log.journal().cloned() {
-            let settled = tokio::task::spawn_blocking(move || journal.sync_confirmed()).await;
-            settled.map_err(|error| Error::Unavailable(error.to_string()))?;
+            let result = tokio::task::spawn_blocking(move || journal.sync_confirmed()).await;
+            result.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
         self.ids.give_back(&self.writes).await?;
         if let Some(membership) = &self.membership
             && let Some(db) = &membership.db
         {
             // Everything is in the tables, so other processes need not wait for this life to time out.
-            self.fence.iter().for_each(Fence::leave);
+            self.fence.iter().for_each(Fence::expect_end);
             lives::leave(db, membership.life).await?;
             db.close().await;
         }
@@ -268,8 +268,8 @@ impl Store {
         self.readers.close();
         self.scheduler.close();
         // Connections opened on a request's thread are closed with that thread.
-        let closed = async { tokio::join!(self.requests.close(), self.housekeeping.close()) };
-        if tokio::time::timeout(POOL_CLOSE_TIME_MAX, closed).await.is_err() {
+        let close = async { tokio::join!(self.requests.close(), self.housekeeping.close()) };
+        if tokio::time::timeout(POOL_CLOSE_TIME_MAX, close).await.is_err() {
             tracing::debug!("some database connections were not closed in time");
         }
         Ok(())
@@ -283,20 +283,20 @@ const POOL_CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What differs between a process alone and a cluster member.
-struct Opened {
+struct RoleParts {
     writes: PgPool,
     log: ChangeLog,
-    mark: FencingToken,
+    token: FencingToken,
     ids: IdBlocks,
     recovered: recovery::Report,
     membership: Option<Arc<Membership>>,
 }
 
-/// Creates the partitions of now, before anything is written: PostgreSQL refuses a row whose partition is attached while
+/// Creates the current partitions before anything is written: PostgreSQL refuses a row whose partition is attached while
 /// its statement runs.
-async fn make_room(db: &PgPool, are_events_kept: bool) -> Result<()> {
+async fn create_partitions(db: &PgPool, with_events: bool) -> Result<()> {
     let now = clock::now();
-    if are_events_kept {
+    if with_events {
         events::make_room(db, now).await?;
     }
     idempotency_keys::make_room(db, now).await?;
@@ -310,7 +310,7 @@ async fn open_alone(
     claim: &Arc<WriterClaim>,
     events: Option<Arc<EventNews>>,
     on_failure: impl Fn(String) + Send + 'static,
-) -> Result<Opened> {
+) -> Result<RoleParts> {
     let writes = pool::connect_writer(options.database.clone(), claim.clone());
     let epoch = recovery::take_ownership(&writes).await?;
     // Regardless of the current setting: entries left in the journal were acknowledged.
@@ -320,21 +320,21 @@ async fn open_alone(
     let recovered = recovery::replay(connections, &mut journal, epoch, events).await?;
     messages.close().await;
     let ids = IdBlocks::reserve(housekeeping, epoch).await?;
-    let (log, mark) = match options.durability {
+    let (log, token) = match options.durability {
         Durability::Journal => {
-            let mark = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
-            (start_journal(journal, recovered.watermark, on_failure)?, mark)
+            let token = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
+            (start_journal(journal, recovered.watermark, on_failure)?, token)
         }
         durability => {
             let log = ChangeLog::direct(durability, Arc::new(FlushQueue::new(0, false)));
             (log, recovery::begin_direct(&writes, epoch).await?)
         }
     };
-    Ok(Opened { writes, log, mark, ids, recovered, membership: None })
+    Ok(RoleParts { writes, log, token, ids, recovered, membership: None })
 }
 
 /// Begins a life in a cluster. It serves nothing yet: slots are assigned to it later.
-async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPool) -> Result<Opened> {
+async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPool) -> Result<RoleParts> {
     if options.journal_dir.exists() {
         let journal = recover(&options.journal_dir, options.journal.clone()).await?;
         recovery::refuse_left_behind(housekeeping, &options.journal_dir, &journal).await?;
@@ -348,15 +348,15 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
         Error::Unavailable(_) => Error::NotOwner,
         error => error,
     })?;
-    let mark = FencingToken { claim: Claim::Life(life), journal: lives::journal_of(life) };
+    let token = FencingToken { claim: Claim::Life(life), journal: lives::journal_of(life) };
     let log = ChangeLog::direct(Durability::Database, Arc::new(FlushQueue::new(0, false)));
     let db = pool::connect_member(options.database.clone(), life);
     let mut membership = Membership::new(life, new.node.clone(), peer_key);
     membership.lease.extend(lives::beat(&db, life, 0).await?);
-    membership.begin_beating(db.clone());
+    membership.start_heartbeats(db.clone());
     membership.db = Some(db);
     let recovered = recovery::Report { watermark: 0, replayed: 0 };
-    Ok(Opened { writes, log, mark, ids: IdBlocks::of_member(), recovered, membership: Some(Arc::new(membership)) })
+    Ok(RoleParts { writes, log, token, ids: IdBlocks::of_member(), recovered, membership: Some(Arc::new(membership)) })
 }
 
 /// Name of the key with which cluster members sign.
@@ -364,16 +364,16 @@ const PEER_KEY: &str = "cluster_peers";
 
 async fn recover(dir: &Path, options: journal::Options) -> Result<RecoveredJournal> {
     let dir = dir.to_owned();
-    let opened = move || {
+    let open = move || {
         // The journal contains conversations, so only its owner may read it.
         if !dir.exists() {
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-            made.map_err(|error| Error::Unavailable(format!("create {}: {error}", dir.display())))?;
+            let result = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+            result.map_err(|error| Error::Unavailable(format!("create {}: {error}", dir.display())))?;
         }
         Ok::<_, Error>(journal::open(&dir, options)?)
     };
     let recovered =
-        tokio::task::spawn_blocking(opened).await.map_err(|error| Error::Unavailable(error.to_string()))??;
+        tokio::task::spawn_blocking(open).await.map_err(|error| Error::Unavailable(error.to_string()))??;
     if let Some(tail) = recovered.torn_tail() {
         tracing::warn!(cut = ?tail, "discarded an incomplete write at the journal's end; it had not been acknowledged");
     }
@@ -386,19 +386,19 @@ fn start_journal(
     on_failure: impl Fn(String) + Send + 'static,
 ) -> Result<ChangeLog> {
     let queue = Arc::new(FlushQueue::new(watermark, true));
-    let sink = queue.clone();
+    let synced_queue = queue.clone();
     let journal = journal.start(
         watermark,
-        move |synced| publish_synced(&sink, synced),
+        move |entries| publish_synced(&synced_queue, entries),
         move |error| on_failure(format!("the journal cannot be written: {error}")),
     )?;
     Ok(ChangeLog::through_journal(journal, queue))
 }
 
-async fn keep_refilled(ids: IdBlocks, db: PgPool, fence: Option<Fence>) {
-    let mut clock = tokio::time::interval(REFILL_EVERY);
+async fn refill_ids(ids: IdBlocks, db: PgPool, fence: Option<Fence>) {
+    let mut interval = tokio::time::interval(REFILL_EVERY);
     loop {
-        clock.tick().await;
+        interval.tick().await;
         if let Err(error) = ids.refill(Housekeeper::new(&db, fence.as_ref())).await {
             tracing::debug!(%error, "refill of id blocks will be retried");
         }

@@ -35,14 +35,14 @@ const _: () = assert!(
 pub struct Lease(Arc<Inner>);
 
 struct Inner {
-    made: Moment,
+    created: Moment,
     /// When the last successful heartbeat was sent, in nanoseconds; 0: none was.
     sent: AtomicU64,
 }
 
 impl Default for Lease {
     fn default() -> Self {
-        Self(Arc::new(Inner { made: Moment::now(), sent: AtomicU64::new(0) }))
+        Self(Arc::new(Inner { created: Moment::now(), sent: AtomicU64::new(0) }))
     }
 }
 
@@ -60,12 +60,12 @@ impl Lease {
 
     /// How much longer it may.
     pub fn ends_in(&self) -> Duration {
-        self.left_at(Moment::now())
+        self.time_left_at(Moment::now())
     }
 
     /// The age of the heartbeat the lease counts from; without one, the age of this lease object.
     pub fn age(&self) -> Duration {
-        let from = self.sent().max(self.0.made.since_first());
+        let from = self.sent().max(self.0.created.since_first());
         Moment::now().since_first().saturating_sub(from)
     }
 
@@ -85,13 +85,13 @@ impl Lease {
         Duration::from_nanos(self.0.sent.load(Ordering::Acquire))
     }
 
-    fn left_at(&self, now: Moment) -> Duration {
-        left(self.sent(), now.since_first())
+    fn time_left_at(&self, now: Moment) -> Duration {
+        time_left(self.sent(), now.since_first())
     }
 }
 
 /// What remains at `now` of a lease whose heartbeat was sent at `sent`; zero: none was sent.
-fn left(sent: Duration, now: Duration) -> Duration {
+fn time_left(sent: Duration, now: Duration) -> Duration {
     if sent.is_zero() { Duration::ZERO } else { (sent + LEASE_TIME).saturating_sub(now) }
 }
 
@@ -103,8 +103,8 @@ mod tests {
 
     const RATE_ERROR: f64 = RATE_ERROR_PERCENT as f64 / 100.0;
 
-    /// What a clock of this rate shows after `real` seconds.
-    fn shown(real: f64, rate: f64) -> Duration {
+    /// The reading of a clock of this rate after `real` seconds.
+    fn reading(real: f64, rate: f64) -> Duration {
         Duration::from_secs_f64(real * rate)
     }
 
@@ -116,38 +116,38 @@ mod tests {
         /// A life sends heartbeats, some succeed, then it is sealed and its slots are opened elsewhere. All times are
         /// real time; each process sees only its own clock.
         #[test]
-        fn the_last_answer_of_a_life_lies_before_the_first_of_its_heir(
-            owner_rate in rate(), heir_rate in rate(),
+        fn the_last_answer_of_a_life_precedes_the_first_of_its_successor(
+            owner_rate in rate(), successor_rate in rate(),
             beats in prop::collection::vec((0.001..1.5_f64, 0.0..5.0_f64), 1..20),
-            sealed_after in 0.0..3.0_f64, told_after in 0.0..3.0_f64, asked_after in 0.0..6.0_f64,
+            sealed_after in 0.0..3.0_f64, notice_after in 0.0..3.0_f64, request_after in 0.0..6.0_f64,
         ) {
             let (mut at, mut sent) = (0.0, Vec::new());
-            for (pause, way) in beats {
+            for (pause, delay) in beats {
                 at += pause;
-                sent.push((at, at + way));
+                sent.push((at, at + delay));
             }
             let sealed = sent[0].0 + sealed_after;
             // Heartbeats that arrive before the deletion find the row, and none of them was sent later.
             let last = sent.iter().filter(|(_, arrived)| *arrived < sealed).map(|(sent, _)| *sent).fold(0.0, f64::max);
-            // The heir learns of the deletion after its commit, and waits from then on.
-            let heard = sealed + told_after;
-            let opens = heard + SEALED_FOR.as_secs_f64() / heir_rate;
-            let asked = heard + asked_after;
-            let may_answer = !left(shown(last, owner_rate), shown(asked, owner_rate)).is_zero();
-            prop_assert!(!(may_answer && asked >= opens), "answered at {asked}, open elsewhere since {opens}");
+            // The successor learns of the deletion after its commit, and waits from then on.
+            let notice = sealed + notice_after;
+            let opens = notice + SEALED_FOR.as_secs_f64() / successor_rate;
+            let request = notice + request_after;
+            let may_answer = !time_left(reading(last, owner_rate), reading(request, owner_rate)).is_zero();
+            prop_assert!(!(may_answer && request >= opens), "answered at {request}, open elsewhere since {opens}");
         }
 
         #[test]
-        fn a_beat_that_comes_late_does_not_shorten_the_lease(sent in prop::collection::vec(0..10_000_u64, 1..20)) {
+        fn a_late_heartbeat_does_not_shorten_the_lease(sent in prop::collection::vec(0..10_000_u64, 1..20)) {
             let (origin, lease) = (Moment::now(), Lease::default());
             prop_assert!(!lease.holds());
             for at in &sent {
                 lease.extend(origin + Duration::from_millis(*at));
             }
             let last = Duration::from_millis(sent.iter().copied().max().unwrap_or(0));
-            let left = lease.left_at(origin + last);
-            prop_assert!(left <= LEASE_TIME + Duration::from_nanos(1) && left >= LEASE_TIME);
-            prop_assert!(lease.left_at(origin + last + LEASE_TIME + Duration::from_millis(1)).is_zero());
+            let time_left = lease.time_left_at(origin + last);
+            prop_assert!(time_left <= LEASE_TIME + Duration::from_nanos(1) && time_left >= LEASE_TIME);
+            prop_assert!(lease.time_left_at(origin + last + LEASE_TIME + Duration::from_millis(1)).is_zero());
         }
     }
 }

@@ -12,7 +12,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 pub use self::seals::{SealRow, adopt, inherit, seal, seals};
 pub use self::slots::{SlotRow, hand_over, keep, plan, slots};
 use super::{LifeId, Moment};
-use crate::begin::begin as begin_whole;
+use crate::begin::begin as begin_transaction;
 use crate::error::with_timeout;
 use crate::journal::Seq;
 use crate::{Error, Result};
@@ -27,13 +27,13 @@ const SPEAKS_APART_MAX: i32 = 1;
 
 /// How old the last heartbeat of a life may be for it to keep others from joining: older than the 3 s after which a
 /// living member ends it. After an outage of all processes, nobody is left to end the lives before.
-const JOINED_WITHIN: Duration = Duration::from_secs(5);
+const FOREIGN_BEAT_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.
 pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(2);
 
 /// Attempts of a life to end itself, and the pause in between.
-const LEAVE_TRIES: usize = 5;
+const LEAVE_ATTEMPTS_MAX: usize = 5;
 const LEAVE_PAUSE: Duration = Duration::from_millis(100);
 
 /// A run of a process, as stored.
@@ -95,9 +95,9 @@ pub(crate) fn begin_fenced(life: LifeId) -> String {
 /// # Errors
 /// [`Error::ClockOff`]; when the database cannot answer.
 pub async fn check_clock(db: &PgPool) -> Result<()> {
-    let asked = Utc::now();
+    let before = Utc::now();
     let theirs: DateTime<Utc> = with_timeout(sqlx::query_scalar("select clock_timestamp()").fetch_one(db)).await?;
-    let off_by = off_by(asked, theirs, Utc::now());
+    let off_by = off_by(before, theirs, Utc::now());
     if off_by > CLOCK_ERROR_MAX {
         return Err(Error::ClockOff { off_by, most: CLOCK_ERROR_MAX });
     }
@@ -116,7 +116,7 @@ fn off_by(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) ->
 /// [`Error::Foreign`] when a living member and this release do not understand each other; when the database cannot
 /// answer.
 pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
-    let begun = with_timeout(async {
+    let result = with_timeout(async {
         let mut transaction = db.begin().await?;
         // The row is locked until the commit, so of two lives that begin at once, one sees the other.
         let epoch: i64 = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch")
@@ -127,7 +127,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
         let foreign: Option<(String, i32)> = sqlx::query_as(foreign)
             .bind(SPEAKS)
             .bind(SPEAKS_APART_MAX)
-            .bind(JOINED_WITHIN.as_secs_f64())
+            .bind(FOREIGN_BEAT_AGE_MAX.as_secs_f64())
             .fetch_optional(&mut *transaction)
             .await?;
         if let Some((node, theirs)) = foreign {
@@ -155,7 +155,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
         transaction.commit().await?;
         Ok(Ok(life))
     });
-    begun.await?
+    result.await?
 }
 
 /// Used as a life's journal id. Its watermark prevents a transaction whose commit reply was lost from being applied
@@ -177,8 +177,8 @@ pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
         update beats b set at = clock_timestamp() from alive where b.life = alive.life
         returning (select seq from journal_watermark where journal = $2)";
     let beat = sqlx::query_scalar(beat).bind(life).bind(journal_of(life));
-    let found: Option<Option<i64>> = with_timeout(beat.fetch_optional(db)).await?;
-    let watermark = found.ok_or(Error::NotOwner)?.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
+    let row: Option<Option<i64>> = with_timeout(beat.fetch_optional(db)).await?;
+    let watermark = row.ok_or(Error::NotOwner)?.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
     if watermark < committed {
         return Err(Error::LostCommits { watermark, committed });
     }
@@ -225,12 +225,12 @@ pub async fn drain(db: &PgPool, life: LifeId) -> Result<bool> {
 /// # Errors
 /// When the database cannot answer; other members then seal it like one that died.
 pub async fn leave(db: &PgPool, life: LifeId) -> Result<()> {
-    let mut tries = 1;
+    let mut attempts = 1;
     loop {
         match try_leave(db, life).await {
             // Other members hand slots over concurrently, so PostgreSQL may abort this transaction in a deadlock.
-            Err(Error::Unavailable(_)) if tries < LEAVE_TRIES => tries += 1,
-            outcome => return outcome,
+            Err(Error::Unavailable(_)) if attempts < LEAVE_ATTEMPTS_MAX => attempts += 1,
+            result => return result,
         }
         tokio::time::sleep(LEAVE_PAUSE).await;
     }
@@ -238,13 +238,13 @@ pub async fn leave(db: &PgPool, life: LifeId) -> Result<()> {
 
 async fn try_leave(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(async {
-        let mut transaction = begin_whole(db, Some(begin_fenced(life)), ()).await?.0;
+        let mut transaction = begin_transaction(db, Some(begin_fenced(life)), ()).await?.0;
         for statement in [
             // Lock order of all transactions: the life's row before its slots' rows.
             "select life from lives where life = $1 for update",
             "update slots set life = null, next = null where life = $1",
             "update slots set next = null where next = $1",
-            // Another life becomes the heir of its unfinished seals; if there is none, a later one adopts them.
+            // Another life inherits its unfinished seals; if there is none, a later one adopts them.
             "update seals set heir = other.life from
                 (select min(life) as life from lives where life <> $1 and not draining) other
                 where heir = $1 and not done and other.life is not null",
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_off_by_what_the_way_to_the_server_does_not_explain() {
+    fn the_clock_error_excludes_the_round_trip_to_the_server() {
         let at = |ms: i64| DateTime::UNIX_EPOCH + TimeDelta::milliseconds(ms);
         for (before, theirs, after, off) in [
             (0, 5, 10, 0),

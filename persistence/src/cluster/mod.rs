@@ -11,9 +11,9 @@ mod gates;
 mod lease;
 pub mod lives;
 mod moment;
-mod of_slots;
 mod placement;
 mod slot;
+mod slot_filter;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,9 +26,9 @@ pub use self::gates::{Gates, SlotOf};
 pub use self::lease::{LEASE_TIME, Lease, SEALED_FOR};
 pub use self::lives::{LifeRow, NewLife, SealRow, SlotRow};
 pub use self::moment::Moment;
-pub use self::of_slots::OfSlots;
 pub use self::placement::{Owner, Peer, Placement};
 pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
+pub use self::slot_filter::OfSlots;
 use crate::tables::installation_keys::InstallationKey;
 
 /// A process's view of its cluster.
@@ -45,14 +45,14 @@ pub struct Membership {
     pub db: Option<PgPool>,
     peer_key: Arc<InstallationKey>,
     is_retiring: AtomicBool,
-    /// Sends heartbeats until the started process takes over.
-    starting: Mutex<Option<Starting>>,
+    /// Sends heartbeats until the process has started.
+    startup_heartbeats: Mutex<Option<StartupHeartbeats>>,
 }
 
 /// Sends heartbeats until dropped.
-struct Starting(JoinHandle<()>);
+struct StartupHeartbeats(JoinHandle<()>);
 
-impl Drop for Starting {
+impl Drop for StartupHeartbeats {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -76,14 +76,14 @@ impl Membership {
     pub fn new(life: LifeId, node: String, peer_key: InstallationKey) -> Self {
         let placement = Placement::new(life);
         let (lease, is_retiring) = (Lease::default(), AtomicBool::new(false));
-        let starting = Mutex::default();
-        Self { life, node, placement, lease, db: None, peer_key: Arc::new(peer_key), is_retiring, starting }
+        let startup_heartbeats = Mutex::default();
+        Self { life, node, placement, lease, db: None, peer_key: Arc::new(peer_key), is_retiring, startup_heartbeats }
     }
 
-    /// Sends heartbeats while the rest of the process starts, which may take longer than others wait for one.
-    pub(crate) fn begin_beating(&self, db: PgPool) {
+    /// Sends heartbeats while the rest of the process starts: that may take longer than other members wait.
+    pub(crate) fn start_heartbeats(&self, db: PgPool) {
         let (life, lease) = (self.life, self.lease.clone());
-        let beats = tokio::spawn(async move {
+        let heartbeats = tokio::spawn(async move {
             loop {
                 // Nothing is committed before it serves.
                 match lives::beat(&db, life, 0).await {
@@ -93,12 +93,12 @@ impl Membership {
                 tokio::time::sleep(BEAT_EVERY).await;
             }
         });
-        *self.starting.lock().unwrap_or_else(PoisonError::into_inner) = Some(Starting(beats));
+        *self.startup_heartbeats.lock().unwrap_or_else(PoisonError::into_inner) = Some(StartupHeartbeats(heartbeats));
     }
 
-    /// From now on the started process sends heartbeats itself.
+    /// From now on the process sends heartbeats itself.
     pub fn has_started(&self) {
-        drop(self.starting.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.startup_heartbeats.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// The process is about to stop: clients should send requests to other members from now on.

@@ -1,7 +1,7 @@
 //! Moments of a clock that keeps running while the machine is suspended.
 //!
 //! [`Instant`] stops during suspend on Linux: a lease measured by it would still be valid after a resume, however long
-//! others have gone on without this machine.
+//! other members have continued without this machine.
 
 use std::ops::Add;
 use std::sync::LazyLock;
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_follow_each_other() {
+    fn later_moments_are_greater() {
         let (instant, first) = (Instant::now(), Moment::now());
         std::thread::sleep(Duration::from_millis(2));
         let passed = Moment::now().since_first() - first.since_first();

@@ -41,7 +41,7 @@ struct Inner {
     owners: Box<[AtomicI64]>,
     peers: RwLock<HashMap<LifeId, Arc<Peer>>>,
     version: watch::Sender<u64>,
-    look: Notify,
+    reload: Notify,
 }
 
 /// No life has this id.
@@ -55,7 +55,7 @@ impl Placement {
             owners: (0..SLOTS).map(|_| AtomicI64::new(NOBODY)).collect(),
             peers: RwLock::default(),
             version: watch::Sender::new(0),
-            look: Notify::new(),
+            reload: Notify::new(),
         }))
     }
 
@@ -90,12 +90,12 @@ impl Placement {
 
     /// Requests a reload of the table, because a caller found the view stale.
     pub fn look_again(&self) {
-        self.0.look.notify_one();
+        self.0.reload.notify_one();
     }
 
     /// Waits until a reload is requested.
     pub async fn asked_to_look(&self) {
-        self.0.look.notified().await;
+        self.0.reload.notified().await;
     }
 
     /// Every other known life.
@@ -117,9 +117,9 @@ impl Placement {
     pub fn replace(&self, peers: impl IntoIterator<Item = Peer>, owner: impl Fn(Slot) -> Option<LifeId>) {
         let peers: HashMap<_, _> = peers.into_iter().map(|peer| (peer.life, Arc::new(peer))).collect();
         let has_new_peers = {
-            let mut known = self.0.peers.write().unwrap_or_else(PoisonError::into_inner);
-            let is_new = *known != peers;
-            *known = peers;
+            let mut current = self.0.peers.write().unwrap_or_else(PoisonError::into_inner);
+            let is_new = *current != peers;
+            *current = peers;
             is_new
         };
         let mut has_new_owners = false;
@@ -130,7 +130,7 @@ impl Placement {
             }
         }
         if has_new_peers || has_new_owners {
-            self.tell();
+            self.notify();
         }
     }
 
@@ -138,14 +138,14 @@ impl Placement {
     pub fn open(&self, slots: impl IntoIterator<Item = Slot>) {
         let here = self.0.here.get();
         if slots.into_iter().fold(false, |is_new, slot| self.set(slot, here) | is_new) {
-            self.tell();
+            self.notify();
         }
     }
 
     /// Marks these slots as served by nobody.
     pub fn close(&self, slots: impl IntoIterator<Item = Slot>) {
         if slots.into_iter().fold(false, |is_new, slot| self.set(slot, NOBODY) | is_new) {
-            self.tell();
+            self.notify();
         }
     }
 
@@ -153,7 +153,7 @@ impl Placement {
         self.0.owners[slot.index()].swap(life, Ordering::AcqRel) != life
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         self.0.version.send_modify(|version| *version += 1);
     }
 }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn news_is_told_once_and_nothing_new_is_no_news() {
+    fn listeners_are_notified_once_per_change() {
         let placement = Placement::new(HERE);
         let changed = placement.changed(0);
         let mut changed = Box::pin(changed);

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_company_is_given_the_slot_the_database_gives_it() {
+    fn slots_of_new_companies_match_the_database() {
         // `select c, hotline_slot(c) from unnest(array[1, 2, 3, 1000000007]) c`
         for (company, slot) in [(1, 294), (2, 260), (3, 360), (1_000_000_007, 357)] {
             assert_eq!(Slot::of_new(CompanyId::new(company)).number(), slot, "company {company}");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_slot_beyond_the_last() {
+    fn numbers_beyond_the_last_slot_are_refused() {
         assert_eq!(Slot::new(SLOTS - 1).map(Slot::number), Some(SLOTS - 1));
         assert_eq!((Slot::new(SLOTS), Slot::from_column(-1), Slot::from_column(1024)), (None, None, None));
         assert!(Slot::all().zip(0..).all(|(slot, number)| slot.number() == number && slot.column() == number as i16));

@@ -1,4 +1,4 @@
-//! How a life is ended by another, and who inherits its slots.
+//! How a life is ended by another, which inherits its slots.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgPool};
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 const SEAL_LOCK_TIME_MAX: &str = "300ms";
 
 /// Attempts to seal: the first finds out who holds the lock, later ones deal with sessions that were opened meanwhile.
-const SEAL_TRIES: usize = 5;
+const SEAL_ATTEMPTS_MAX: usize = 5;
 
 /// A life that was ended by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
@@ -43,9 +43,9 @@ pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
 /// # Errors
 /// [`Error::NotOwner`] when the calling life is over itself; other errors when the database cannot answer, or the
 /// sessions keep reconnecting.
-pub async fn seal(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
-    for _ in 0..SEAL_TRIES {
-        match with_timeout(try_seal(db, heir, dead)).await {
+pub async fn seal(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> {
+    for _ in 0..SEAL_ATTEMPTS_MAX {
+        match with_timeout(try_seal(db, successor, dead)).await {
             Ok(is_sealed) => {
                 // Its writes are refused from now on; this releases the locks its sessions hold.
                 end_sessions(db, dead).await?;
@@ -58,15 +58,15 @@ pub async fn seal(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
     Err(Error::Unavailable(format!("life {dead} still holds its row")))
 }
 
-async fn try_seal(db: &PgPool, heir: LifeId, dead: LifeId) -> sqlx::Result<bool> {
-    let mut transaction = begin(db, Some(begin_fenced(heir)), ()).await?.0;
+async fn try_seal(db: &PgPool, successor: LifeId, dead: LifeId) -> sqlx::Result<bool> {
+    let mut transaction = begin(db, Some(begin_fenced(successor)), ()).await?.0;
     let wait = format!("set local lock_timeout = '{SEAL_LOCK_TIME_MAX}'");
     sqlx::query(sqlx::AssertSqlSafe(wait)).execute(&mut *transaction).await?;
     let sealed = sqlx::query(
         "with dead as (delete from lives where life = $2 returning life)
          insert into seals (life, heir) select life, $1 from dead",
     )
-    .bind(heir)
+    .bind(successor)
     .bind(dead)
     .execute(&mut *transaction)
     .await?;
@@ -76,7 +76,7 @@ async fn try_seal(db: &PgPool, heir: LifeId, dead: LifeId) -> sqlx::Result<bool>
         // Slots it was about to receive stay where they are.
         "update slots set next = null where next = $2 and $1 <> $2",
     ] {
-        sqlx::query(statement).bind(heir).bind(dead).execute(&mut *transaction).await?;
+        sqlx::query(statement).bind(successor).bind(dead).execute(&mut *transaction).await?;
     }
     sqlx::query("delete from journal_watermark where journal = $1")
         .bind(journal_of(dead))
@@ -93,18 +93,18 @@ async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(sqlx::query(end).bind(session_name(life)).execute(db)).await.map(drop)
 }
 
-/// Takes over the unfinished seals whose heir is gone without naming another: nobody would finish them. Returns how many
-/// they were. The new heir calls [`inherit`] after the same wait as if it had sealed these lives itself.
+/// Takes over the unfinished seals whose successor ended without naming another: nobody would finish them. Returns how
+/// many. The new successor calls [`inherit`] after the same wait as if it had sealed these lives itself.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when the life that asks is over itself; when the database cannot answer.
 pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
     with_timeout(async {
         let mut transaction = begin(db, Some(begin_fenced(life)), ()).await?.0;
-        // Of two that try at once, the second finds a live heir.
-        let adopted =
+        // Of two concurrent calls, the second finds a live successor.
+        let adopt =
             "update seals set heir = $1 where not done and not exists (select from lives where life = seals.heir)";
-        let adopted = sqlx::query(adopted).bind(life).execute(&mut *transaction).await?;
+        let adopted = sqlx::query(adopt).bind(life).execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(adopted.rows_affected())
     })
@@ -112,16 +112,16 @@ pub async fn adopt(db: &PgPool, life: LifeId) -> Result<u64> {
 }
 
 /// Releases the slots of a sealed life and marks the seal as done. Call it once the lease of that life can no longer
-/// hold. Returns false when another heir has taken over.
+/// hold. Returns false when another successor has taken over.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.
-pub async fn inherit(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
+pub async fn inherit(db: &PgPool, successor: LifeId, dead: LifeId) -> Result<bool> {
     with_timeout(async {
-        let mut transaction = begin(db, Some(begin_fenced(heir)), ()).await?.0;
+        let mut transaction = begin(db, Some(begin_fenced(successor)), ()).await?.0;
         let done = "update seals set done = true where life = $2 and heir = $1 and not done";
-        let done = sqlx::query(done).bind(heir).bind(dead).execute(&mut *transaction).await?;
-        if done.rows_affected() == 0 {
+        let updated = sqlx::query(done).bind(successor).bind(dead).execute(&mut *transaction).await?;
+        if updated.rows_affected() == 0 {
             return Ok(false);
         }
         // Unassigned: the next planner assigns them at once.

@@ -100,12 +100,12 @@ pub async fn plan(
         let seals = "select life, heir, sealed_at, done from seals
             where not done or sealed_at > now() - interval '30 seconds'";
         let seals: Vec<SealRow> = sqlx::query_as(seals).fetch_all(&mut *transaction).await?;
-        let given = plan(&lives, &slots, &seals);
-        if given.is_empty() {
+        let assignments = plan(&lives, &slots, &seals);
+        if assignments.is_empty() {
             return Ok(0);
         }
-        let numbers: Vec<i16> = given.iter().map(|(slot, _)| slot.column()).collect();
-        let lives: Vec<LifeId> = given.iter().map(|(_, life)| *life).collect();
+        let numbers: Vec<i16> = assignments.iter().map(|(slot, _)| slot.column()).collect();
+        let lives: Vec<LifeId> = assignments.iter().map(|(_, life)| *life).collect();
         sqlx::query(
             "update slots s set
                  life = coalesce(s.life, g.life),
@@ -118,7 +118,7 @@ pub async fn plan(
         .execute(&mut *transaction)
         .await?;
         transaction.commit().await?;
-        Ok(given.len())
+        Ok(assignments.len())
     })
     .await
 }
