@@ -3,7 +3,7 @@
 use sqlx::postgres::PgPool;
 use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, Transaction};
 
-/// Begins a transaction, with this statement if there is one; `held` is kept until then, and returned.
+/// Begins a transaction, with this statement if there is one; `guard` is kept until then, and returned.
 ///
 /// The start runs in a task of its own, so a caller that gives up does not interrupt it: the transaction begins and is
 /// rolled back. The library knows of a transaction only once the server has confirmed its start. If a start were
@@ -12,12 +12,12 @@ use sqlx::{AssertSqlSafe, Postgres, SqlSafeStr, Transaction};
 pub(crate) async fn begin<T: Send + 'static>(
     pool: &PgPool,
     statement: Option<String>,
-    held: T,
+    guard: T,
 ) -> sqlx::Result<(Transaction<'static, Postgres>, T)> {
     let connection = pool.acquire().await?;
     let statement = statement.map(|statement| AssertSqlSafe(statement).into_sql_str());
-    let begun = tokio::spawn(async move { (Transaction::begin(connection, statement).await, held) });
+    let task = tokio::spawn(async move { (Transaction::begin(connection, statement).await, guard) });
     // The task does not panic, and only the end of the runtime aborts it.
-    let (transaction, held) = begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
-    Ok((transaction?, held))
+    let (transaction, guard) = task.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
+    Ok((transaction?, guard))
 }

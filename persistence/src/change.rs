@@ -60,7 +60,7 @@ impl Change {
             Self::Message(row) => row.company_id,
             Self::Progress(row) => row.company_id,
             Self::Media(row) => row.company_id,
-            Self::Delivered(mark) | Self::Seen(mark) | Self::Read(mark) => mark.company_id,
+            Self::Delivered(receipt) | Self::Seen(receipt) | Self::Read(receipt) => receipt.company_id,
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,
             Self::Referral(row) => row.company_id,

@@ -1,24 +1,24 @@
-//! Control characters that no text holds: U+0000 to U+001F, except tab, line feed and carriage return.
+//! Control characters that no text may contain: U+0000 to U+001F, except tab, line feed and carriage return.
 //!
-//! PostgreSQL cannot store U+0000; the others are no text that anybody reads, and each takes six bytes in JSON. Callers who
-//! write one are refused; what providers and visitors bring loses them, so that nothing of a customer is lost for one.
+//! PostgreSQL cannot store U+0000; the others are invisible, and each takes six bytes in JSON. Requests with one are
+//! refused; texts of providers and visitors lose them, so that no message is lost because of one.
 
 use serde_json::Value;
 
-/// Why a text with one of them is refused.
+/// The reason why a text with one of them is refused.
 pub const REFUSED: &str = "must not contain control characters except tab, line feed and carriage return";
 
-/// Whether no text may hold the character.
+/// Whether no text may contain the character.
 pub fn is_refused(character: char) -> bool {
     character < ' ' && !matches!(character, '\t' | '\n' | '\r')
 }
 
-/// Whether a text holds one of them.
+/// Whether a text contains one of them.
 pub fn has_refused(text: &str) -> bool {
     text.contains(is_refused)
 }
 
-/// Whether a value holds one of them in any of its texts, or in the name of a field.
+/// Whether a value contains one of them in any of its texts, or in the name of a field.
 pub fn value_has_refused(value: &Value) -> bool {
     match value {
         Value::String(text) => has_refused(text),
@@ -28,14 +28,14 @@ pub fn value_has_refused(value: &Value) -> bool {
     }
 }
 
-/// Leaves them out of a text.
+/// Removes them from a text.
 pub fn leave_out(text: &mut String) {
     if has_refused(text) {
         text.retain(|character| !is_refused(character));
     }
 }
 
-/// Leaves them out of every text of a value. The names of its fields stay: who reads them knows the names.
+/// Removes them from every text of a value. The names of its fields stay: readers look them up.
 pub fn leave_out_of(value: &mut Value) {
     match value {
         Value::String(text) => leave_out(text),
@@ -52,14 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tab_line_feed_and_carriage_return_are_text_and_the_others_are_not() {
+    fn only_tab_line_feed_and_carriage_return_are_allowed() {
         let refused: Vec<u32> = ('\0'..='\u{ff}').filter(|one| is_refused(*one)).map(u32::from).collect();
         let expected: Vec<u32> = (0..0x20).filter(|code| ![9, 10, 13].contains(code)).collect();
         assert_eq!(refused, expected);
     }
 
     #[test]
-    fn every_text_of_a_value_loses_them_and_nothing_else() {
+    fn they_are_removed_from_every_text_of_a_value() {
         let mut value = json!({"a": "x\u{1}\ty", "b": ["\u{1f}", 7, null, {"c": "\r\n\u{b}é"}]});
         assert!(value_has_refused(&value));
         leave_out_of(&mut value);

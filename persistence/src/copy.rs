@@ -36,11 +36,11 @@ pub(crate) struct Row<'a>(&'a mut Vec<u8>);
 impl Row<'_> {
     /// Appends the next field.
     pub(crate) fn field(&mut self, value: &(impl Field + ?Sized)) -> &mut Self {
-        let at = self.0.len();
+        let offset = self.0.len();
         self.0.extend_from_slice(&(-1_i32).to_be_bytes());
         if value.write(self.0) {
-            let length = i32::try_from(self.0.len() - at - size_of::<i32>()).unwrap_or(i32::MAX);
-            self.0[at..at + size_of::<i32>()].copy_from_slice(&length.to_be_bytes());
+            let length = i32::try_from(self.0.len() - offset - size_of::<i32>()).unwrap_or(i32::MAX);
+            self.0[offset..offset + size_of::<i32>()].copy_from_slice(&length.to_be_bytes());
         }
         self
     }

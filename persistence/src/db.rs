@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::begin::begin;
-use crate::error::{STATEMENT_TIME_MAX, of_commit, unheard, with_timeout};
+use crate::error::{STATEMENT_TIME_MAX, of_commit, unconfirmed_commit, with_timeout};
 use crate::fence::{Fence, may_write};
 use crate::large;
 use crate::scheduler::{Permit, Scheduler, Weight};
@@ -51,7 +51,7 @@ impl<'c> Database<'c> for &'c PgPool {
 
 /// Time limit for a single-statement transaction including its commit. It is shorter than the caller's timeout
 /// ([`STATEMENT_TIME_MAX`]).
-const COMMIT_HEARD_WITHIN: Duration = Duration::from_millis(STATEMENT_TIME_MAX.as_millis() as u64 - 250);
+const COMMIT_TIME_MAX: Duration = Duration::from_millis(STATEMENT_TIME_MAX.as_millis() as u64 - 250);
 
 /// A company's share of the connections.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ impl<'a> Db<'a> {
                 true => None,
                 false => Some(self.scheduler.permit_change(self.company, self.weight).await?),
             };
-            let (transaction, permit) = begun(self.pool, self.fence, permit).await?;
+            let (transaction, permit) = begin_transaction(self.pool, self.fence, permit).await?;
             Ok(PlainChange { transaction: Some(transaction), permit })
         })
         .await
@@ -115,25 +115,25 @@ impl<'a> Db<'a> {
         Some(self.company)
     }
 
-    async fn lease(self) -> sqlx::Result<Lease> {
+    async fn checkout(self) -> sqlx::Result<Checkout> {
         let permit = match large::has_turn() {
             true => None,
             false => Some(self.scheduler.permit(self.company, self.weight).await?),
         };
         let connection = self.pool.acquire().await?;
-        Ok(Lease { connection: Some(connection), permit, is_busy: false, is_within: false })
+        Ok(Checkout { connection: Some(connection), permit, is_busy: false, may_be_in_transaction: false })
     }
 }
 
-/// Begins a transaction, fenced for a cluster member; `held` is kept until it has begun.
-async fn begun<T: Send + 'static>(
+/// Begins a transaction, fenced for a cluster member; `guard` is kept until it has begun.
+async fn begin_transaction<T: Send + 'static>(
     pool: &PgPool,
     fence: Option<&Fence>,
-    held: T,
+    guard: T,
 ) -> sqlx::Result<(Transaction<'static, Postgres>, T)> {
     match fence {
-        None => begin(pool, None, held).await,
-        Some(fence) => fence.check(begin(pool, Some(fence.begin.as_str().to_owned()), held).await),
+        None => begin(pool, None, guard).await,
+        Some(fence) => fence.check(begin(pool, Some(fence.begin.as_str().to_owned()), guard).await),
     }
 }
 
@@ -154,8 +154,13 @@ impl<'a> Housekeeper<'a> {
         None
     }
 
-    async fn lease(self) -> sqlx::Result<Lease> {
-        Ok(Lease { connection: Some(self.pool.acquire().await?), permit: None, is_busy: false, is_within: false })
+    async fn checkout(self) -> sqlx::Result<Checkout> {
+        Ok(Checkout {
+            connection: Some(self.pool.acquire().await?),
+            permit: None,
+            is_busy: false,
+            may_be_in_transaction: false,
+        })
     }
 }
 
@@ -166,7 +171,7 @@ impl<'a> Database<'a> for Housekeeper<'a> {
 
     fn change(self) -> BoxFuture<'a, Result<PlainChange>> {
         with_timeout(async move {
-            Ok(PlainChange { transaction: Some(begun(self.pool, self.fence, ()).await?.0), permit: None })
+            Ok(PlainChange { transaction: Some(begin_transaction(self.pool, self.fence, ()).await?.0), permit: None })
         })
         .boxed()
     }
@@ -179,17 +184,17 @@ impl fmt::Debug for Housekeeper<'_> {
 }
 
 /// A connection with its scheduler permit.
-struct Lease {
+struct Checkout {
     connection: Option<PoolConnection<Postgres>>,
     permit: Option<Permit>,
     /// Whether a statement was started and not awaited to its end.
     is_busy: bool,
     /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
     /// Nobody would end it.
-    is_within: bool,
+    may_be_in_transaction: bool,
 }
 
-impl Lease {
+impl Checkout {
     /// Returns the connection for one statement.
     fn begin(&mut self) -> sqlx::Result<&mut PgConnection> {
         self.is_busy = true;
@@ -198,9 +203,9 @@ impl Lease {
 
     /// Returns the connection for a transaction of one statement, and the flag to clear once it has begun.
     fn begin_change(&mut self) -> sqlx::Result<(&mut PgConnection, &mut bool)> {
-        (self.is_busy, self.is_within) = (true, true);
+        (self.is_busy, self.may_be_in_transaction) = (true, true);
         let connection = self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?;
-        Ok((connection, &mut self.is_within))
+        Ok((connection, &mut self.may_be_in_transaction))
     }
 
     fn end(&mut self) {
@@ -208,14 +213,14 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for Checkout {
     fn drop(&mut self) {
         let (Some(mut connection), permit) = (self.connection.take(), self.permit.take()) else { return };
-        if self.is_within {
+        if self.may_be_in_transaction {
             connection.close_on_drop();
         } else if self.is_busy {
-            // Its caller has gone; the server has not heard of it, and goes on.
-            behind(async move {
+            // The caller was dropped, but the server still executes the statement.
+            finish_in_background(async move {
                 let _ = connection.ping().await;
                 drop(connection);
                 drop(permit);
@@ -225,20 +230,20 @@ impl Drop for Lease {
 }
 
 /// Finishes work in the background after its caller was dropped.
-fn behind(work: impl Future<Output = ()> + Send + 'static) {
+fn finish_in_background(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = Handle::try_current() {
         drop(runtime.spawn(work));
     }
 }
 
-macro_rules! ask {
+macro_rules! run {
     ($db:ident, $connection:ident => $statement:expr) => {
         async move {
-            let mut lease = $db.lease().await?;
-            let $connection = lease.begin()?;
-            let outcome = $statement.await;
-            lease.end();
-            outcome
+            let mut checkout = $db.checkout().await?;
+            let $connection = checkout.begin()?;
+            let result = $statement.await;
+            checkout.end();
+            result
         }
         .boxed()
     };
@@ -246,67 +251,67 @@ macro_rules! ask {
 
 /// The same for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
 /// begins with the fence.
-macro_rules! ask_fenced {
-    ($db:ident, $query:ident, $connection:ident, $statement:ident => $ask:expr) => {
+macro_rules! run_fenced {
+    ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {
         async move {
             let Some(fence) = $db.fence else {
-                let mut lease = $db.lease().await?;
-                let ($connection, $statement) = (lease.begin()?, $query);
-                let outcome = $ask.await;
-                lease.end();
-                return outcome;
+                let mut checkout = $db.checkout().await?;
+                let ($connection, $statement) = (checkout.begin()?, $query);
+                let result = $run.await;
+                checkout.end();
+                return result;
             };
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut query = $query;
             let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
             let is_persistent = query.persistent();
             let sql = query.sql();
             let writes = may_write(sql.as_str());
-            let mut lease = $db.lease().await?;
-            let outcome = async {
+            let mut checkout = $db.checkout().await?;
+            let result = async {
                 if writes {
-                    let (connection, is_within) = lease.begin_change()?;
+                    let (connection, may_be_in_transaction) = checkout.begin_change()?;
                     let mut transaction = fence.check(connection.begin_with(fence.begin.clone()).await)?;
-                    *is_within = false;
+                    *may_be_in_transaction = false;
                     let $connection = &mut *transaction;
-                    let outcome = again!(sql, arguments, is_persistent, $statement => $ask)?;
+                    let result = run_rebuilt!(sql, arguments, is_persistent, $statement => $run)?;
                     // This limit is below the caller's timeout, so the caller learns that the commit's outcome is
                     // unknown.
-                    let committed = timeout_at(begun + COMMIT_HEARD_WITHIN, transaction.commit()).await;
-                    of_commit(committed.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
-                    Ok(outcome)
+                    let commit = timeout_at(started + COMMIT_TIME_MAX, transaction.commit()).await;
+                    of_commit(commit.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
+                    Ok(result)
                 } else {
-                    let $connection = lease.begin()?;
-                    again!(sql, arguments, is_persistent, $statement => $ask)
+                    let $connection = checkout.begin()?;
+                    run_rebuilt!(sql, arguments, is_persistent, $statement => $run)
                 }
             }
             .await;
-            lease.end();
-            outcome
+            checkout.end();
+            result
         }
         .boxed()
     };
 }
 
-/// Runs a statement that was taken apart.
-macro_rules! again {
-    ($sql:ident, $arguments:ident, $is_persistent:ident, $statement:ident => $ask:expr) => {
+/// Runs a statement that is put together from its parts.
+macro_rules! run_rebuilt {
+    ($sql:ident, $arguments:ident, $is_persistent:ident, $statement:ident => $run:expr) => {
         match $arguments {
             Some(arguments) => {
                 let $statement = sqlx::query_with($sql, arguments).persistent($is_persistent);
-                $ask.await
+                $run.await
             }
             None => {
                 let $statement = sqlx::raw_sql($sql);
-                $ask.await
+                $run.await
             }
         }
     };
 }
 
 macro_rules! executor {
-    ($way:ident) => {
-        impl<'c> Executor<'c> for $way<'c> {
+    ($executor_type:ident) => {
+        impl<'c> Executor<'c> for $executor_type<'c> {
             type Database = Postgres;
 
             fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<PgQueryResult>>
@@ -314,7 +319,7 @@ macro_rules! executor {
                 'c: 'e,
                 E: 'q + Execute<'q, Postgres>,
             {
-                ask_fenced!(self, query, connection, statement => connection.execute(statement))
+                run_fenced!(self, query, connection, statement => connection.execute(statement))
             }
 
             fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>
@@ -324,13 +329,13 @@ macro_rules! executor {
             {
                 // Fetch all rows: a slowly read stream would keep its connection from others.
                 let company = self.of_company();
-                let all = ask_fenced!(self, query, connection, statement =>
-                    large::gather(company, connection.fetch_many(statement), large::row_among));
-                let steps = |all: sqlx::Result<Vec<_>>| match all {
+                let all = run_fenced!(self, query, connection, statement =>
+                    large::collect(company, connection.fetch_many(statement), large::row_in));
+                let to_stream = |all: sqlx::Result<Vec<_>>| match all {
                     Ok(all) => stream::iter(all.into_iter().map(Ok)).boxed(),
                     Err(error) => stream::once(async move { Err(error) }).boxed(),
                 };
-                all.map(steps).flatten_stream().boxed()
+                all.map(to_stream).flatten_stream().boxed()
             }
 
             fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Vec<PgRow>>>
@@ -339,7 +344,7 @@ macro_rules! executor {
                 E: 'q + Execute<'q, Postgres>,
             {
                 let company = self.of_company();
-                ask_fenced!(self, query, connection, statement => large::gather(company, connection.fetch(statement), large::row_itself))
+                run_fenced!(self, query, connection, statement => large::collect(company, connection.fetch(statement), large::as_row))
             }
 
             fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
@@ -347,21 +352,21 @@ macro_rules! executor {
                 'c: 'e,
                 E: 'q + Execute<'q, Postgres>,
             {
-                ask_fenced!(self, query, connection, statement => connection.fetch_optional(statement))
+                run_fenced!(self, query, connection, statement => connection.fetch_optional(statement))
             }
 
             fn prepare_with<'e>(self, sql: SqlStr, parameters: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
             where
                 'c: 'e,
             {
-                ask!(self, connection => connection.prepare_with(sql, parameters))
+                run!(self, connection => connection.prepare_with(sql, parameters))
             }
 
             fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, sqlx::Result<Describe<Postgres>>>
             where
                 'c: 'e,
             {
-                ask!(self, connection => connection.describe(sql))
+                run!(self, connection => connection.describe(sql))
             }
         }
     };
@@ -393,8 +398,8 @@ impl PlainChange {
     pub async fn commit(mut self) -> Result<()> {
         let Some(transaction) = self.transaction.take() else { return Err(sqlx::Error::PoolClosed.into()) };
         match timeout(STATEMENT_TIME_MAX, transaction.commit()).await {
-            Ok(outcome) => Ok(of_commit(outcome)?),
-            Err(_) => Err(unheard(format!("no response within {} s", STATEMENT_TIME_MAX.as_secs())).into()),
+            Ok(result) => Ok(of_commit(result)?),
+            Err(_) => Err(unconfirmed_commit(format!("no response within {} s", STATEMENT_TIME_MAX.as_secs())).into()),
         }
     }
 }
@@ -403,7 +408,7 @@ impl Drop for PlainChange {
     fn drop(&mut self) {
         let (Some(transaction), permit) = (self.transaction.take(), self.permit.take()) else { return };
         // A statement whose caller was dropped may still be running.
-        behind(async move {
+        finish_in_background(async move {
             let _ = transaction.rollback().await;
             drop(permit);
         });

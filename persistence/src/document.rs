@@ -16,7 +16,7 @@ use sqlx::{Decode, FromRow, Postgres, Row, Type, TypeInfo, ValueRef};
 
 thread_local! {
     /// Number of unreadable columns in the current row.
-    static UNREADABLE: Cell<u32> = const { Cell::new(0) };
+    static UNREADABLE_COLUMNS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// A `jsonb` column; `None` also when its content cannot be read.
@@ -41,7 +41,7 @@ impl<'r, T: DeserializeOwned + 'r> Decode<'r, Postgres> for Document<T> {
         match <Json<T> as Decode<'r, Postgres>>::decode(value) {
             Ok(Json(read)) => Ok(Self(Some(read))),
             Err(_) => {
-                UNREADABLE.set(UNREADABLE.get() + 1);
+                UNREADABLE_COLUMNS.set(UNREADABLE_COLUMNS.get() + 1);
                 Ok(Self(None))
             }
         }
@@ -77,13 +77,13 @@ impl<T: Default> From<Document<T>> for Json<T> {
 /// # Errors
 /// When a column other than a document contains a value this release does not know.
 pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T> {
-    UNREADABLE.set(0);
-    let read = T::from_row(row);
-    let unreadable = UNREADABLE.take();
-    match &read {
+    UNREADABLE_COLUMNS.set(0);
+    let result = T::from_row(row);
+    let unreadable = UNREADABLE_COLUMNS.take();
+    match &result {
         Ok(_) if unreadable == 0 => {}
         Ok(_) => {
-            let (company, id) = named(row);
+            let (company, id) = row_ids(row);
             tracing::error!(
                 row.kind = kind::<T>(),
                 company.id = company,
@@ -93,12 +93,12 @@ pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T
             );
         }
         Err(error) => {
-            let (company, id) = named(row);
+            let (company, id) = row_ids(row);
             // Only documents quote the content of a column in their errors, and their errors never get here.
             tracing::error!(row.kind = kind::<T>(), company.id = company, row.id = id, %error, "stored row is unreadable");
         }
     }
-    read
+    result
 }
 
 /// Reads the rows of a list, skipping unreadable ones.
@@ -106,12 +106,12 @@ pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> 
     rows.iter().filter_map(|row| read(row).ok()).collect()
 }
 
-/// How long a thread reads the rows of a page before it lets others go first. A hundred contacts with two hundred long
+/// How long a thread reads the rows of a page before it yields to other tasks. A hundred contacts with two hundred long
 /// fields take tens of milliseconds, and a thread serves hundreds of requests.
 const TURN_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// Reads the rows of a page like [`read_all`]; other work of the thread is done in between. What is read is not kept as it came:
-/// a page of long texts would be in memory twice.
+/// Reads the rows of a page like [`read_all`], and lets the thread do other work in between. Each row is dropped once it is
+/// read: a page of long texts would be in memory twice.
 pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<T> {
     read_each(rows).await.into_iter().flatten().collect()
 }
@@ -119,11 +119,11 @@ pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow
 /// The same, with `None` for each row that cannot be read.
 pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<Option<T>> {
     let mut read_rows = Vec::with_capacity(rows.len());
-    let mut begun = Instant::now();
+    let mut turn_start = Instant::now();
     for row in rows {
-        if begun.elapsed() > TURN_TIME_MAX {
+        if turn_start.elapsed() > TURN_TIME_MAX {
             tokio::task::yield_now().await;
-            begun = Instant::now();
+            turn_start = Instant::now();
         }
         read_rows.push(read(&row).ok());
     }
@@ -131,7 +131,7 @@ pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -
 }
 
 /// The row's company and id for the log, as far as they can be read.
-fn named(row: &PgRow) -> (i64, String) {
+fn row_ids(row: &PgRow) -> (i64, String) {
     let company = row.try_get::<i64, _>("company_id").unwrap_or_default();
     let id = row.try_get::<i64, _>("id").map(|id| id.to_string());
     (company, id.or_else(|_| row.try_get::<String, _>("id")).unwrap_or_default())

@@ -201,7 +201,7 @@ impl From<sqlx::Error> for Error {
             return Self::NotOwner;
         }
         if let sqlx::Error::Io(reason) = &error
-            && reason.get_ref().is_some_and(|reason| reason.is::<Unheard>())
+            && reason.get_ref().is_some_and(|reason| reason.is::<UnconfirmedCommit>())
         {
             return Self::Unknown(reason.to_string());
         }
@@ -223,17 +223,17 @@ impl Error {
 /// The reply to a commit was lost.
 #[derive(Debug, thiserror::Error)]
 #[error("no response to a commit: {0}")]
-struct Unheard(String);
+struct UnconfirmedCommit(String);
 
 /// Classifies the outcome of a commit: an outage after it was sent leaves the outcome unknown; a refusal by the server
 /// does not.
-pub(crate) fn of_commit(outcome: std::result::Result<(), sqlx::Error>) -> std::result::Result<(), sqlx::Error> {
-    outcome.map_err(|error| if is_outage(&error) { unheard(error.to_string()) } else { error })
+pub(crate) fn of_commit(result: std::result::Result<(), sqlx::Error>) -> std::result::Result<(), sqlx::Error> {
+    result.map_err(|error| if is_outage(&error) { unconfirmed_commit(error.to_string()) } else { error })
 }
 
 /// The same for a commit without a timely reply.
-pub(crate) fn unheard(reason: String) -> sqlx::Error {
-    sqlx::Error::Io(std::io::Error::other(Unheard(reason)))
+pub(crate) fn unconfirmed_commit(reason: String) -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::other(UnconfirmedCommit(reason)))
 }
 
 /// SQLSTATE classes that concern the database rather than its input (PostgreSQL, Appendix A): 08 connection, 25
@@ -320,8 +320,8 @@ pub(crate) fn within<T>(
     statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
 ) -> impl Future<Output = Result<T>> {
     // No `async fn`: it would have room for the statement twice, as its argument and as what it awaits.
-    tokio::time::timeout(time_max, statement).map(move |outcome| match outcome {
-        Ok(outcome) => Ok(outcome?),
+    tokio::time::timeout(time_max, statement).map(move |result| match result {
+        Ok(result) => Ok(result?),
         Err(_) => Err(Error::Unavailable(format!("no response within {} s", time_max.as_secs()))),
     })
 }

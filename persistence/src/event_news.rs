@@ -8,16 +8,16 @@ use tokio::sync::watch;
 
 use crate::{CompanyId, LoggedEventId};
 
-/// News about the log of events.
+/// Notifies listeners of new events.
 #[derive(Debug, Default)]
 pub struct EventNews {
-    companies: DashMap<CompanyId, watch::Sender<Known>>,
+    companies: DashMap<CompanyId, watch::Sender<EventState>>,
     listening: AtomicUsize,
 }
 
-/// The known state of a company's events.
+/// The last event of a company that listeners were notified of.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct EventState {
     last: LoggedEventId,
     /// Incremented with each notification.
     version: u64,
@@ -26,14 +26,14 @@ struct Known {
 impl EventNews {
     /// Starts listening to a company: later notifications are received.
     pub fn listen(self: &Arc<Self>, company: CompanyId) -> Listening {
-        let known = self.companies.entry(company).or_insert_with(|| {
-            let nothing = Known { last: LoggedEventId::new(0), version: 1 };
-            watch::Sender::new(nothing)
+        let sender = self.companies.entry(company).or_insert_with(|| {
+            let initial = EventState { last: LoggedEventId::new(0), version: 1 };
+            watch::Sender::new(initial)
         });
-        let heard = known.subscribe();
-        drop(known);
+        let receiver = sender.subscribe();
+        drop(sender);
         self.listening.fetch_add(1, Ordering::AcqRel);
-        Listening { news: self.clone(), company, heard: Some(heard) }
+        Listening { news: self.clone(), company, receiver: Some(receiver) }
     }
 
     /// Number of listeners.
@@ -49,18 +49,18 @@ impl EventNews {
     /// Notifies that events of a company up to this one can be read.
     pub fn tell(&self, company: CompanyId, last: LoggedEventId) {
         if self.listening() > 0
-            && let Some(known) = self.companies.get(&company)
+            && let Some(sender) = self.companies.get(&company)
         {
-            known.send_modify(|known| {
-                known.last = last.max(known.last);
-                known.version += 1;
+            sender.send_modify(|state| {
+                state.last = last.max(state.last);
+                state.version += 1;
             });
         }
     }
 
     /// News may have been missed: all listeners must check again.
     pub fn tell_all(&self) {
-        self.companies.iter().for_each(|known| known.send_modify(|known| known.version += 1));
+        self.companies.iter().for_each(|sender| sender.send_modify(|state| state.version += 1));
     }
 }
 
@@ -70,37 +70,37 @@ pub struct Listening {
     news: Arc<EventNews>,
     company: CompanyId,
     /// `Some` until this is dropped.
-    heard: Option<watch::Receiver<Known>>,
+    receiver: Option<watch::Receiver<EventState>>,
 }
 
 impl Listening {
     /// Waits for a notification since the last call, or since listening began.
     pub async fn changed(&mut self) {
-        match &mut self.heard {
+        match &mut self.receiver {
             // The sender exists as long as there are listeners.
-            Some(heard) => drop(heard.changed().await),
+            Some(receiver) => drop(receiver.changed().await),
             None => std::future::pending().await,
         }
     }
 
     /// The last notified event; 0 if there was none.
     pub fn last(&self) -> LoggedEventId {
-        self.heard.as_ref().map_or(LoggedEventId::new(0), |heard| heard.borrow().last)
+        self.receiver.as_ref().map_or(LoggedEventId::new(0), |receiver| receiver.borrow().last)
     }
 }
 
 impl Listening {
     /// The version of the last notification: it changes once there is more to read.
     pub fn version(&self) -> u64 {
-        self.heard.as_ref().map_or(0, |heard| heard.borrow().version)
+        self.receiver.as_ref().map_or(0, |receiver| receiver.borrow().version)
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        drop(self.heard.take());
+        drop(self.receiver.take());
         self.news.listening.fetch_sub(1, Ordering::AcqRel);
-        self.news.companies.remove_if(&self.company, |_, known| known.receiver_count() == 0);
+        self.news.companies.remove_if(&self.company, |_, sender| sender.receiver_count() == 0);
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     const OTHER: CompanyId = CompanyId::new(2);
 
     #[tokio::test]
-    async fn who_listens_hears_of_the_company_alone_and_nothing_is_left_of_who_went() {
+    async fn listeners_are_notified_of_their_company_and_leave_no_state() {
         let news = Arc::<EventNews>::default();
         let (mut first, second) = (news.listen(ONE), news.listen(ONE));
         assert!(news.is_heard(ONE) && !news.is_heard(OTHER));

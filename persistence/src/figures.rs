@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_belongs_to_what_is_below_it() {
+    fn a_bucket_includes_its_upper_bound() {
         let histogram = Histogram::new(&[10, 20]);
         for value in [0, 10, 11, 20, 21, 1000] {
             histogram.add(value);

@@ -10,18 +10,18 @@ use crate::{Database, Error, EventId, MessageId, Result, ScheduleId, TicketId};
 
 /// Ids per block: an hour without the database at the highest rate measured on two cores, rounded up. Even if every
 /// restart loses a block, ids stay below 2^53, which every JSON reader can represent, for a hundred million restarts.
-const BLOCK: i64 = 50_000_000;
+const BLOCK_IDS: i64 = 50_000_000;
 
 /// The blocks of every kind of live row. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct IdBlocks {
     inner: Arc<[Block; 4]>,
-    by: By,
+    owner: BlockOwner,
 }
 
 /// The owner of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum BlockOwner {
     /// The single writer, under its epoch: its blocks are contiguous.
     Alone(i64),
     /// One of many writers: blocks of others lie between its own.
@@ -34,7 +34,7 @@ struct Block {
     next: AtomicI64,
     end: AtomicI64,
     /// Number of threads replacing this block right now.
-    renewing: AtomicUsize,
+    renewals: AtomicUsize,
 }
 
 impl IdBlocks {
@@ -86,13 +86,13 @@ impl IdBlocks {
             )
             .bind(kind)
             .bind(used)
-            .bind(BLOCK)
+            .bind(BLOCK_IDS)
             .fetch_one(db)
             .await?;
-            blocks.push(Block::new(kind, next - BLOCK, next));
+            blocks.push(Block::new(kind, next - BLOCK_IDS, next));
         }
         match <[Block; 4]>::try_from(blocks) {
-            Ok(blocks) => Ok(Self { inner: Arc::new(blocks), by: By::Alone(epoch) }),
+            Ok(blocks) => Ok(Self { inner: Arc::new(blocks), owner: BlockOwner::Alone(epoch) }),
             Err(_) => Err(Error::Unavailable("id blocks are missing".to_owned())),
         }
     }
@@ -102,7 +102,7 @@ impl IdBlocks {
         let block = |kind| Block::new(kind, 1, i64::MAX);
         Self {
             inner: Arc::new([block("ticket"), block("message"), block("event"), block("schedule")]),
-            by: By::Alone(0),
+            owner: BlockOwner::Alone(0),
         }
     }
 
@@ -110,7 +110,7 @@ impl IdBlocks {
     pub fn of_member() -> Self {
         let block = |kind| Block::new(kind, 0, 0);
         let blocks = [block("ticket"), block("message"), block("event"), block("schedule")];
-        Self { inner: Arc::new(blocks), by: By::Member }
+        Self { inner: Arc::new(blocks), owner: BlockOwner::Member }
     }
 
     /// Reserves a fresh block of each kind, above every id assigned so far. Call it before a slot is opened, so that
@@ -164,8 +164,8 @@ impl IdBlocks {
     pub async fn refill(&self, db: impl Database<'_>) -> Result<()> {
         for block in self.inner.iter() {
             let end = block.end.load(Ordering::Acquire);
-            if end - block.next.load(Ordering::Acquire) < BLOCK / 2 {
-                if self.by == By::Member {
+            if end - block.next.load(Ordering::Acquire) < BLOCK_IDS / 2 {
+                if self.owner == BlockOwner::Member {
                     block.renew(db).await?;
                     continue;
                 }
@@ -176,7 +176,7 @@ impl IdBlocks {
                     )
                     .bind(block.kind)
                     .bind(end)
-                    .bind(BLOCK)
+                    .bind(BLOCK_IDS)
                     .fetch_one(db),
                 )
                 .await?;
@@ -191,7 +191,7 @@ impl IdBlocks {
     /// # Errors
     /// When the database cannot answer; the next start reclaims the ids, except for events.
     pub async fn give_back(&self, db: &PgPool) -> Result<()> {
-        let By::Alone(epoch) = self.by else { return Ok(()) };
+        let BlockOwner::Alone(epoch) = self.owner else { return Ok(()) };
         for block in self.inner.iter() {
             with_timeout(
                 // A later owner has its own blocks.
@@ -209,22 +209,22 @@ impl IdBlocks {
 
 impl Block {
     fn new(kind: &'static str, next: i64, end: i64) -> Self {
-        Self { kind, next: next.into(), end: end.into(), renewing: 0.into() }
+        Self { kind, next: next.into(), end: end.into(), renewals: 0.into() }
     }
 
     fn take(&self) -> Result<i64> {
         let mut end = self.end.load(Ordering::Acquire);
         loop {
-            let taken =
+            let id =
                 self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| (next < end).then_some(next + 1));
-            if let Ok(taken) = taken {
-                return Ok(taken);
+            if let Ok(id) = id {
+                return Ok(id);
             }
             // A renewed block's start is set first, its end a moment later. Check in this order: if no renewal is in
             // progress, `end` is up to date.
-            let is_renewed = self.renewing.load(Ordering::Acquire) > 0;
-            let known = std::mem::replace(&mut end, self.end.load(Ordering::Acquire));
-            if end == known && !is_renewed {
+            let is_renewed = self.renewals.load(Ordering::Acquire) > 0;
+            let previous_end = std::mem::replace(&mut end, self.end.load(Ordering::Acquire));
+            if end == previous_end && !is_renewed {
                 return Err(Error::Unavailable(format!("no {} ids left", self.kind)));
             }
             std::thread::yield_now();
@@ -233,17 +233,18 @@ impl Block {
 
     async fn renew(&self, db: impl Database<'_>) -> Result<()> {
         let statement = "update id_blocks set next = next + $2 where kind = $1 returning next";
-        let end: i64 = with_timeout(sqlx::query_scalar(statement).bind(self.kind).bind(BLOCK).fetch_one(db)).await?;
-        self.begin_at(end - BLOCK, end);
+        let end: i64 =
+            with_timeout(sqlx::query_scalar(statement).bind(self.kind).bind(BLOCK_IDS).fetch_one(db)).await?;
+        self.begin_at(end - BLOCK_IDS, end);
         Ok(())
     }
 
     /// Switches to another block. In between there are no ids, rather than ids of others.
     fn begin_at(&self, next: i64, end: i64) {
-        self.renewing.fetch_add(1, Ordering::AcqRel);
+        self.renewals.fetch_add(1, Ordering::AcqRel);
         self.next.fetch_max(next, Ordering::AcqRel);
         self.end.fetch_max(end, Ordering::AcqRel);
-        self.renewing.fetch_sub(1, Ordering::AcqRel);
+        self.renewals.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -254,30 +255,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_that_is_renewed_gives_nobody_an_id_of_others() {
+    fn a_renewed_block_assigns_only_its_own_ids() {
         // Large enough that no block is used up, however late the next one arrives.
         const LONG: i64 = 1_000_000_000;
         let starts = [0, 5 * LONG, 9 * LONG];
         let block = Block::new("ticket", 0, LONG);
-        let taken: Vec<i64> = std::thread::scope(|scope| {
-            let until_the_last_block = || {
-                let mut taken = Vec::new();
-                while taken.last().is_none_or(|id| *id < starts[2]) {
-                    taken.push(block.take().expect("there is one for everybody at any time"));
+        let ids: Vec<i64> = std::thread::scope(|scope| {
+            let take_until_the_last_block = || {
+                let mut ids = Vec::new();
+                while ids.last().is_none_or(|id| *id < starts[2]) {
+                    ids.push(block.take().expect("there is one for everybody at any time"));
                     std::thread::yield_now();
                 }
-                taken
+                ids
             };
-            let takers: Vec<_> = (0..3).map(|_| scope.spawn(until_the_last_block)).collect();
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(take_until_the_last_block)).collect();
             for start in &starts[1..] {
                 std::thread::yield_now();
                 block.begin_at(*start, start + LONG);
             }
-            takers.into_iter().flat_map(|taker| taker.join().expect("no taker fails")).collect()
+            threads.into_iter().flat_map(|thread| thread.join().expect("no taker fails")).collect()
         });
         let is_mine = |id: i64| starts.iter().any(|start| (*start..start + LONG).contains(&id));
-        assert!(taken.iter().all(|id| is_mine(*id)), "one is others'");
-        assert_eq!(taken.iter().collect::<HashSet<_>>().len(), taken.len(), "one was given out twice");
+        assert!(ids.iter().all(|id| is_mine(*id)), "one is others'");
+        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "one was given out twice");
         let empty = Block::new("ticket", 0, 0);
         assert!(empty.take().is_err());
     }

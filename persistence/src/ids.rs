@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_called_after_its_noun_and_is_a_number_everywhere_else() {
+    fn an_id_is_named_after_its_noun_and_serialized_as_a_number() {
         let id = TicketId::new(7);
         assert_eq!(format!("{id:?} {id}"), "TicketId(7) 7");
         assert_eq!(TicketId::name(), "TicketId");

@@ -1,8 +1,9 @@
-//! Large results of the database: few are in memory at a time, as rows and as what is made of them.
+//! Large results of the database: few are in memory at a time, as rows and as responses.
 //!
-//! A page of long texts is several MiB as rows, as much again once they are read, and again as an answer. The rest of a
-//! result waits in its connection until its turn. A request keeps the turn until its answer is built ([`until_built`]). Those
-//! who wait for a turn have a permit for a connection each, so the one with the turn needs none: it would wait for them.
+//! A page of long texts is several MiB as rows, as much again once they are read, and again as a response. The rest of a
+//! result waits in its connection until its turn. A request keeps the turn until its response is built ([`until_built`]).
+//! Requests that wait for a turn have a permit for a connection each, so the one with the turn needs none: it would wait
+//! for them.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
@@ -26,45 +27,46 @@ const COMPANY_LARGE_MAX: usize = 1;
 /// Large results of a company that may wait: as many as it has statements, so none is refused for this.
 const COMPANY_WAITING_MAX: usize = 64;
 
-static TURNS: LazyLock<Arc<Scheduler>> = LazyLock::new(|| {
+static TURN_SCHEDULER: LazyLock<Arc<Scheduler>> = LazyLock::new(|| {
     Scheduler::new(Shares::of_one_kind(LARGE_MAX, COMPANY_LARGE_MAX, COMPANY_WAITING_MAX, STATEMENT_TIME_MAX))
 });
 
 tokio::task_local! {
-    /// The turn of the request that runs.
-    static TURN: Turn;
+    /// The turn of the current request.
+    static REQUEST_TURN: Turn;
 }
 
 #[derive(Default)]
 struct Turn {
-    /// Whether one of its results has asked for it; others that are read at the same time would wait for their own request.
-    is_asked_for: Cell<bool>,
-    kept: Cell<Option<Permit>>,
+    /// Whether one of its results waits for it or has it: others that are read at the same time would wait for their own
+    /// request.
+    is_requested: Cell<bool>,
+    permit: Cell<Option<Permit>>,
 }
 
-/// Runs a request to its answer. The turn of a large result that it reads is kept until then.
+/// Runs a request until its response is built. It keeps the turn of a large result until then.
 pub async fn until_built<F: Future>(request: F) -> F::Output {
-    TURN.scope(Turn::default(), request).await
+    REQUEST_TURN.scope(Turn::default(), request).await
 }
 
-/// Whether the request that runs has a turn.
+/// Whether the current request has a turn.
 pub(crate) fn has_turn() -> bool {
     let has = |turn: &Turn| {
-        let kept = turn.kept.take();
-        let has = kept.is_some();
-        turn.kept.set(kept);
+        let permit = turn.permit.take();
+        let has = permit.is_some();
+        turn.permit.set(permit);
         has
     };
-    TURN.try_with(has).unwrap_or_default()
+    REQUEST_TURN.try_with(has).unwrap_or_default()
 }
 
 /// Whether a result must wait for a turn: without a request, each has one of its own.
-fn must_ask() -> bool {
-    TURN.try_with(|turn| !turn.is_asked_for.replace(true)).unwrap_or(true)
+fn must_wait() -> bool {
+    REQUEST_TURN.try_with(|turn| !turn.is_requested.replace(true)).unwrap_or(true)
 }
 
 /// Reads a result, and waits for a turn once its rows are large.
-pub(crate) async fn gather<T>(
+pub(crate) async fn collect<T>(
     company: Option<CompanyId>,
     mut results: BoxStream<'_, sqlx::Result<T>>,
     row_of: fn(&T) -> Option<&PgRow>,
@@ -75,33 +77,33 @@ pub(crate) async fn gather<T>(
         all.push(result);
         if let Some(company) = company.filter(|_| !is_large && bytes > SMALL_BYTES) {
             is_large = true;
-            if must_ask() {
-                turn = Some(TURNS.permit(company, Weight::Light).await?);
+            if must_wait() {
+                turn = Some(TURN_SCHEDULER.permit(company, Weight::Light).await?);
             }
         }
     }
     if let Some(turn) = turn {
-        keep(turn);
+        keep_turn(turn);
     }
     Ok(all)
 }
 
-/// The row that a result is.
-pub(crate) fn row_itself(row: &PgRow) -> Option<&PgRow> {
+/// A row is a result itself.
+pub(crate) fn as_row(row: &PgRow) -> Option<&PgRow> {
     Some(row)
 }
 
-/// The row that a result is, if it is one.
-pub(crate) fn row_among(result: &Either<PgQueryResult, PgRow>) -> Option<&PgRow> {
+/// The row of a result, if it is one.
+pub(crate) fn row_in(result: &Either<PgQueryResult, PgRow>) -> Option<&PgRow> {
     result.as_ref().right()
 }
 
-fn keep(turn: Permit) {
+fn keep_turn(turn: Permit) {
     let mut turn = Some(turn);
-    let _ = TURN.try_with(|of_request| of_request.kept.set(turn.take()));
+    let _ = REQUEST_TURN.try_with(|of_request| of_request.permit.set(turn.take()));
 }
 
-/// The size of a row, as it came.
+/// The size of a row as received.
 fn bytes_of(row: &PgRow) -> usize {
     let column = |index: usize| row.try_get_raw(index).ok().and_then(|value| value.as_bytes().ok().map(<[u8]>::len));
     (0..row.len()).filter_map(column).sum()
@@ -115,22 +117,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_request_has_one_turn_and_keeps_it_until_its_answer_is_built() {
+    async fn a_request_has_one_turn_and_keeps_it_until_its_response_is_built() {
         // No other test of this process has these.
         let (one, other) = (CompanyId::new(-1), CompanyId::new(-2));
-        let turn = |company| TURNS.permit(company, Weight::Light);
+        let turn = |company| TURN_SCHEDULER.permit(company, Weight::Light);
         until_built(async {
-            assert!(must_ask() && !must_ask(), "its other results do not wait for the first");
+            assert!(must_wait() && !must_wait(), "its other results do not wait for the first");
             assert!(!has_turn());
-            keep(turn(one).await.expect("a turn"));
+            keep_turn(turn(one).await.expect("a turn"));
             assert!(has_turn() && has_turn());
             assert!(turn(one).now_or_never().is_none(), "it is being built");
             assert!(turn(other).now_or_never().is_some_and(|turn| turn.is_ok()), "another company has its own");
         })
         .await;
         assert!(turn(one).now_or_never().is_some_and(|turn| turn.is_ok()), "it is built");
-        keep(turn(one).await.expect("a turn"));
+        keep_turn(turn(one).await.expect("a turn"));
         assert!(turn(one).now_or_never().is_some_and(|turn| turn.is_ok()), "nothing is kept without a request");
-        assert!(!has_turn() && must_ask() && must_ask());
+        assert!(!has_turn() && must_wait() && must_wait());
     }
 }

@@ -1,43 +1,43 @@
-//! What texts look like: the same letters in other code points, and characters that nobody sees.
+//! What texts look like: the same letters in other code points, and invisible characters.
 //!
 //! Names are stored in Unicode's normalization form C and without characters that show nothing anywhere; unique ones are
 //! compared by their looks, so that two of them that look the same are the same. Case stays as it was written.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// A name as it is stored and compared: composed, without what nobody sees, and without blanks around it.
+/// A name as it is stored and compared: composed, without invisible characters, and trimmed.
 pub fn composed(text: &str) -> String {
-    let seen: String = text.nfc().filter(|character| !is_left_out(*character)).collect();
-    let trimmed = seen.trim_matches(shows_nothing_at_an_end);
-    if trimmed.len() == seen.len() { seen } else { trimmed.to_owned() }
+    let visible: String = text.nfc().filter(|character| !is_always_invisible(*character)).collect();
+    let trimmed = visible.trim_matches(shows_nothing_at_an_end);
+    if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
 }
 
-/// What a name looks like: without what shows nothing, and each run of blanks as one. The same as `hotline_looks` of the tables.
+/// What a name looks like: without invisible characters, and with one blank for each run of blanks. The same as `hotline_looks` of the tables.
 pub fn looks(name: &str) -> String {
-    let mut seen: Vec<char> = Vec::with_capacity(name.len());
+    let mut visible: Vec<char> = Vec::with_capacity(name.len());
     let mut is_flag = false;
     for character in name.chars() {
-        let is_kept =
+        let is_visible =
             if is_tag(character) { is_flag } else { is_blank_or_joiner(character) || !shows_nothing(character) };
         is_flag = character == FLAG || is_flag && is_tag(character);
         // Of joiners in a row the first counts.
-        if is_kept && !(is_joiner(character) && seen.last().copied().is_some_and(is_joiner)) {
-            seen.push(character);
+        if is_visible && !(is_joiner(character) && visible.last().copied().is_some_and(is_joiner)) {
+            visible.push(character);
         }
     }
-    let shapes = |place: usize, joiner: char| seen.get(place).is_some_and(|beside| is_shaped(joiner, *beside));
-    let mut shown = String::with_capacity(name.len());
-    for (place, character) in seen.iter().copied().enumerate() {
+    let shapes = |index: usize, joiner: char| visible.get(index).is_some_and(|neighbour| is_shaped(joiner, *neighbour));
+    let mut output = String::with_capacity(name.len());
+    for (index, character) in visible.iter().copied().enumerate() {
         if is_drawn_blank(character) {
-            if !shown.is_empty() && !shown.ends_with(' ') {
-                shown.push(' ');
+            if !output.is_empty() && !output.ends_with(' ') {
+                output.push(' ');
             }
-        } else if !is_joiner(character) || place > 0 && shapes(place - 1, character) && shapes(place + 1, character) {
-            shown.push(character);
+        } else if !is_joiner(character) || index > 0 && shapes(index - 1, character) && shapes(index + 1, character) {
+            output.push(character);
         }
     }
-    shown.truncate(shown.trim_end_matches(' ').len());
-    shown
+    output.truncate(output.trim_end_matches(' ').len());
+    output
 }
 
 /// Whether a text has more than one line.
@@ -113,7 +113,7 @@ pub fn shows_nothing(character: char) -> bool {
 }
 
 /// Characters that show nothing wherever they are, and change nothing of their neighbours.
-fn is_left_out(character: char) -> bool {
+fn is_always_invisible(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn names_that_look_the_same_are_the_same() {
-        for twin in [
+        for variant in [
             "Ac\u{327}a\u{303}o",
             "A\u{e7}\u{e3}o\u{200b}",
             "\u{feff}A\u{e7}\u{ad}\u{e3}o",
             " Ação\u{200d} ",
             "Ação\u{3164}",
         ] {
-            assert_eq!(composed(twin), "Ação", "{twin:?}");
+            assert_eq!(composed(variant), "Ação", "{variant:?}");
         }
         assert_ne!(composed("AÇÃO"), composed("ação"), "case stays");
     }
@@ -152,21 +152,21 @@ mod tests {
     #[test]
     fn what_shapes_its_neighbours_stays() {
         // A family, a heart in colour, the flag of England, a Persian name with a joiner, a direction and its end.
-        for whole in [
+        for text in [
             "👨\u{200d}👩\u{200d}👧",
             "❤\u{fe0f}",
             "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
             "علی\u{200c}رضا",
             "\u{202e}evil\u{202c}",
         ] {
-            assert_eq!(composed(whole), whole);
-            assert!(!is_blank(whole));
+            assert_eq!(composed(text), text);
+            assert!(!is_blank(text));
         }
     }
 
     #[test]
-    fn looks_are_what_one_sees() {
-        for (name, shown) in [
+    fn looks_contain_only_what_is_visible() {
+        for (name, expected) in [
             ("V\u{200d}I\u{200c}P", "VIP"),
             ("V\u{202e}I\u{202c}\u{2066}\u{200f}\u{200e}\u{61c}P\u{fe0f}\u{e0067}", "VIP"),
             ("\u{200f} big\u{a0} \u{3000}\u{3164}deal\u{2003} ", "big deal"),
@@ -178,7 +178,7 @@ mod tests {
             ("Ação AÇÃO", "Ação AÇÃO"),
             (" \u{200b}\u{2800}", ""),
         ] {
-            assert_eq!(looks(name), shown, "{name:?}");
+            assert_eq!(looks(name), expected, "{name:?}");
         }
         let england = "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
         assert_eq!(looks(england), england);

@@ -14,16 +14,16 @@ use crate::error::with_timeout;
 use crate::{Database, Result};
 
 /// Partitions created ahead of the current one: a day's sweeps may fail.
-const AHEAD: i32 = 2;
+const PARTITIONS_AHEAD: i32 = 2;
 
 /// How long a change of partitions waits for its lock. Later writers queue behind it.
 const LOCK_TIME_MAX: Duration = Duration::from_millis(300);
 
 /// Expired rows of the default partition deleted per statement.
-const DELETED_MAX: i64 = 10_000;
+const DELETED_ROWS_MAX: i64 = 10_000;
 
 /// Encoding of a partition's start in its name: the hour, in UTC.
-const NAMED: &str = "%Y%m%d_%H";
+const NAME_FORMAT: &str = "%Y%m%d_%H";
 
 /// The partitions of one table.
 #[derive(Clone, Copy, Debug)]
@@ -39,10 +39,10 @@ impl Partitions {
     ///
     /// # Errors
     /// When the database cannot answer, or the table is locked for too long; the next sweep retries.
-    pub async fn make_ahead(&self, db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
+    pub async fn create_ahead(&self, db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
         let Ok(first) = now.duration_trunc(self.span) else { return Ok(()) };
-        for begin in (0..=AHEAD).map(|later| first + self.span * later) {
-            self.make(db, begin).await?;
+        for begin in (0..=PARTITIONS_AHEAD).map(|later| first + self.span * later) {
+            self.create(db, begin).await?;
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Partitions {
     /// Drops partitions that contain only rows from before `before`, and deletes such rows from the default one.
     ///
     /// # Errors
-    /// As of [`Partitions::make_ahead`].
+    /// As of [`Partitions::create_ahead`].
     pub async fn drop_expired(&self, db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
         let table = self.table;
         for (name, begin) in self.all(db).await? {
@@ -60,11 +60,11 @@ impl Partitions {
         }
         let delete = format!(
             "delete from {table}_default where ctid = any(array(
-                 select ctid from {table}_default where created_at <= $1 limit {DELETED_MAX}))"
+                 select ctid from {table}_default where created_at <= $1 limit {DELETED_ROWS_MAX}))"
         );
         loop {
             let deleted = with_timeout(sqlx::query(AssertSqlSafe(delete.as_str())).bind(before).execute(db)).await?;
-            if deleted.rows_affected() < DELETED_MAX.unsigned_abs() {
+            if deleted.rows_affected() < DELETED_ROWS_MAX.unsigned_abs() {
                 return Ok(());
             }
         }
@@ -85,26 +85,26 @@ impl Partitions {
     }
 
     fn name_of(&self, begin: DateTime<Utc>) -> String {
-        format!("{}_p{}", self.table, begin.format(NAMED))
+        format!("{}_p{}", self.table, begin.format(NAME_FORMAT))
     }
 
     fn begin_of(&self, name: &str) -> Option<DateTime<Utc>> {
         let hour = name.strip_prefix(self.table)?.strip_prefix("_p")?;
         // The name contains no minutes, and a time cannot be parsed without them.
-        let begin = chrono::NaiveDateTime::parse_from_str(&format!("{hour}00"), &format!("{NAMED}%M")).ok()?;
+        let begin = chrono::NaiveDateTime::parse_from_str(&format!("{hour}00"), &format!("{NAME_FORMAT}%M")).ok()?;
         Some(begin.and_utc())
     }
 
-    async fn make(&self, db: impl Database<'_>, begin: DateTime<Utc>) -> Result<()> {
+    async fn create(&self, db: impl Database<'_>, begin: DateTime<Utc>) -> Result<()> {
         let (table, name) = (self.table, self.name_of(begin));
-        let is_there: bool =
+        let exists: bool =
             with_timeout(sqlx::query_scalar("select to_regclass($1) is not null").bind(&name).fetch_one(db)).await?;
-        if is_there {
+        if exists {
             return Ok(());
         }
-        // Attached, not created in place, so that writers of other partitions are not blocked.
+        // Attached rather than created in place, so that writers of other partitions are not blocked.
         let (from, to) = (begin.to_rfc3339(), (begin + self.span).to_rfc3339());
-        let made = [
+        let statements = [
             // Its rows are inserted once and dropped with it: a visit of autovacuum after inserts would find nothing to do.
             format!("create table {name} (like {table} including all) with (autovacuum_vacuum_insert_threshold = -1)"),
             format!("alter table {name} alter column company_id set statistics 0"),
@@ -116,13 +116,13 @@ impl Partitions {
             ),
             format!("alter table {table} attach partition {name} for values from ('{from}') to ('{to}')"),
         ];
-        self.change(db, &made).await
+        self.change(db, &statements).await
     }
 
     async fn change(&self, db: impl Database<'_>, statements: &[String]) -> Result<()> {
         let mut change = db.change().await?;
-        let patience = format!("set local lock_timeout = {}", LOCK_TIME_MAX.as_millis());
-        for statement in [&patience].into_iter().chain(statements) {
+        let lock_timeout = format!("set local lock_timeout = {}", LOCK_TIME_MAX.as_millis());
+        for statement in [&lock_timeout].into_iter().chain(statements) {
             with_timeout(sqlx::query(AssertSqlSafe(statement.as_str())).execute(change.connection()?)).await?;
         }
         change.commit().await
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_partition_is_named_by_its_begin() {
+    fn the_name_of_a_partition_has_its_start() {
         for hours in [1, 6, 24] {
             let partitions = Partitions { table: "events", span: TimeDelta::hours(hours) };
             let begin = DateTime::UNIX_EPOCH + TimeDelta::hours(20_000 * 24 + 18 / hours * hours);

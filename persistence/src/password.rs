@@ -18,14 +18,15 @@ pub const CHARACTERS_MIN: usize = 12;
 pub const BYTES_MAX: usize = 1024;
 
 /// Characters of a generated password: 119 bits, which cannot be guessed.
-const DRAWN_CHARACTERS: usize = 20;
+const GENERATED_CHARACTERS: usize = 20;
 
 /// Bytes of the salt, as RFC 9106 recommends.
 const SALT_BYTES: usize = 16;
 
 /// The long enough ones among the 20,000 most common passwords, in lower case. From the list shipped with Django 5.2
 /// (`django/contrib/auth/common-passwords.txt.gz`), which Royce Williams compiled from leaked passwords.
-static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
+static COMMON_PASSWORDS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 
 /// Characters of a part of an e-mail or a name that count as such: shorter ones are in any word.
 const PART_CHARACTERS_MIN: usize = 3;
@@ -33,8 +34,8 @@ const PART_CHARACTERS_MIN: usize = 3;
 /// Letters and digits that a password must have besides its owner's e-mail and name: a year and a mark are tried first.
 const OWN_CHARACTERS_MIN: usize = 6;
 
-/// Orders that everybody knows; the last character of each is followed by its first.
-const ORDERS: [&str; 5] =
+/// Well-known sequences; the last character of each is followed by its first.
+const SEQUENCES: [&str; 5] =
     ["0123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "asdfghjkl", "qwertyuiopasdfghjklzxcvbnm"];
 
 /// Characters of a sequence, on average, from which on a password consists of sequences: of `abcd1234dcba`, but not of words.
@@ -50,8 +51,8 @@ fn repeats(text: &str) -> bool {
 
 /// How one character follows another: in one of the orders, forwards or backwards, or as the same one again.
 fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
-    let same = (from == to).then_some((ORDERS.len(), true));
-    let in_orders = ORDERS.iter().enumerate().flat_map(move |(place, order)| {
+    let same = (from == to).then_some((SEQUENCES.len(), true));
+    let in_orders = SEQUENCES.iter().enumerate().flat_map(move |(place, order)| {
         let (from, to) = (order.find(from), order.find(to));
         let (from, to) = from.zip(to).unwrap_or((0, 0));
         let is_next = |one: usize, other: usize| one != other && (one + 1) % order.len() == other;
@@ -63,15 +64,15 @@ fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
 /// Whether a text consists of few sequences, each of characters that follow each other in one way.
 fn is_in_sequence(text: &str) -> bool {
     let characters: Vec<char> = text.chars().collect();
-    let (mut sequences, mut ways) = (1, Vec::new());
+    let (mut sequences, mut directions) = (1, Vec::new());
     for pair in characters.windows(2) {
         let next: Vec<_> = steps(pair[0], pair[1]).collect();
-        if ways.is_empty() && !next.is_empty() {
-            ways = next;
+        if directions.is_empty() && !next.is_empty() {
+            directions = next;
             continue;
         }
-        ways.retain(|way| next.contains(way));
-        if ways.is_empty() {
+        directions.retain(|direction| next.contains(direction));
+        if directions.is_empty() {
             sequences += 1;
         }
     }
@@ -79,7 +80,7 @@ fn is_in_sequence(text: &str) -> bool {
 }
 
 /// A hash that no password matches, for accounts that do not exist: checking it takes as long as for a real account.
-static NOBODYS: LazyLock<Option<String>> = LazyLock::new(|| Password::random().hash().ok());
+static UNMATCHABLE_HASH: LazyLock<Option<String>> = LazyLock::new(|| Password::random().hash().ok());
 
 /// A password that meets the rules. It is shown only to its owner, never logged.
 #[derive(Clone)]
@@ -97,7 +98,7 @@ impl Password {
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.
     pub fn chosen(text: String) -> Result<Self, String> {
-        // No door takes such a text: nobody could sign in with it.
+        // Sign-in refuses such a text.
         if controls::has_refused(&text) {
             return Err(controls::REFUSED.to_owned());
         }
@@ -108,7 +109,7 @@ impl Password {
             return Err(format!("must have at most {BYTES_MAX} bytes"));
         }
         let folded = text.to_lowercase();
-        if COMMON.contains(folded.as_str()) {
+        if COMMON_PASSWORDS.contains(folded.as_str()) {
             return Err("is one of the most common passwords".to_owned());
         }
         if repeats(&folded) || is_in_sequence(&folded) {
@@ -142,7 +143,7 @@ impl Password {
 
     /// Generates a password from the operating system's random source.
     pub fn random() -> Self {
-        Self(Alphanumeric.sample_string(&mut rand::rng(), DRAWN_CHARACTERS))
+        Self(Alphanumeric.sample_string(&mut rand::rng(), GENERATED_CHARACTERS))
     }
 
     /// The plain text, for its owner.
@@ -168,7 +169,7 @@ pub fn is_right(text: &str, hash: &str) -> bool {
 
 /// Takes as long as [`is_right`] and always returns false: for accounts that do not exist.
 pub fn is_nobodys(text: &str) -> bool {
-    let _ = NOBODYS.as_deref().is_some_and(|hash| is_right(text, hash));
+    let _ = UNMATCHABLE_HASH.as_deref().is_some_and(|hash| is_right(text, hash));
     false
 }
 
@@ -177,8 +178,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_everybody_chooses_is_refused_in_any_case() {
-        assert!(COMMON.len() > 100 && COMMON.iter().all(|word| word.chars().count() >= CHARACTERS_MIN));
+    fn common_passwords_are_refused_in_any_case() {
+        assert!(
+            COMMON_PASSWORDS.len() > 100 && COMMON_PASSWORDS.iter().all(|word| word.chars().count() >= CHARACTERS_MIN)
+        );
         for common in ["qwertyuiop[]", "Password1234", "1Q2W3E4R5T6Y7U8I9O0P"] {
             let refused = Password::chosen(common.to_owned()).expect_err(common);
             assert_eq!(refused, "is one of the most common passwords");
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_an_order_or_repeats_itself_is_refused() {
+    fn sequences_and_repetitions_are_refused() {
         for weak in [
             "123456789012",
             "098765432109",
@@ -212,24 +215,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_of_the_owners_own_words_is_refused() {
-        let is_taken = |text: &str| {
+    fn passwords_based_on_the_owner_are_refused() {
+        let is_accepted = |text: &str| {
             let password = Password::chosen(text.to_owned()).expect(text);
             password.check_owner("Ana.Souza@example.com", "Ana Souza").is_ok()
         };
         for weak in ["ana.souza@example.com", "AnaSouza2026!", "souzaexample1", "ana@example.com", "Example-Ana-12345"]
         {
-            assert!(!is_taken(weak), "{weak}");
+            assert!(!is_accepted(weak), "{weak}");
         }
         for good in ["correct horse battery", "ana likes horses", "souza 4711 sofa blue"] {
-            assert!(is_taken(good), "{good}");
+            assert!(is_accepted(good), "{good}");
         }
         let password = Password::chosen("correct horse battery".to_owned()).expect("password");
         assert!(password.check_owner("", "").is_ok());
     }
 
     #[test]
-    fn only_the_password_fits_its_hash_and_no_two_hashes_are_alike() {
+    fn only_the_password_matches_its_hash_and_hashes_are_salted() {
         let password = Password::chosen("correct horse battery".to_owned()).expect("password");
         let hash = password.hash().expect("hash");
         assert!(hash.starts_with("$argon2id$"), "{hash}");
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_password_is_refused_and_none_shows_in_a_log() {
+    fn short_passwords_are_refused_and_none_is_logged() {
         assert!(Password::chosen("elevenchars".to_owned()).is_err());
         assert!(Password::chosen("correct\thorse battery".to_owned()).is_ok());
         for bad in ["correct\u{1}horse battery", "\u{1b}correct horse battery", "correct horse battery\u{1f}"] {
@@ -249,8 +252,8 @@ mod tests {
         // Counts characters, not bytes.
         assert!(Password::chosen("éééééééé".to_owned()).is_err());
         assert!(Password::chosen("a".repeat(BYTES_MAX + 1)).is_err());
-        let drawn = Password::random();
-        assert!(drawn.as_str().len() >= CHARACTERS_MIN);
-        assert!(!format!("{drawn:?}").contains(drawn.as_str()));
+        let generated = Password::random();
+        assert!(generated.as_str().len() >= CHARACTERS_MIN);
+        assert!(!format!("{generated:?}").contains(generated.as_str()));
     }
 }

@@ -29,12 +29,12 @@ impl<T, F: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + 
 #[derive(Debug)]
 pub struct Readers {
     options: PgConnectOptions,
-    shelves: Box<[Shelf]>,
+    pools: Box<[ReaderPool]>,
 }
 
 /// The connections of one thread, or of all threads when there are more threads than connections.
 #[derive(Debug)]
-struct Shelf {
+struct ReaderPool {
     scheduler: Arc<Scheduler>,
     idle: Mutex<Vec<PgConnection>>,
 }
@@ -43,13 +43,13 @@ impl Readers {
     /// Readers of this database.
     pub fn new(options: PgConnectOptions, life: Option<LifeId>) -> Self {
         let threads = available_parallelism().map_or(1, usize::from);
-        let shelves = if threads > READERS_MAX as usize { 1 } else { threads };
-        let all = READERS_MAX as usize / shelves;
+        let pools = if threads > READERS_MAX as usize { 1 } else { threads };
+        let all = READERS_MAX as usize / pools;
         // One company may use all of them; the next company only waits for running statements.
         let shares = Shares { all, company: all, ..request_shares() };
-        let shelf = |_| Shelf { scheduler: Scheduler::new(shares), idle: Mutex::default() };
+        let pool = |_| ReaderPool { scheduler: Scheduler::new(shares), idle: Mutex::default() };
         let options = for_life(with_defaults(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]), life);
-        Self { options, shelves: (0..shelves).map(shelf).collect() }
+        Self { options, pools: (0..pools).map(pool).collect() }
     }
 
     /// Runs a company's statement, and retries it on another connection if the first had died.
@@ -62,35 +62,35 @@ impl Readers {
 
     async fn attempt<T>(&self, company: CompanyId, statement: impl Statement<T>) -> sqlx::Result<T> {
         // A connection is driven by the thread that opened it: used from another, each answer wakes both.
-        let shelf = &self.shelves[number_of_this_thread() % self.shelves.len()];
-        let _permit = shelf.scheduler.permit(company, Weight::Light).await?;
+        let pool = &self.pools[number_of_this_thread() % self.pools.len()];
+        let _permit = pool.scheduler.permit(company, Weight::Light).await?;
         // A connection on which a statement failed or was cancelled is closed by being dropped.
-        while let Some(mut kept) = shelf.take() {
-            match statement(&mut kept).await {
-                Ok(found) => {
-                    shelf.keep(kept);
-                    return Ok(found);
+        while let Some(mut connection) = pool.take() {
+            match statement(&mut connection).await {
+                Ok(result) => {
+                    pool.put_back(connection);
+                    return Ok(result);
                 }
                 Err(error) if is_outage(&error) => tracing::debug!(%error, "pooled connection is broken; reconnecting"),
                 Err(error) => return Err(error),
             }
         }
-        let mut fresh = self.options.connect().await?;
-        let found = statement(&mut fresh).await?;
-        shelf.keep(fresh);
-        Ok(found)
+        let mut connection = self.options.connect().await?;
+        let result = statement(&mut connection).await?;
+        pool.put_back(connection);
+        Ok(result)
     }
 
     /// Closes all connections; later reads fail.
     pub fn close(&self) {
-        for shelf in &self.shelves {
-            shelf.scheduler.close();
-            shelf.lock().clear();
+        for pool in &self.pools {
+            pool.scheduler.close();
+            pool.lock().clear();
         }
     }
 }
 
-impl Shelf {
+impl ReaderPool {
     fn lock(&self) -> MutexGuard<'_, Vec<PgConnection>> {
         // Nothing that can panic runs under the lock.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,7 +101,7 @@ impl Shelf {
         self.lock().pop()
     }
 
-    fn keep(&self, connection: PgConnection) {
+    fn put_back(&self, connection: PgConnection) {
         self.lock().push(connection);
     }
 }
@@ -110,7 +110,7 @@ impl Shelf {
 fn number_of_this_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static HERE: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
     }
-    HERE.with(|here| *here)
+    NUMBER.with(|number| *number)
 }

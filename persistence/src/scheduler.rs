@@ -74,11 +74,11 @@ pub struct Scheduler {
     changes: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     /// Companies that hold or wait for a permit.
-    companies: DashMap<CompanyId, Arc<Company>>,
+    companies: DashMap<CompanyId, Arc<CompanyShare>>,
 }
 
 #[derive(Debug)]
-struct Company {
+struct CompanyShare {
     all: Arc<Semaphore>,
     changes: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
@@ -91,9 +91,9 @@ struct Company {
 pub struct Permit {
     scheduler: Arc<Scheduler>,
     id: CompanyId,
-    company: Option<Arc<Company>>,
+    company: Option<Arc<CompanyShare>>,
     /// Released in the reverse order of acquisition.
-    held: Vec<OwnedSemaphorePermit>,
+    permits: Vec<OwnedSemaphorePermit>,
 }
 
 /// Why a permit was denied.
@@ -156,35 +156,35 @@ impl Scheduler {
     }
 
     async fn grant(self: &Arc<Self>, id: CompanyId, weight: Weight, is_change: bool) -> Result<Permit, Denied> {
-        let mut permit = self.apply(id);
+        let mut permit = self.register(id);
         let company = permit.company.clone().ok_or(Denied::Closed)?;
-        let _waits = Waits::begin(&company, weight, &self.shares)?;
+        let _wait = WaitGuard::begin(&company, weight, &self.shares)?;
         // Acquire the company's own permits first: a waiter for the common ones then holds all its company's permits,
         // so that queue contains at most one share per company.
-        let granted = async {
-            let mut held = Vec::with_capacity(6);
+        let acquire = async {
+            let mut permits = Vec::with_capacity(6);
             if is_change {
-                held.push(company.changes.clone().acquire_owned().await);
+                permits.push(company.changes.clone().acquire_owned().await);
             }
             if weight == Weight::Heavy {
-                held.push(company.heavy.clone().acquire_owned().await);
-                held.push(self.heavy.clone().acquire_owned().await);
+                permits.push(company.heavy.clone().acquire_owned().await);
+                permits.push(self.heavy.clone().acquire_owned().await);
             }
-            held.push(company.all.clone().acquire_owned().await);
+            permits.push(company.all.clone().acquire_owned().await);
             if is_change {
-                held.push(self.changes.clone().acquire_owned().await);
+                permits.push(self.changes.clone().acquire_owned().await);
             }
-            held.push(self.all.clone().acquire_owned().await);
-            held.into_iter().rev().collect::<Result<Vec<_>, _>>()
+            permits.push(self.all.clone().acquire_owned().await);
+            permits.into_iter().rev().collect::<Result<Vec<_>, _>>()
         };
-        let granted = timeout(self.shares.wait, granted).await.map_err(|_| Denied::TooLong)?;
-        permit.held = granted.map_err(|_| Denied::Closed)?;
+        let permits = timeout(self.shares.wait, acquire).await.map_err(|_| Denied::TooLong)?;
+        permit.permits = permits.map_err(|_| Denied::Closed)?;
         Ok(permit)
     }
 
-    fn apply(self: &Arc<Self>, id: CompanyId) -> Permit {
-        let company = self.companies.entry(id).or_insert_with(|| Arc::new(Company::new(&self.shares))).clone();
-        Permit { scheduler: self.clone(), id, company: Some(company), held: Vec::new() }
+    fn register(self: &Arc<Self>, id: CompanyId) -> Permit {
+        let company = self.companies.entry(id).or_insert_with(|| Arc::new(CompanyShare::new(&self.shares))).clone();
+        Permit { scheduler: self.clone(), id, company: Some(company), permits: Vec::new() }
     }
 
     /// Stops granting permits.
@@ -205,7 +205,7 @@ impl Scheduler {
     }
 }
 
-impl Company {
+impl CompanyShare {
     fn new(shares: &Shares) -> Self {
         Self {
             all: Arc::new(Semaphore::new(shares.company)),
@@ -219,7 +219,7 @@ impl Company {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.held.clear();
+        self.permits.clear();
         self.company = None;
         // The map holds one reference; holders and waiters of permits hold others, and then the entry stays.
         self.scheduler.companies.remove_if(&self.id, |_, company| Arc::strong_count(company) == 1);
@@ -227,20 +227,20 @@ impl Drop for Permit {
 }
 
 /// Counts a waiting piece of work while it lives.
-struct Waits<'a> {
-    company: &'a Company,
+struct WaitGuard<'a> {
+    company: &'a CompanyShare,
     weight: Weight,
 }
 
-impl<'a> Waits<'a> {
-    fn begin(company: &'a Company, weight: Weight, shares: &Shares) -> Result<Self, Denied> {
-        let waits = Self { company, weight };
+impl<'a> WaitGuard<'a> {
+    fn begin(company: &'a CompanyShare, weight: Weight, shares: &Shares) -> Result<Self, Denied> {
+        let guard = Self { company, weight };
         let before = company.waiting.fetch_add(1, Ordering::Relaxed);
-        let heavy_before = waits.heavy().fetch_add(usize::from(weight == Weight::Heavy), Ordering::Relaxed);
+        let heavy_before = guard.heavy().fetch_add(usize::from(weight == Weight::Heavy), Ordering::Relaxed);
         let is_full = before >= shares.company_waiting
             || (weight == Weight::Heavy && heavy_before >= shares.company_heavy_waiting);
-        // Dropping `waits` uncounts it.
-        if is_full { Err(Denied::TooMany) } else { Ok(waits) }
+        // Dropping `guard` uncounts it.
+        if is_full { Err(Denied::TooMany) } else { Ok(guard) }
     }
 
     fn heavy(&self) -> &AtomicUsize {
@@ -248,7 +248,7 @@ impl<'a> Waits<'a> {
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.company.waiting.fetch_sub(1, Ordering::Relaxed);
         self.heavy().fetch_sub(usize::from(self.weight == Weight::Heavy), Ordering::Relaxed);
@@ -288,34 +288,34 @@ mod tests {
     #[tokio::test]
     async fn a_company_has_its_share_and_leaves_the_rest_to_others() {
         let scheduler = Scheduler::new(SHARES);
-        let held = [light(&scheduler, A).await, light(&scheduler, A).await];
+        let permits = [light(&scheduler, A).await, light(&scheduler, A).await];
         assert!(!is_free(&scheduler, A, Weight::Light));
         assert!(is_free(&scheduler, B, Weight::Light));
-        drop(held);
+        drop(permits);
         assert!(is_free(&scheduler, A, Weight::Light));
         assert_eq!((scheduler.companies(), scheduler.waiting()), (0, 0), "nothing is kept of who wants nothing");
     }
 
     #[tokio::test]
-    async fn a_line_of_one_company_holds_no_more_than_its_share() {
+    async fn waiting_requests_of_one_company_hold_at_most_its_share() {
         let scheduler = Scheduler::new(Shares { all: 1, ..SHARES });
-        let taken = light(&scheduler, B).await;
+        let other = light(&scheduler, B).await;
         // A's third request waits for A's share, not for the connection.
-        let mut line: Vec<_> = (0..3).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();
-        for waiting in &mut line {
+        let mut requests: Vec<_> = (0..3).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();
+        for waiting in &mut requests {
             assert!(waiting.as_mut().now_or_never().is_none());
         }
         let mut next = Box::pin(scheduler.permit(CompanyId::new(3), Weight::Light));
         assert!(next.as_mut().now_or_never().is_none());
-        drop(taken);
-        for waiting in line.drain(..2) {
+        drop(other);
+        for waiting in requests.drain(..2) {
             drop(waiting.await.expect("its turn"));
         }
         drop(next.await.expect("before A's third, which came earlier"));
     }
 
     #[tokio::test]
-    async fn heavy_work_of_a_company_goes_one_after_the_other_beside_its_light_work() {
+    async fn heavy_work_of_a_company_is_serialized_beside_its_light_work() {
         let scheduler = Scheduler::new(SHARES);
         let heavy = scheduler.permit(A, Weight::Heavy).await.expect("a permit");
         assert!(!is_free(&scheduler, A, Weight::Heavy));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_opened_a_transaction_finds_a_turn_for_a_statement() {
+    async fn the_holder_of_a_transaction_gets_a_permit_for_a_statement() {
         let scheduler = Scheduler::new(SHARES);
         let change = scheduler.permit_change(A, Weight::Light).await.expect("a permit");
         let mut next = Box::pin(scheduler.permit_change(A, Weight::Light));
@@ -341,23 +341,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn more_than_may_wait_are_refused_at_once_and_who_gives_up_makes_room() {
+    async fn requests_beyond_the_limit_are_refused_and_a_cancelled_one_makes_room() {
         let scheduler = Scheduler::new(SHARES);
-        let _held = [light(&scheduler, A).await, light(&scheduler, A).await];
-        let mut line: Vec<_> = (0..4).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();
-        for waiting in &mut line {
+        let _permits = [light(&scheduler, A).await, light(&scheduler, A).await];
+        let mut requests: Vec<_> = (0..4).map(|_| Box::pin(scheduler.permit(A, Weight::Light))).collect();
+        for waiting in &mut requests {
             assert!(waiting.as_mut().now_or_never().is_none());
         }
         assert_eq!(scheduler.waiting(), 4);
         assert_eq!(scheduler.permit(A, Weight::Light).await.expect_err("too many"), Denied::TooMany);
-        line.pop();
+        requests.pop();
         assert!(scheduler.permit(A, Weight::Light).now_or_never().is_none(), "there is room to wait again");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_ever() {
+    async fn waiting_is_limited() {
         let scheduler = Scheduler::new(SHARES);
-        let _held = scheduler.permit(A, Weight::Heavy).await.expect("a permit");
+        let _permit = scheduler.permit(A, Weight::Heavy).await.expect("a permit");
         assert_eq!(scheduler.permit(A, Weight::Heavy).await.expect_err("too long"), Denied::TooLong);
         scheduler.close();
         assert_eq!(scheduler.permit(B, Weight::Light).await.expect_err("closed"), Denied::Closed);

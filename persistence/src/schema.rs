@@ -47,9 +47,9 @@ pub async fn migrate(db: &PgPool) -> Result<()> {
 }
 
 async fn refuse_newer(db: &PgPool) -> Result<()> {
-    let is_there: bool =
+    let exists: bool =
         with_timeout(sqlx::query_scalar("select to_regclass('schema_needs') is not null").fetch_one(db)).await?;
-    if !is_there {
+    if !exists {
         return Ok(());
     }
     let needs: Option<(i64, String)> =

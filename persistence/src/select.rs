@@ -41,11 +41,11 @@ impl Select {
     /// Starts the statement up to the company: `from` is a `select … from …`, `column` the column with the company's
     /// id.
     pub fn new(from: &str, column: &str, company: CompanyId) -> Self {
-        Self::begun(QueryBuilder::new(from), column, company)
+        Self::with_query(QueryBuilder::new(from), column, company)
     }
 
     /// The same for a `select` that binds its own values.
-    pub fn begun(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
+    pub fn with_query(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
         query.push(" where ").push(column).push(" = ").push_bind(company);
         Self { query, is_heavy: false, is_in_order: false }
     }
@@ -253,7 +253,7 @@ impl Select {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let db = self.weigh(db, page);
-        self.cut(key, page);
+        self.paginate(key, page);
         with_timeout(self.rows(db, key, page)).await
     }
 
@@ -273,7 +273,7 @@ impl Select {
             self.query.push(if index == 0 { " order by " } else { ", " }).push(key);
             self.query.push(if page.descending { " desc" } else { "" });
         }
-        self.bound(page);
+        self.limit(page);
         with_timeout(self.rows(db, "id", page)).await
     }
 
@@ -292,7 +292,7 @@ impl Select {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        self.cut(key, page);
+        self.paginate(key, page);
         self.query.push(then);
         self.order(key, page);
         self.rows(db, key, page).await
@@ -307,15 +307,15 @@ impl Select {
         self.query.push(" order by ").push(key).push(if page.descending { " desc" } else { "" });
     }
 
-    fn cut(&mut self, key: &str, page: PageRequest) {
+    fn paginate(&mut self, key: &str, page: PageRequest) {
         if !self.is_in_order {
             self.begin(key, page);
             self.order(key, page);
         }
-        self.bound(page);
+        self.limit(page);
     }
 
-    fn bound(&mut self, page: PageRequest) {
+    fn limit(&mut self, page: PageRequest) {
         self.query.push(" limit ").push_bind(page.size + 1);
         self.query.push(" offset ").push_bind(page.offset());
     }
@@ -324,18 +324,18 @@ impl Select {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let mut found = self.query.build().fetch_all(db).await?;
-        let has_more = found.len() as i64 > page.size;
-        found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
+        let mut page_rows = self.query.build().fetch_all(db).await?;
+        let has_more = page_rows.len() as i64 > page.size;
+        page_rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
         if !page.is_by_cursor() {
-            return Ok(Page::of(document::read_in_turns(found).await, has_more));
+            return Ok(Page::of(document::read_in_turns(page_rows).await, has_more));
         }
         // The column of the key, without its table.
         let column = key.rsplit('.').next().unwrap_or(key);
-        let place = |row: &PgRow| row.try_get(column).map(Position::Id);
-        let mut positions = found.iter().map(place).collect::<sqlx::Result<Vec<_>>>()?;
+        let position = |row: &PgRow| row.try_get(column).map(Position::Id);
+        let mut positions = page_rows.iter().map(position).collect::<sqlx::Result<Vec<_>>>()?;
         let end = positions.last().cloned();
-        let rows: Vec<Option<T>> = document::read_each(found).await;
+        let rows: Vec<Option<T>> = document::read_each(page_rows).await;
         let mut is_read = rows.iter().map(Option::is_some);
         positions.retain(|_| is_read.next().unwrap_or_default());
         Ok(Page { rows: rows.into_iter().flatten().collect(), has_more, positions, end })
@@ -347,7 +347,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn a_search_is_its_words_and_a_number_its_digits_as_well() {
+    fn a_search_is_split_into_words_and_numbers_also_match_by_digits() {
         assert_eq!(words("  Lima\tmaria lima Lima\n"), [["Lima"], ["maria"], ["lima"]]);
         assert_eq!(words("+55 (11) 98765-4321"), [["+55", "55"], ["(11)", "11"], ["98765-4321", "987654321"]]);
         assert_eq!(words("a-1 4711 ()"), [vec!["a-1"], vec!["4711"], vec!["()"]]);

@@ -26,8 +26,8 @@ pub fn is_one_of(words: &[String], message: &str) -> bool {
         return false;
     }
     let message = folded(message);
-    let spoken = bare(&message);
-    words.iter().any(|word| *word == message || (!spoken.is_empty() && bare(word) == spoken))
+    let bare_message = bare(&message);
+    words.iter().any(|word| *word == message || (!bare_message.is_empty() && bare(word) == bare_message))
 }
 
 /// A text without what is neither letter nor digit at its beginning and its end.
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_the_whole_message_in_any_case_and_with_any_accents() {
+    fn a_word_must_be_the_whole_message_ignoring_case_and_accents() {
         let words = ["stop", "cancelar inscricao", "\u{1f6d1}"].map(str::to_owned);
         for message in ["STOP", " stop\n", "Stóp", "ＳＴＯＰ", "Cancelar Inscrição", "CANCELAR INSCRIC\u{327}A\u{303}O"]
         {

@@ -19,8 +19,8 @@ impl Serialize for Timestamp {
 /// Writes a time as the API does.
 ///
 /// # Errors
-/// Whatever the serializer says.
-pub fn as_shown<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+/// The serializer's error.
+pub fn serialize<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
     Timestamp(*time).serialize(serializer)
 }
 
@@ -36,14 +36,14 @@ mod tests {
 
     #[test]
     fn a_time_has_milliseconds_and_a_z() {
-        for (text, written) in [
+        for (text, expected) in [
             ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z"),
             ("2026-01-31T09:00:00.123999-03:00", "2026-01-31T12:00:00.123Z"),
             ("1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"),
             ("2016-12-31T23:59:60.5Z", "2016-12-31T23:59:60.500Z"),
         ] {
             let time = Timestamp(text.parse().expect("a time"));
-            assert_eq!(serde_json::to_value(time).expect("JSON"), written);
+            assert_eq!(serde_json::to_value(time).expect("JSON"), expected);
         }
     }
 }

@@ -16,7 +16,7 @@ const DIGITS: usize = 6;
 const CODES: u32 = 1_000_000;
 
 /// Tolerated clock error of a phone, in periods.
-const STEPS_WRONG_MAX: i64 = 1;
+const STEPS_OFF_MAX: i64 = 1;
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
@@ -67,11 +67,11 @@ fn escape(uri: &mut String, text: &str) {
 /// The period for which the code is valid, if it is close to now and later than `after`, the last one used.
 pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, after: i64) -> Option<i64> {
     let code = code.trim();
-    let given =
+    let entered =
         (code.len() == DIGITS && code.bytes().all(|digit| digit.is_ascii_digit())).then(|| code.parse().ok())??;
     let now = now.timestamp() / PERIOD_S;
-    let near = now - STEPS_WRONG_MAX..=now + STEPS_WRONG_MAX;
-    near.filter(|step| *step > after).find(|step| code_at(secret, *step) == Some(given))
+    let near = now - STEPS_OFF_MAX..=now + STEPS_OFF_MAX;
+    near.filter(|step| *step > after).find(|step| code_at(secret, *step) == Some(entered))
 }
 
 /// The code of a period: RFC 4226, section 5.3.
@@ -91,15 +91,15 @@ pub fn code(secret: &[u8], now: DateTime<Utc>) -> Option<String> {
 
 /// Decodes what [`base32`] wrote; `None` if invalid.
 pub fn from_base32(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
+    let (mut bytes, mut bits, mut bit_count) = (Vec::new(), 0_u32, 0_u32);
     for character in text.bytes() {
-        let digit = BASE32.iter().position(|known| *known == character.to_ascii_uppercase())?;
+        let digit = BASE32.iter().position(|letter| *letter == character.to_ascii_uppercase())?;
         bits = (bits << 5) | u32::try_from(digit).ok()?;
-        held += 5;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held).ok()?);
-            bits &= (1 << held) - 1;
+        bit_count += 5;
+        if bit_count >= 8 {
+            bit_count -= 8;
+            bytes.push(u8::try_from(bits >> bit_count).ok()?);
+            bits &= (1 << bit_count) - 1;
         }
     }
     Some(bytes)
@@ -134,20 +134,20 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_taken_once_and_near_its_time_only() {
+    fn a_code_is_accepted_once_and_only_near_its_time() {
         let (seconds, code) = VECTORS[1];
         let step = seconds / 30;
-        for (now, taken) in [(-60, None), (-30, Some(step)), (30, Some(step)), (60, None)] {
-            assert_eq!(step_of(SECRET, code, at(seconds + now), 0), taken, "{now}");
+        for (now, expected) in [(-60, None), (-30, Some(step)), (30, Some(step)), (60, None)] {
+            assert_eq!(step_of(SECRET, code, at(seconds + now), 0), expected, "{now}");
         }
-        assert_eq!(step_of(SECRET, code, at(seconds), step), None, "it was taken");
+        assert_eq!(step_of(SECRET, code, at(seconds), step), None, "it was used");
         for wrong in ["", "81804", "0081804", "08180a", "+81804", "081805"] {
             assert_eq!(step_of(SECRET, wrong, at(seconds), 0), None, "{wrong}");
         }
     }
 
     #[test]
-    fn a_secret_is_written_as_apps_read_it() {
+    fn secrets_are_encoded_as_apps_expect() {
         // RFC 4648, section 10.
         for (bytes, text) in
             [("f", "MY"), ("fo", "MZXQ"), ("foo", "MZXW6"), ("foob", "MZXW6YQ"), ("foobar", "MZXW6YTBOI")]

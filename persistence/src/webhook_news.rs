@@ -11,13 +11,13 @@ use crate::CompanyId;
 /// Notifications not taken yet: at most one per company.
 #[derive(Debug, Default)]
 pub struct WebhookNews {
-    told: Mutex<Told>,
-    news: Notify,
+    changed: Mutex<ChangedWebhooks>,
+    notify: Notify,
 }
 
 /// The companies whose webhooks have changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ChangedWebhooks {
     /// These companies.
     pub companies: BTreeSet<CompanyId>,
     /// All companies: notifications may have been missed.
@@ -27,30 +27,30 @@ pub struct Told {
 impl WebhookNews {
     /// Reports that a company's webhooks have changed.
     pub fn tell(&self, company: CompanyId) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).companies.insert(company);
-        self.news.notify_one();
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).companies.insert(company);
+        self.notify.notify_one();
     }
 
     /// Reports that any company's webhooks may have changed.
     pub fn tell_all(&self) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).is_all = true;
-        self.news.notify_one();
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).is_all = true;
+        self.notify.notify_one();
     }
 
     /// Waits for notifications and takes them. For a single listener.
-    pub async fn told(&self) -> Told {
+    pub async fn told(&self) -> ChangedWebhooks {
         loop {
-            let told = take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
-            if told != Told::default() {
-                return told;
+            let changed = take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner));
+            if changed != ChangedWebhooks::default() {
+                return changed;
             }
-            self.news.notified().await;
+            self.notify.notified().await;
         }
     }
 
     /// Drops the notification for a company.
     pub(crate) fn forget(&self, company: CompanyId) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).companies.remove(&company);
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).companies.remove(&company);
     }
 }
 
@@ -59,15 +59,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_told_while_nobody_listens_is_heard_once() {
+    async fn notifications_are_kept_until_they_are_taken() {
         let news = WebhookNews::default();
         let company = CompanyId::new;
         news.tell(company(2));
         news.tell(company(1));
         news.tell(company(2));
         news.forget(company(1));
-        assert_eq!(news.told().await, Told { companies: [company(2)].into(), is_all: false });
+        assert_eq!(news.told().await, ChangedWebhooks { companies: [company(2)].into(), is_all: false });
         news.tell_all();
-        assert_eq!(news.told().await, Told { companies: BTreeSet::new(), is_all: true });
+        assert_eq!(news.told().await, ChangedWebhooks { companies: BTreeSet::new(), is_all: true });
     }
 }

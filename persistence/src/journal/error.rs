@@ -90,7 +90,7 @@ impl JournalError {
 
 /// Why a reservation was refused. Nothing was changed; the caller answers `503`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReserveError {
+pub enum Refused {
     /// The writer is behind: too many records or bytes are queued.
     #[error("journal queue is full")]
     QueueFull,

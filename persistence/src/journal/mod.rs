@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-pub use error::{JournalError, ReserveError, TooLarge};
+pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
 pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, open};
 
@@ -162,7 +162,7 @@ impl<T: Send + 'static> Journal<T> {
     }
 
     /// Reserves room in the queue before a command decides. Dropping the reservation returns it.
-    pub fn reserve(&self) -> Result<Reservation<T>, ReserveError> {
+    pub fn reserve(&self) -> Result<Reservation<T>, Refused> {
         self.handle.state.reserve()?;
         Ok(Reservation { state: Some(Arc::clone(&self.handle.state)) })
     }

@@ -11,7 +11,7 @@ use super::confirmed_file::ConfirmedFile;
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, RECORD_PREFIX_BYTES, frame_bytes_max};
 use super::record_queue::RecordQueue;
 use super::segment::{self, Dir, DirLock, SegmentFile, SegmentPath};
-use super::{JournalError, Options, ReserveError, Seq};
+use super::{JournalError, Options, Refused, Seq};
 
 /// Bytes an outstanding reservation counts against the journal's size limit: larger than nearly every record, small
 /// enough to allow thousands of them.
@@ -191,13 +191,13 @@ impl<T> State<T> {
     }
 
     /// Counts a reservation, or returns why it is refused.
-    pub fn reserve(&self) -> Result<(), ReserveError> {
+    pub fn reserve(&self) -> Result<(), Refused> {
         let counts = self.counts.fetch_add(ONE_RESERVATION, Ordering::AcqRel) + ONE_RESERVATION;
         let result = match self.phase.load(Ordering::Acquire) {
             OPEN => self.check_capacity(counts),
-            DISK_FULL => Err(ReserveError::JournalFull),
-            CLOSED => Err(ReserveError::Closed),
-            _ => Err(ReserveError::Poisoned),
+            DISK_FULL => Err(Refused::JournalFull),
+            CLOSED => Err(Refused::Closed),
+            _ => Err(Refused::Poisoned),
         };
         result.inspect_err(|_| self.return_reservation())
     }
@@ -230,17 +230,17 @@ impl<T> State<T> {
         (split(self.counts.load(Ordering::Acquire)).1, self.queued_bytes.load(Ordering::Acquire))
     }
 
-    fn check_capacity(&self, counts: u64) -> Result<(), ReserveError> {
+    fn check_capacity(&self, counts: u64) -> Result<(), Refused> {
         let (reservations, records) = split(counts);
         let bytes = self.queued_bytes.load(Ordering::Acquire);
         if reservations + records > self.options.queue_records_max as u64 || bytes >= self.options.queue_bytes_max {
-            return Err(ReserveError::QueueFull);
+            return Err(Refused::QueueFull);
         }
         // Assume a group per record: accepted records must fit however they are grouped.
         let needed = bytes as u64 + records * FRAME_BYTES as u64 + reservations * self.reservation_bytes();
         if needed > self.free_bytes.load(Ordering::Acquire) {
             self.request_segment_if_stuck();
-            return Err(ReserveError::JournalFull);
+            return Err(Refused::JournalFull);
         }
         Ok(())
     }

@@ -175,7 +175,7 @@ fn concurrent_appends_are_released_in_order_and_once() {
                     let reservation = loop {
                         match journal.reserve() {
                             Ok(reservation) => break reservation,
-                            Err(refused) => assert_eq!(refused, ReserveError::QueueFull),
+                            Err(refused) => assert_eq!(refused, Refused::QueueFull),
                         }
                         std::thread::yield_now();
                     };
@@ -210,7 +210,7 @@ fn a_full_journal_refuses_until_it_is_released() {
                 last = reservation.append(&[7; 20], 0).unwrap();
             }
             assert!(last > before);
-            assert_eq!(journal.reserve().unwrap_err(), ReserveError::JournalFull);
+            assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
             while released.recv().unwrap().0 < last {}
             assert!(journal.stats().live_bytes <= options.max_bytes);
             journal.release(last);
@@ -227,7 +227,7 @@ fn a_journal_full_of_one_oversized_record_recovers() {
     let (journal, released) = start(dir.path(), &options, 0);
     for _ in 0..5 {
         let last = append_synced(&journal, &released, &[7; 100_000]);
-        assert_eq!(journal.reserve().unwrap_err(), ReserveError::JournalFull);
+        assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
         journal.release(last);
         wait_until_accepted(&journal);
     }
@@ -246,11 +246,11 @@ fn reservations_count_and_return_when_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _released) = start(dir.path(), &Options { queue_records_max: 2, ..SMALL }, 0);
     let reservations = (journal.reserve().unwrap(), journal.reserve().unwrap());
-    assert_eq!(journal.reserve().unwrap_err(), ReserveError::QueueFull);
+    assert_eq!(journal.reserve().unwrap_err(), Refused::QueueFull);
     drop(reservations);
     drop(journal.reserve().unwrap());
     journal.close().unwrap();
-    assert_eq!(journal.reserve().unwrap_err(), ReserveError::Closed);
+    assert_eq!(journal.reserve().unwrap_err(), Refused::Closed);
 }
 
 #[test]

@@ -23,45 +23,47 @@ impl Keyring {
     ///
     /// # Errors
     /// When it cannot be serialized as JSON, or it contains a secret and there is no key.
-    pub fn seal_json(&self, place: &Location<'_>, value: &impl Serialize) -> Result<Value, KeyError> {
+    pub fn seal_json(&self, location: &Location<'_>, value: &impl Serialize) -> Result<Value, KeyError> {
         let mut value =
             while_sealing(|| serde_json::to_value(value)).map_err(|error| KeyError::Unsealable(error.to_string()))?;
-        self.seal_within(place, "", &mut value)?;
+        self.seal_within(location, "", &mut value)?;
         Ok(value)
     }
 
     /// Opens every secret that [`Keyring::seal_json`] sealed. Secrets that cannot be opened are removed and returned.
     #[must_use]
-    pub fn open_json(&self, place: &Location<'_>, stored: &mut Value) -> Vec<Lost> {
+    pub fn open_json(&self, location: &Location<'_>, stored: &mut Value) -> Vec<Lost> {
         let mut lost = Vec::new();
-        self.open_within(place, "", stored, &mut lost);
+        self.open_within(location, "", stored, &mut lost);
         lost
     }
 
-    fn seal_within(&self, place: &Location<'_>, field: &str, value: &mut Value) -> Result<(), KeyError> {
+    fn seal_within(&self, location: &Location<'_>, field: &str, value: &mut Value) -> Result<(), KeyError> {
         match value {
             Value::Object(object) => {
-                if let Some(plain) = the_one(object, OPEN) {
-                    let sealed = self.seal_field(place, field, plain.as_bytes())?;
+                if let Some(plain) = only_text(object, OPEN) {
+                    let sealed = self.seal_field(location, field, plain.as_bytes())?;
                     *value = Value::Object(Map::from_iter([(SEALED.to_owned(), Value::String(sealed))]));
                     return Ok(());
                 }
-                object.iter_mut().try_for_each(|(key, value)| self.seal_within(place, &below(field, key), value))
+                object
+                    .iter_mut()
+                    .try_for_each(|(key, value)| self.seal_within(location, &field_path(field, key), value))
             }
             // Secrets are not bound to their index in a list: earlier elements may be removed.
-            Value::Array(values) => values.iter_mut().try_for_each(|value| self.seal_within(place, field, value)),
+            Value::Array(values) => values.iter_mut().try_for_each(|value| self.seal_within(location, field, value)),
             _ => Ok(()),
         }
     }
 
-    fn open_within(&self, place: &Location<'_>, field: &str, value: &mut Value, lost: &mut Vec<Lost>) -> bool {
+    fn open_within(&self, location: &Location<'_>, field: &str, value: &mut Value, lost: &mut Vec<Lost>) -> bool {
         match value {
             Value::Object(object) => {
-                let Some(sealed) = the_one(object, SEALED) else {
-                    object.retain(|key, value| self.open_within(place, &below(field, key), value, lost));
+                let Some(sealed) = only_text(object, SEALED) else {
+                    object.retain(|key, value| self.open_within(location, &field_path(field, key), value, lost));
                     return true;
                 };
-                let opened = self.open_field(place, field, sealed);
+                let opened = self.open_field(location, field, sealed);
                 match opened.and_then(|plain| String::from_utf8(plain).map_err(|_| KeyError::Damaged)) {
                     Ok(plain) => {
                         *value = Value::Object(Map::from_iter([(OPEN.to_owned(), Value::String(plain))]));
@@ -74,7 +76,7 @@ impl Keyring {
                 }
             }
             Value::Array(values) => {
-                values.retain_mut(|value| self.open_within(place, field, value, lost));
+                values.retain_mut(|value| self.open_within(location, field, value, lost));
                 true
             }
             _ => true,
@@ -85,7 +87,7 @@ impl Keyring {
 /// Number of sealed secrets in the value.
 pub(crate) fn sealed_in(value: &Value) -> usize {
     match value {
-        Value::Object(object) if the_one(object, SEALED).is_some() => 1,
+        Value::Object(object) if only_text(object, SEALED).is_some() => 1,
         Value::Object(object) => object.values().map(sealed_in).sum(),
         Value::Array(values) => values.iter().map(sealed_in).sum(),
         _ => 0,
@@ -96,7 +98,7 @@ pub(crate) fn sealed_in(value: &Value) -> usize {
 pub(crate) fn secrets_in(value: &impl Serialize) -> usize {
     fn count(value: &Value) -> usize {
         match value {
-            Value::Object(object) if the_one(object, OPEN).is_some() => 1,
+            Value::Object(object) if only_text(object, OPEN).is_some() => 1,
             Value::Object(object) => object.values().map(count).sum(),
             Value::Array(values) => values.iter().map(count).sum(),
             _ => 0,
@@ -108,7 +110,7 @@ pub(crate) fn secrets_in(value: &impl Serialize) -> usize {
 /// The value without its secrets, sealed or not, for readers who may see everything else.
 pub fn without_secrets(value: &Value) -> Value {
     let is_secret = |value: &Value| {
-        value.as_object().is_some_and(|object| the_one(object, SEALED).or(the_one(object, OPEN)).is_some())
+        value.as_object().is_some_and(|object| only_text(object, SEALED).or(only_text(object, OPEN)).is_some())
     };
     match value {
         Value::Object(object) => {
@@ -121,10 +123,10 @@ pub fn without_secrets(value: &Value) -> Value {
 }
 
 /// The text of an object whose only key is this one.
-fn the_one<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+fn only_text<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     object.get(key).filter(|_| object.len() == 1)?.as_str()
 }
 
-fn below(field: &str, key: &str) -> String {
+fn field_path(field: &str, key: &str) -> String {
     if field.is_empty() { key.to_owned() } else { format!("{field}.{key}") }
 }

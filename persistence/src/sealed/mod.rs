@@ -8,8 +8,8 @@
 //! - A [`Location`] says where a value is stored. The value is bound to it: copied to another row, company or field it
 //!   cannot be opened.
 //!
-//! For a JSON column (see [`crate::tables::channels`]), call `keys.seal_json(&place, &settings)` before writing, and
-//! `keys.open_json(&place, &mut stored)` after reading; deserializing then yields the secrets. For any other column,
+//! For a JSON column (see [`crate::tables::channels`]), call `keys.seal_json(&location, &settings)` before writing, and
+//! `keys.open_json(&location, &mut stored)` after reading; deserializing then yields the secrets. For any other column,
 //! use [`Keyring::seal`] and [`Keyring::open`]. A table with sealed values must be listed in
 //! [`crate::tables::secret_keys`], so that they are resealed when the key is rotated.
 //!
@@ -49,10 +49,10 @@ pub enum KeyError {
     )]
     NoFile { id: String, path: PathBuf },
     #[error(
-        "the credentials in this database are encrypted with the key {id}, which is not in {} (it contains {held}); \
+        "the credentials in this database are encrypted with the key {id}, which is not in {} (it contains {key_ids}); \
          use --key-file (HOTLINE_KEY_FILE) for the file that contains this key, or add the key to this file", path.display()
     )]
-    OtherKey { id: String, held: String, path: PathBuf },
+    OtherKey { id: String, key_ids: String, path: PathBuf },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
     #[error(
@@ -79,7 +79,7 @@ pub struct Location<'a> {
 
 impl Location<'_> {
     /// The associated data of a value. No part contains a line break, so no two locations have the same text.
-    fn bound(&self, field: &str) -> String {
+    fn associated_data(&self, field: &str) -> String {
         format!("hotline\n{}\n{}\n{}\n{field}", self.column, self.company, self.row)
     }
 }
@@ -174,8 +174,8 @@ impl Keyring {
         self.load()?;
         let new = Key::random()?;
         let id = new.id.clone();
-        let known = self.keys();
-        let lines = std::iter::once(&new).chain(known.iter());
+        let existing = self.keys();
+        let lines = std::iter::once(&new).chain(existing.iter());
         file::write(&self.inner.path, lines)?;
         self.load()?;
         Ok(id)
@@ -200,28 +200,28 @@ impl Keyring {
     ///
     /// # Errors
     /// When there is no key.
-    pub fn seal(&self, place: &Location<'_>, plain: &[u8]) -> Result<String, KeyError> {
-        self.seal_field(place, "", plain)
+    pub fn seal(&self, location: &Location<'_>, plain: &[u8]) -> Result<String, KeyError> {
+        self.seal_field(location, "", plain)
     }
 
     /// Opens a value that was sealed for this location.
     ///
     /// # Errors
     /// When its key is missing, or it is not such a value.
-    pub fn open(&self, place: &Location<'_>, sealed: &str) -> Result<Vec<u8>, KeyError> {
-        self.open_field(place, "", sealed)
+    pub fn open(&self, location: &Location<'_>, sealed: &str) -> Result<Vec<u8>, KeyError> {
+        self.open_field(location, "", sealed)
     }
 
-    /// Whether a text was sealed for this location with one of the keys in memory. It reads no file, however often a stranger
-    /// has it look at something.
-    pub fn has_sealed(&self, place: &Location<'_>, sealed: &str) -> bool {
+    /// Whether a text was sealed for this location with one of the keys in memory. It never reads the file, because anybody
+    /// can cause this check.
+    pub fn has_sealed(&self, location: &Location<'_>, sealed: &str) -> bool {
         let Some((id, bytes)) = parts(sealed) else { return false };
         let keys = self.keys();
         let Some(key) = keys.iter().find(|key| key.id == id) else { return false };
-        hex::decode(bytes).is_ok_and(|bytes| opened(key, place, "", bytes).is_ok())
+        hex::decode(bytes).is_ok_and(|bytes| decrypt(key, location, "", bytes).is_ok())
     }
 
-    fn seal_field(&self, place: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
+    fn seal_field(&self, location: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
         // Sealing is rare, and the command line may have rotated the key meanwhile.
         if let Err(error) = self.load() {
             if self.keys().is_empty() {
@@ -235,12 +235,16 @@ impl Keyring {
         // 96 random bits: a key can seal some billions of values before two are likely to share a nonce.
         let nonce: [u8; NONCE_LEN] = random();
         key.cipher
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(place.bound(field)), &mut sealed)
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(location.associated_data(field)),
+                &mut sealed,
+            )
             .map_err(|_| KeyError::Unsealable("the cipher refuses it".to_owned()))?;
         Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce), hex::encode(sealed)))
     }
 
-    fn open_field(&self, place: &Location<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
+    fn open_field(&self, location: &Location<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
         let (id, bytes) = parts(sealed).ok_or(KeyError::Damaged)?;
         let bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
         let mut keys = self.keys();
@@ -249,17 +253,17 @@ impl Keyring {
             keys = self.keys();
         }
         let key = keys.iter().find(|key| key.id == id).ok_or_else(|| self.lacks(id))?;
-        opened(key, place, field, bytes)
+        decrypt(key, location, field, bytes)
     }
 
     /// The error for a missing key.
     pub(crate) fn lacks(&self, id: &str) -> KeyError {
         let (id, path) = (id.to_owned(), self.inner.path.clone());
-        let held = self.ids();
-        if held.is_empty() {
+        let key_ids = self.ids();
+        if key_ids.is_empty() {
             KeyError::NoFile { id, path }
         } else {
-            KeyError::OtherKey { id, held: held.join(", "), path }
+            KeyError::OtherKey { id, key_ids: key_ids.join(", "), path }
         }
     }
 
@@ -277,14 +281,14 @@ fn parts(sealed: &str) -> Option<(&str, &str)> {
     sealed.strip_prefix(SCHEME)?.strip_prefix('.')?.split_once('.')
 }
 
-/// What this key has sealed for this location.
-fn opened(key: &Key, place: &Location<'_>, field: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, KeyError> {
+/// Decrypts a value that this key has sealed for this location.
+fn decrypt(key: &Key, location: &Location<'_>, field: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, KeyError> {
     if bytes.len() < NONCE_LEN {
         return Err(KeyError::Damaged);
     }
     let (nonce, sealed) = bytes.split_at_mut(NONCE_LEN);
     let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| KeyError::Damaged)?;
-    let plain = key.cipher.open_in_place(nonce, Aad::from(place.bound(field)), sealed);
+    let plain = key.cipher.open_in_place(nonce, Aad::from(location.associated_data(field)), sealed);
     plain.map(|plain| plain.to_vec()).map_err(|_| KeyError::Damaged)
 }
 
@@ -305,7 +309,7 @@ mod tests {
     const HERE: Location<'static> = Location { column: "channels.settings", company: CompanyId::new(1), row: "7" };
 
     #[test]
-    fn a_value_opens_in_its_place_only() {
+    fn a_value_opens_only_at_its_location() {
         let (_folder, keys) = keyring();
         let sealed = keys.seal(&HERE, b"token").expect("sealed");
         assert_eq!(keys.open(&HERE, &sealed).expect("opened"), b"token");
@@ -315,8 +319,8 @@ mod tests {
             Location { company: CompanyId::new(2), ..HERE },
             Location { row: "8", ..HERE },
         ];
-        for place in elsewhere {
-            assert!(matches!(keys.open(&place, &sealed), Err(KeyError::Damaged)), "{place:?}");
+        for location in elsewhere {
+            assert!(matches!(keys.open(&location, &sealed), Err(KeyError::Damaged)), "{location:?}");
         }
         for end in 0..sealed.len() {
             assert!(keys.open(&HERE, &sealed[..end]).is_err(), "opened when cut at {end}");
@@ -329,7 +333,7 @@ mod tests {
 
     /// A value sealed by an earlier release that used another library.
     #[test]
-    fn what_was_sealed_before_opens() {
+    fn a_value_of_an_earlier_release_opens() {
         let folder = tempfile::TempDir::new().expect("folder");
         let path = folder.path().join("secrets.key");
         file::create(&path, &Key::new([7; KEY_BYTES]).expect("a key")).expect("a file");
@@ -341,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotated_key_seals_and_the_old_one_still_opens_in_a_process_that_has_not_heard_of_it() {
+    fn a_rotated_key_seals_and_a_running_process_opens_both() {
         let (folder, keys) = keyring();
         let running = Keyring::at(folder.path().join("secrets.key"));
         assert!(running.load().expect("a key file"));
@@ -353,8 +357,8 @@ mod tests {
         assert_eq!(running.open(&HERE, &old).expect("opened"), b"token");
         let retired = keys.ids()[1].clone();
         keys.remove_key(&retired).expect("removed");
-        let told = keys.open(&HERE, &old).expect_err("the key is gone").to_string();
-        assert!(told.contains(&retired) && told.contains("--key-file") && told.contains(&new), "{told}");
+        let message = keys.open(&HERE, &old).expect_err("the key is gone").to_string();
+        assert!(message.contains(&retired) && message.contains("--key-file") && message.contains(&new), "{message}");
     }
 
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn every_secret_of_a_json_value_is_sealed_however_deep_and_cannot_be_written_otherwise() {
+    fn every_secret_of_a_json_value_is_sealed_at_any_depth() {
         let (_folder, keys) = keyring();
         let secret = |text: &str| Secret(text.to_owned());
         let settings =
@@ -394,8 +398,8 @@ mod tests {
     fn a_keyring_without_a_file_seals_nothing() {
         let folder = tempfile::TempDir::new().expect("folder");
         let keys = Keyring::at(folder.path().join("secrets.key"));
-        let told = keys.seal(&HERE, b"token").expect_err("no key").to_string();
-        assert!(told.contains("--key-file"), "{told}");
+        let message = keys.seal(&HERE, b"token").expect_err("no key").to_string();
+        assert!(message.contains("--key-file"), "{message}");
         assert!(Keyring::default().seal(&HERE, b"token").is_err());
     }
 }

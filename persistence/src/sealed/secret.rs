@@ -29,13 +29,13 @@ thread_local! {
 /// Runs `work`, within which secrets can be serialized.
 pub(super) fn while_sealing<T>(work: impl FnOnce() -> T) -> T {
     /// Restores the flag, even if `work` panics.
-    struct End(bool);
-    impl Drop for End {
+    struct ResetOnDrop(bool);
+    impl Drop for ResetOnDrop {
         fn drop(&mut self) {
             SEALING.set(self.0);
         }
     }
-    let _end = End(SEALING.replace(true));
+    let _reset = ResetOnDrop(SEALING.replace(true));
     work()
 }
 

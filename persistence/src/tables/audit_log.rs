@@ -211,7 +211,7 @@ pub async fn list(
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
-    MONTHS.make_ahead(db, now).await
+    MONTHS.create_ahead(db, now).await
 }
 
 /// Creates upcoming partitions and drops expired ones.

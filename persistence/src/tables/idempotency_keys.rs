@@ -284,7 +284,7 @@ pub async fn recent_of(
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
-    PARTITIONS.make_ahead(db, now).await
+    PARTITIONS.create_ahead(db, now).await
 }
 
 /// The same, and drops those from before `before`.

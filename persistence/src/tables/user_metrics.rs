@@ -41,10 +41,11 @@ pub async fn list(
     filter: &UserMetricsFilter,
     page: PageRequest,
 ) -> Result<Page<UserMetricsRow>> {
-    let list = Select::begun(counted(filter), "users.company_id", company).equals("users.id", filter.user_id).related(
-        "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
-        filter.queue_id,
-    );
+    let list =
+        Select::with_query(counted(filter), "users.company_id", company).equals("users.id", filter.user_id).related(
+            "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
+            filter.queue_id,
+        );
     with_timeout(list.page_then(db.heavy(), "users.id", page, ") users")).await
 }
 

@@ -46,7 +46,7 @@ fn a_failed_sync_poisons_and_releases_nothing() {
     fail::cfg("journal_sync", "return").unwrap();
     append(&journal, b"two");
     assert_eq!(on_poisoned.recv().unwrap(), "injected sync error");
-    assert_eq!(journal.reserve().unwrap_err(), ReserveError::Poisoned);
+    assert_eq!(journal.reserve().unwrap_err(), Refused::Poisoned);
     fail::remove("journal_sync");
     assert_eq!(late.append(b"three", 0).unwrap(), 3);
     assert!(matches!(journal.close(), Err(JournalError::Poisoned)));
@@ -72,7 +72,7 @@ fn a_full_disk_holds_what_is_queued_until_there_is_room() {
         std::thread::yield_now();
         refused = journal.reserve().map(drop);
     }
-    assert_eq!(refused.unwrap_err(), ReserveError::JournalFull);
+    assert_eq!(refused.unwrap_err(), Refused::JournalFull);
     assert_eq!(journal.synced(), 0);
     fail::remove("journal_create_segment");
     assert_eq!(released.recv().unwrap().0, 1);
@@ -105,7 +105,7 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
             std::thread::yield_now();
             refused = journal.reserve().map(drop);
         }
-        assert_eq!((refused.unwrap_err(), journal.synced()), (ReserveError::JournalFull, last), "{shortage}");
+        assert_eq!((refused.unwrap_err(), journal.synced()), (Refused::JournalFull, last), "{shortage}");
         fail::remove("journal_create_segment");
         assert_eq!(released.recv().unwrap().0, waiting, "{shortage}");
         wait_until_accepted(&journal);

@@ -76,9 +76,9 @@ pub struct ContactRow {
     pub tags: Json<Vec<ContactTag>>,
     pub custom_fields: Json<Vec<CustomFieldValue>>,
     pub last_channel: Option<Json<LastChannel>>,
-    #[serde(serialize_with = "timestamp::as_shown")]
+    #[serde(serialize_with = "timestamp::serialize")]
     pub created_at: DateTime<Utc>,
-    #[serde(serialize_with = "timestamp::as_shown")]
+    #[serde(serialize_with = "timestamp::serialize")]
     pub updated_at: DateTime<Utc>,
 }
 

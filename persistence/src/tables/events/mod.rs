@@ -122,7 +122,7 @@ impl StoredEvent {
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
 pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
-    DAYS.make_ahead(db, now).await
+    DAYS.create_ahead(db, now).await
 }
 
 /// Drops the partitions of days that ended before `before`.
