@@ -11,7 +11,7 @@ use super::facts::Origin;
 use super::kinds::{Kind, ReplayedMessages};
 use super::writer::{FencingToken, Refusals, Rows, move_watermark};
 use crate::journal::Seq;
-use crate::tables::messages::{AHEAD, MessageRow};
+use crate::tables::messages::{MESSAGES_WATERMARK_SUFFIX, MessageRow};
 use crate::{Change, CompanyId, Error, Result, rejected};
 
 /// Writes the messages of a replay.
@@ -30,7 +30,8 @@ impl MessagesAhead {
     /// # Errors
     /// When the database cannot answer.
     pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_epoch: i64) -> Result<Self> {
-        let token = FencingToken { claim: token.claim, journal: format!("{}{AHEAD}", token.journal) };
+        let token =
+            FencingToken { claim: token.claim, journal: format!("{}{MESSAGES_WATERMARK_SUFFIX}", token.journal) };
         let resumed: i64 = sqlx::query_scalar(
             "insert into journal_watermark as w (journal, seq, epoch) values ($1, $2, $3)
              on conflict (journal) do update set seq = greatest(w.seq, excluded.seq) returning seq",
@@ -95,7 +96,7 @@ impl MessagesAhead {
 pub(crate) async fn end(db: &mut PgConnection, journal: &str, epoch: i64) -> Result<()> {
     let mut transaction = db.begin().await?;
     sqlx::query("delete from journal_watermark where journal = $1")
-        .bind(format!("{journal}{AHEAD}"))
+        .bind(format!("{journal}{MESSAGES_WATERMARK_SUFFIX}"))
         .execute(&mut *transaction)
         .await?;
     sqlx::query("update journal_watermark set epoch = $2 where journal = $1")

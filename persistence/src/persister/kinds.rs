@@ -9,7 +9,7 @@ use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{
-    DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow, Moved,
+    ChangedMessage, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow,
 };
 use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
 use crate::tables::ticket_events::EventRow;
@@ -48,7 +48,7 @@ pub(super) trait Kind {
 }
 
 /// The messages that were changed, of kinds that change messages.
-type WriteResult = std::result::Result<Vec<Moved>, sqlx::Error>;
+type WriteResult = std::result::Result<Vec<ChangedMessage>, sqlx::Error>;
 
 /// For kinds that change no messages.
 fn no_message_changes(result: std::result::Result<(), sqlx::Error>) -> WriteResult {

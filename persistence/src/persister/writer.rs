@@ -24,7 +24,7 @@ use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, RejectedRow};
-use crate::tables::messages::{MessageRow, Moved};
+use crate::tables::messages::{ChangedMessage, MessageRow};
 use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
 use crate::{CompanyId, Error, LoggedEventId, Result};
@@ -123,7 +123,7 @@ impl Writer {
         let merged = match ahead {
             Some(refused) => {
                 rows.refused.extend(refused.iter().copied());
-                rows.note_zones(&batch.messages).await?;
+                rows.update_zones(&batch.messages).await?;
                 None
             }
             // When writing in parts, rows are not merged: a refused progress row must not take its message along.
@@ -133,7 +133,7 @@ impl Writer {
         match &merged {
             Some(merged) => {
                 rows.write(&merged.messages.iter().map(AsRef::as_ref).collect::<Vec<_>>()).await?;
-                rows.moved.extend(&merged.moved);
+                rows.changed_messages.extend(&merged.changed);
             }
             None if ahead.is_none() => rows.write(&batch.messages).await?,
             None => {}
@@ -212,12 +212,12 @@ pub(super) struct Rows<'a> {
     in_parts: bool,
     pub(super) refused: Refusals,
     /// Messages that were changed.
-    moved: Vec<Moved>,
+    changed_messages: Vec<ChangedMessage>,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn new(db: &'a mut PgConnection, in_parts: bool) -> Self {
-        Self { db, in_parts, refused: Refusals::new(), moved: Vec::new() }
+        Self { db, in_parts, refused: Refusals::new(), changed_messages: Vec::new() }
     }
 
     async fn write<R: Kind<Row = R> + Serialize + Sync>(&mut self, rows: &[&R]) -> Result<()> {
@@ -229,16 +229,16 @@ impl<'a> Rows<'a> {
             return self.write_in_parts::<K>(rows).await;
         }
         for part in rows.chunks(K::ROWS_MAX) {
-            self.moved.extend(K::write_fast(self.db, part).await?);
+            self.changed_messages.extend(K::write_fast(self.db, part).await?);
         }
         Ok(())
     }
 
     /// Records the zones of messages that already exist.
-    async fn note_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
+    async fn update_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
         let is_written = |row: &&MessageRow| !self.refused.contains(&Origin::of_message(row));
         let rows: Vec<_> = rows.iter().copied().filter(is_written).collect();
-        Ok(messages::note_zones(self.db, &rows).await?)
+        Ok(messages::update_zones(self.db, &rows).await?)
     }
 
     async fn write_in_parts<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
@@ -295,7 +295,8 @@ impl<'a> Rows<'a> {
         previous: &PreviousRows,
     ) -> Result<Vec<(CompanyId, LoggedEventId)>> {
         let Some(collector) = &batch.collector else { return Ok(Vec::new()) };
-        let outcome = FlushOutcome { in_parts: self.in_parts, refused: &self.refused, moved: &self.moved };
+        let outcome =
+            FlushOutcome { in_parts: self.in_parts, refused: &self.refused, changed_messages: &self.changed_messages };
         if !self.in_parts {
             return Ok(collector.write(self.db, previous, outcome).await?);
         }
@@ -347,9 +348,9 @@ impl<'a> Rows<'a> {
     async fn try_write<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<Option<sqlx::Error>> {
         let mut savepoint = self.db.begin().await?;
         match K::write(&mut savepoint, rows).await {
-            Ok(moved) => {
+            Ok(changed_messages) => {
                 savepoint.commit().await?;
-                self.moved.extend(moved);
+                self.changed_messages.extend(changed_messages);
                 Ok(None)
             }
             Err(error) if is_outage(&error) => Err(error.into()),

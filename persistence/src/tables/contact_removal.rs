@@ -9,9 +9,8 @@ use crate::error::with_timeout;
 use crate::table::Expected;
 use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, TicketId};
 
-/// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned. What
-/// is left of it on cards goes in steps ([`cascades`]).
-/// The caller must ensure that no live row of this contact is in flight.
+/// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned. It is
+/// removed from cards in steps ([`cascades`]). The caller must ensure that no live row of this contact is in flight.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
@@ -20,32 +19,32 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     let mut change = db.heavy().begin().await?;
     let transaction = change.connection()?;
     // Concurrent writes of the contact's values or tags come first, or find it deleted.
-    let held = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
-    let held = with_timeout(held.bind(company).bind(id).fetch_optional(&mut *transaction)).await?;
-    if !expected.holds(held.ok_or(Error::NotFound("contact"))?) {
+    let updated_at = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
+    let updated_at = with_timeout(updated_at.bind(company).bind(id).fetch_optional(&mut *transaction)).await?;
+    if !expected.holds(updated_at.ok_or(Error::NotFound("contact"))?) {
         return Err(Error::Changed);
     }
     if let Some(tie) = tie(&mut *transaction, company, id).await? {
         return Ok(Some(tie));
     }
-    // A change that puts the contact on a card or a list locks the contact first: so does this.
-    take_at_once(&mut *transaction, company, id).await?;
+    // Changes that put the contact on a card or a list also lock the contact first.
+    remove_references(&mut *transaction, company, id).await?;
     let shown = find(&mut *transaction, company, id).await?;
     let shown = serde_json::to_value(shown).unwrap_or(Value::Null);
     cascades::note(&mut *transaction, company, Cascade::Contact(id), &shown).await?;
-    for words in [
+    for statement in [
         "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
            and m.company_id = t.company_id and m.ticket_id = t.id",
         "delete from ticket_events e using tickets t where t.company_id = $1 and t.contact_id = $2
            and e.company_id = t.company_id and e.ticket_id = t.id",
     ] {
-        with_timeout(sqlx::query(words).bind(company).bind(id).execute(&mut *transaction)).await?;
+        with_timeout(sqlx::query(statement).bind(company).bind(id).execute(&mut *transaction)).await?;
     }
     let watched = watch(&mut *transaction, company, &[id]).await?;
     schedules::remove_of_contact(&mut *transaction, company, id).await?;
     campaigns::remove_of_contact(&mut *transaction, company, id).await?;
-    let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
-    with_timeout(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
+    let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
+    with_timeout(delete.bind(company).bind(id).execute(&mut *transaction)).await?;
     watched.tell(transaction, &[id]).await?;
     crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
     change.commit().await?;
@@ -53,8 +52,8 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     Ok(None)
 }
 
-/// Takes the contact from lists, and its conversations from the cards that were made of them.
-async fn take_at_once(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
+/// Removes the contact from lists, and its conversations from the cards that were created from them.
+async fn remove_references(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
     let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
     let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *db)).await?;
     if !tickets.is_empty() {

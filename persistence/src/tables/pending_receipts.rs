@@ -32,7 +32,7 @@ struct Row {
     at: DateTime<Utc>,
 }
 
-/// Stores a status, unless it is stored already. If the database refuses it, it is set aside: the provider's retries
+/// Stores a status, unless it is stored already. If the database refuses it, it is stored in `rejected_changes`: the provider's retries
 /// would be refused too, and its call contains other statuses.
 ///
 /// # Errors
@@ -41,10 +41,10 @@ pub async fn keep(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
     match insert(db, early).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
             let row = serde_json::to_value(early).unwrap_or_default();
-            let refused = RejectedRow { company: early.company_id, kind: "early_status", id: None, row };
-            rejected::store_as_text(db, refused, &error).await
+            let rejected = RejectedRow { company: early.company_id, kind: "early_status", id: None, row };
+            rejected::store_as_text(db, rejected, &error).await
         }
-        outcome => outcome,
+        result => result,
     }
 }
 
@@ -173,7 +173,7 @@ pub async fn remove(
 /// # Errors
 /// When the database cannot answer.
 pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
-    let swept = with_timeout(
+    let deleted = with_timeout(
         sqlx::query(
             "delete from early_statuses where ctid = any (array(
                  select ctid from early_statuses where created_at < $1 limit $2))",
@@ -183,5 +183,5 @@ pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> 
         .execute(db),
     )
     .await?;
-    Ok(swept.rows_affected())
+    Ok(deleted.rows_affected())
 }

@@ -39,7 +39,7 @@ pub struct Retention {
     pub last_run: Option<DateTime<Utc>>,
 }
 
-const SHOWN: &str = "select r.company_id as company, c.name, r.days, r.removed, r.ran_at as last_run,
+const COLUMNS: &str = "select r.company_id as company, c.name, r.days, r.removed, r.ran_at as last_run,
         (select count(*) from tickets t where t.company_id = r.company_id and t.status = 'closed'
              and t.closed_at < now() - make_interval(hours => 24 * r.days)) as due";
 
@@ -87,7 +87,7 @@ pub struct Removed {
 /// # Errors
 /// When the database cannot answer.
 pub async fn all(db: impl Database<'_>) -> Result<Vec<Retention>> {
-    let all = format!("{SHOWN} from retentions r join companies c on c.id = r.company_id order by r.company_id");
+    let all = format!("{COLUMNS} from retentions r join companies c on c.id = r.company_id order by r.company_id");
     Ok(sqlx::query_as(AssertSqlSafe(all)).fetch_all(db).await?)
 }
 
@@ -101,7 +101,7 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
              insert into retentions (company_id, days) select id, $2 from companies where id = $1
              on conflict (company_id) do update set days = excluded.days, updated_at = now()
              returning *)
-         {SHOWN} from r join companies c on c.id = r.company_id"
+         {COLUMNS} from r join companies c on c.id = r.company_id"
     );
     let row = sqlx::query_as(AssertSqlSafe(set)).bind(company).bind(days).fetch_optional(db).await?;
     row.ok_or(Error::NotFound("company"))
@@ -155,7 +155,7 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
     }
     // Without `offset 0` the planner would scan all active or queued rows for each ticket, because their indexes are
     // small.
-    let gone = sqlx::query_as(
+    let delete = sqlx::query_as(
         "delete from tickets t
          where t.company_id = $1 and t.id = any ($2) and t.status = 'closed'
              and t.closed_at < now() - make_interval(hours => 24 * $3)
@@ -168,12 +168,13 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
                  offset 0) m where m.status = 'queued')
          returning t.id, t.contact_id, t.closed_at",
     );
-    let gone: Vec<Due> = with_timeout(gone.bind(company).bind(tickets).bind(rule.days).fetch_all(&mut *db)).await?;
-    let Some(closed_last) = gone.iter().map(|due| due.closed_at).max() else { return Ok(Some(Removed::default())) };
-    let tickets: Vec<TicketId> = gone.iter().map(|due| due.id).collect();
-    let contacts: Vec<ContactId> = gone.iter().map(|due| due.contact_id).collect();
-    let said = remove_messages(db, company, &tickets).await?;
-    let happened_last = remove_events(db, company, &tickets).await?;
+    let removed: Vec<Due> =
+        with_timeout(delete.bind(company).bind(tickets).bind(rule.days).fetch_all(&mut *db)).await?;
+    let Some(last_close) = removed.iter().map(|due| due.closed_at).max() else { return Ok(Some(Removed::default())) };
+    let tickets: Vec<TicketId> = removed.iter().map(|due| due.id).collect();
+    let contacts: Vec<ContactId> = removed.iter().map(|due| due.contact_id).collect();
+    let messages = remove_messages(db, company, &tickets).await?;
+    let last_event = remove_events(db, company, &tickets).await?;
     cascades::forget_tickets(&mut *db, company, &tickets).await?;
     // The session itself proves that the webchat reaches the contact, and a claim marks whose contact it is, so both
     // facts stay.
@@ -184,30 +185,30 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
     );
     let sessions = sessions.bind(company).bind(&contacts).bind(&tickets).fetch_all(&mut *db);
     let sessions: Vec<SessionId> = with_timeout(sessions).await?;
-    let sent =
+    let delete =
         sqlx::query("delete from schedules where company_id = $1 and contact_id = any ($2) and message_id = any ($3)");
-    with_timeout(sent.bind(company).bind(&contacts).bind(&said.scheduled).execute(&mut *db)).await?;
-    let last = [Some(closed_last), said.last, happened_last].into_iter().flatten().max();
-    let noted = sqlx::query(
+    with_timeout(delete.bind(company).bind(&contacts).bind(&messages.scheduled).execute(&mut *db)).await?;
+    let last = [Some(last_close), messages.last, last_event].into_iter().flatten().max();
+    let count = sqlx::query(
         "update retentions set removed = removed + $2,
              counted_from = greatest(counted_from, date_trunc('day', $3::timestamptz, 'UTC') + interval '1 day')
          where company_id = $1",
     );
     let number = i64::try_from(tickets.len()).unwrap_or(i64::MAX);
-    with_timeout(noted.bind(company).bind(number).bind(last).execute(&mut *db)).await?;
+    with_timeout(count.bind(company).bind(number).bind(last).execute(&mut *db)).await?;
     // Last, and as one statement: a trigger counts the results of campaigns, and locks them until the commit.
-    if !said.of_campaigns.is_empty() {
-        let sent = sqlx::query(
+    if !messages.of_campaigns.is_empty() {
+        let update = sqlx::query(
             "update campaign_recipients set message_id = null where company_id = $1 and message_id = any ($2)",
         );
-        with_timeout(sent.bind(company).bind(&said.of_campaigns).execute(&mut *db)).await?;
+        with_timeout(update.bind(company).bind(&messages.of_campaigns).execute(&mut *db)).await?;
     }
-    Ok(Some(Removed { tickets, messages: said.messages, files: said.files, sessions }))
+    Ok(Some(Removed { tickets, messages: messages.messages, files: messages.files, sessions }))
 }
 
 /// The messages of deleted conversations.
 #[derive(Default)]
-struct Said {
+struct RemovedMessages {
     messages: u64,
     files: u64,
     /// The time of the last message that reports count.
@@ -218,37 +219,37 @@ struct Said {
 }
 
 #[derive(FromRow)]
-struct SaidThen {
+struct RemovedMessageRow {
     id: MessageId,
     source: Source,
     has_file: bool,
     counted_at: Option<DateTime<Utc>>,
 }
 
-async fn remove_messages(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<Said> {
-    let mut said = Said::default();
+async fn remove_messages(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<RemovedMessages> {
+    let mut removed = RemovedMessages::default();
     loop {
         // A trigger records their files.
-        let gone = sqlx::query_as(
+        let delete = sqlx::query_as(
             "delete from messages where company_id = $1 and ctid = any (array(
                  select ctid from messages where company_id = $1 and ticket_id = any ($2) limit $3))
              returning id, source, coalesce(media ? 'id', false) as has_file,
                  case when direction <> 'internal' then created_at end as counted_at",
         );
-        let gone = gone.bind(company).bind(tickets).bind(ROWS_MAX).fetch_all(&mut *db);
-        let gone: Vec<SaidThen> = with_timeout(gone).await?;
-        for message in &gone {
-            said.messages += 1;
-            said.files += u64::from(message.has_file);
-            said.last = said.last.max(message.counted_at);
+        let delete = delete.bind(company).bind(tickets).bind(ROWS_MAX).fetch_all(&mut *db);
+        let rows: Vec<RemovedMessageRow> = with_timeout(delete).await?;
+        for message in &rows {
+            removed.messages += 1;
+            removed.files += u64::from(message.has_file);
+            removed.last = removed.last.max(message.counted_at);
             match message.source {
-                Source::Campaign => said.of_campaigns.push(message.id),
-                Source::Schedule => said.scheduled.push(message.id),
+                Source::Campaign => removed.of_campaigns.push(message.id),
+                Source::Schedule => removed.scheduled.push(message.id),
                 Source::Api | Source::User | Source::Bot | Source::Automation | Source::Contact => {}
             }
         }
-        if gone.is_empty() {
-            return Ok(said);
+        if rows.is_empty() {
+            return Ok(removed);
         }
     }
 }
@@ -261,15 +262,15 @@ async fn remove_events(
 ) -> Result<Option<DateTime<Utc>>> {
     let mut last = None;
     loop {
-        let gone = sqlx::query_as(
+        let delete = sqlx::query_as(
             "with gone as (
                  delete from ticket_events where company_id = $1 and ctid = any (array(
                      select ctid from ticket_events where company_id = $1 and ticket_id = any ($2) limit $3))
                  returning type, created_at)
              select count(*), max(created_at) filter (where type in ('opened', 'closed', 'reopened')) from gone",
         );
-        let gone = gone.bind(company).bind(tickets).bind(ROWS_MAX).fetch_one(&mut *db);
-        let (number, counted): (i64, Option<DateTime<Utc>>) = with_timeout(gone).await?;
+        let delete = delete.bind(company).bind(tickets).bind(ROWS_MAX).fetch_one(&mut *db);
+        let (number, counted): (i64, Option<DateTime<Utc>>) = with_timeout(delete).await?;
         last = last.max(counted);
         if number == 0 {
             return Ok(last);
@@ -282,8 +283,8 @@ async fn remove_events(
 /// # Errors
 /// When the database cannot answer.
 pub async fn settled(db: impl Database<'_>, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
-    let held = sqlx::query("select id from tickets where company_id = $1 and id = any ($2) for share");
-    with_timeout(held.bind(company).bind(tickets).execute(db)).await.map(drop)
+    let lock = sqlx::query("select id from tickets where company_id = $1 and id = any ($2) for share");
+    with_timeout(lock.bind(company).bind(tickets).execute(db)).await.map(drop)
 }
 
 /// Records a complete run for a company, unless its retention was changed meanwhile.
@@ -291,6 +292,6 @@ pub async fn settled(db: impl Database<'_>, company: CompanyId, tickets: &[Ticke
 /// # Errors
 /// When the database cannot answer.
 pub async fn note_run(db: impl PgExecutor<'_>, rule: &Rule) -> Result<()> {
-    let ran = sqlx::query("update retentions set ran_at = now() where company_id = $1 and updated_at = $2");
-    with_timeout(ran.bind(rule.company_id).bind(rule.updated_at).execute(db)).await.map(drop)
+    let update = sqlx::query("update retentions set ran_at = now() where company_id = $1 and updated_at = $2");
+    with_timeout(update.bind(rule.company_id).bind(rule.updated_at).execute(db)).await.map(drop)
 }

@@ -20,13 +20,13 @@ use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Resul
 words! {
     /// The status of a scheduled message.
     ScheduleStatus {
-        /// Its time has not come.
+        /// It is not due yet.
         Pending = "pending",
         /// It was sent.
         Sent = "sent",
-        /// It was called off before.
+        /// It was canceled.
         Canceled = "canceled",
-        /// It could not be sent when its time came.
+        /// It could not be sent when it was due.
         Failed = "failed",
     }
 }
@@ -86,7 +86,7 @@ impl ScheduleRow {
         (self.send_at, self.id)
     }
 
-    /// The row after it was sent as this message, by who scheduled it, as the message is.
+    /// The row after it was sent as this message, whose author is the author of the schedule.
     #[must_use]
     pub fn sent(&self, message: &MessageRow) -> Self {
         Self {
@@ -164,12 +164,12 @@ pub(crate) async fn find_all(
     ids: impl Iterator<Item = (CompanyId, ScheduleId)>,
 ) -> std::result::Result<HashMap<(CompanyId, ScheduleId), ScheduleRow>, sqlx::Error> {
     let (companies, ids): (Vec<_>, Vec<_>) = ids.unzip();
-    let found = sqlx::query(
+    let select = sqlx::query(
         "select s.* from unnest($1::bigint[], $2::bigint[]) as x (company, schedule)
          join schedules s on s.company_id = x.company and s.id = x.schedule",
     );
-    let found: Vec<ScheduleRow> = document::read_all(&found.bind(companies).bind(ids).fetch_all(db).await?);
-    Ok(found.into_iter().map(|row| ((row.company_id, row.id), row)).collect())
+    let rows: Vec<ScheduleRow> = document::read_all(&select.bind(companies).bind(ids).fetch_all(db).await?);
+    Ok(rows.into_iter().map(|row| ((row.company_id, row.id), row)).collect())
 }
 
 /// One scheduled message, or `None`.
@@ -281,8 +281,8 @@ pub struct ScheduleFilter {
 }
 
 /// The contact is looked up per row, so the plan is good for any number of rows.
-const LISTED: &str = "select s.*, c.name as contact_name, c.number as contact_number";
-const BESIDE: &str = "left join lateral (select name, number from contacts
+const COLUMNS: &str = "select s.*, c.name as contact_name, c.number as contact_number";
+const JOINS: &str = "left join lateral (select name, number from contacts
         where company_id = s.company_id and id = s.contact_id offset 0) c on true";
 
 /// One scheduled message as shown, or `None`.
@@ -290,7 +290,7 @@ const BESIDE: &str = "left join lateral (select name, number from contacts
 /// # Errors
 /// When the database cannot answer.
 pub async fn shown(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ListedSchedule>> {
-    let sql = format!("{LISTED} from schedules s {BESIDE} where s.company_id = $1 and s.id = $2");
+    let sql = format!("{COLUMNS} from schedules s {JOINS} where s.company_id = $1 and s.id = $2");
     let found = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company).bind(id);
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
@@ -314,7 +314,7 @@ pub async fn list(
         .between("s.created_at", filter.created)
         .between("s.updated_at", filter.updated);
     let db = list.weigh(db, page);
-    with_timeout(list.page_then(db, "s.id", page, &format!(") {LISTED} from page s {BESIDE}"))).await
+    with_timeout(list.page_then(db, "s.id", page, &format!(") {COLUMNS} from page s {JOINS}"))).await
 }
 
 /// Deletes the finished scheduled messages of a deleted contact, like their messages. Pending ones stay and fail when
@@ -323,8 +323,7 @@ pub async fn list(
 /// # Errors
 /// When the database cannot answer.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
-    let removed =
-        sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and status <> 'pending'");
-    with_timeout(removed.bind(company).bind(contact).execute(db)).await?;
+    let delete = sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and status <> 'pending'");
+    with_timeout(delete.bind(company).bind(contact).execute(db)).await?;
     Ok(())
 }

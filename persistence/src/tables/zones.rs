@@ -17,18 +17,18 @@ use crate::{ChannelId, CompanyId, QueueId};
 pub(crate) const BITS: i32 = 10;
 
 /// Times in a zone map are rounded to hours, so that an active zone is updated once an hour rather than for each row.
-const GRAIN: TimeDelta = TimeDelta::hours(1);
+const TIME_GRAIN: TimeDelta = TimeDelta::hours(1);
 
 /// The tables with a zone map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Zoned {
+pub(crate) enum ZonedTable {
     Message,
     Ticket,
     /// Deliveries of events to webhooks: zoned by event id, independent of the webhook.
     Delivery,
 }
 
-impl Zoned {
+impl ZonedTable {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Message => "message",
@@ -56,14 +56,14 @@ impl Zoned {
 
 /// The times a list can be filtered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Time {
+pub(crate) enum TimeColumn {
     Created,
     Opened,
     Closed,
     Updated,
 }
 
-impl Time {
+impl TimeColumn {
     /// The column with a zone's latest time.
     const fn until(self) -> &'static str {
         match self {
@@ -103,8 +103,8 @@ pub(crate) const UNASSIGNED: &str = "unassigned";
 pub(crate) const ASSIGNED: &str = "assigned";
 
 /// The bit of a word; `None`: every zone may contain it.
-fn mark(word: &str) -> Option<i64> {
-    WORDS.iter().position(|known| *known == word).map(|at| 1 << at)
+fn word_bit(word: &str) -> Option<i64> {
+    WORDS.iter().position(|candidate| *candidate == word).map(|index| 1 << index)
 }
 
 /// The bit of an id, shared with other ids: `hotline_bit`.
@@ -115,15 +115,15 @@ fn bit(id: i64) -> i64 {
 
 /// The parts of a list's filter that a zone map covers.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted<'a> {
-    pub(crate) spans: &'a [(Time, Span)],
+pub(crate) struct ZoneFilter<'a> {
+    pub(crate) spans: &'a [(TimeColumn, Span)],
     /// Words that must occur.
     pub(crate) words: &'a [Option<&'a str>],
     pub(crate) channel: Option<ChannelId>,
     pub(crate) queue: Option<QueueId>,
 }
 
-impl Wanted<'_> {
+impl ZoneFilter<'_> {
     /// Whether it can exclude any zone.
     pub(crate) fn is_any(&self) -> bool {
         self.spans.iter().any(|(_, (from, to))| from.is_some() || to.is_some())
@@ -136,24 +136,24 @@ impl Wanted<'_> {
 /// Starts a list, in id order, of the rows `t` in zones that may match; `before` is prepended to the `select`. The
 /// exact conditions must still be added.
 ///
-/// `held` are indexed columns with their required ids: within a zone their indexes find the rows.
+/// `indexed_columns` are indexed columns with their required ids: within a zone their indexes find the rows.
 pub(crate) fn list(
     before: &str,
-    noun: Zoned,
+    noun: ZonedTable,
     company: CompanyId,
-    wanted: &Wanted<'_>,
-    held: &[(&'static str, Option<i64>)],
+    filter: &ZoneFilter<'_>,
+    indexed_columns: &[(&'static str, Option<i64>)],
     page: PageRequest,
 ) -> Select {
     let zones = format!("{before}select t.* from (select z.company_id, z.zone from zones z");
     let mut list = Select::new(&zones, "z.company_id", company).equals("z.noun", Some(noun.as_str()));
-    for (time, (from, to)) in wanted.spans {
+    for (time, (from, to)) in filter.spans {
         list = list.at_least(time.until(), *from);
         // No time of a row precedes its creation.
         list = list.at_most("z.created_from", *to);
     }
-    for word in wanted.words.iter().flatten() {
-        list = list.has_bit("z.marks", mark(word));
+    for word in filter.words.iter().flatten() {
+        list = list.has_bit("z.marks", word_bit(word));
     }
     let (table, key) = (noun.table(), noun.key());
     let rows = format!(
@@ -162,10 +162,10 @@ pub(crate) fn list(
     );
     let from = page.after().map(|id| id >> BITS);
     let mut list = if page.descending { list.up_to("z.zone", from) } else { list.from("z.zone", from) }
-        .has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
-        .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
+        .has_bit("z.channels", filter.channel.map(|id| bit(id.0)))
+        .has_bit("z.queues", filter.queue.map(|id| bit(id.0)))
         .for_each_by("z.zone", page, &rows);
-    for (column, id) in held {
+    for (column, id) in indexed_columns {
         list = list.equals(column, *id);
     }
     list.within(key, page, ") t")
@@ -185,7 +185,7 @@ pub(crate) fn with_updated(update: &str) -> String {
 
 /// A row's zone, and its values in the zone map.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ZonedRow {
     pub(crate) company: CompanyId,
     pub(crate) id: i64,
     pub(crate) created: DateTime<Utc>,
@@ -211,39 +211,39 @@ struct Zone {
 }
 
 impl Zone {
-    fn of(place: &Place) -> Self {
+    fn of(zoned_row: &ZonedRow) -> Self {
         Self {
-            created_from: floor(place.created),
-            created_until: ceil(place.created),
-            opened_until: place.opened.map(ceil),
-            closed_until: place.closed.map(ceil),
-            updated_until: place.updated.map(ceil),
-            marks: place.words.iter().flatten().filter_map(|word| mark(word)).fold(0, |marks, mark| marks | mark),
-            channels: place.channel.map_or(0, |id| bit(id.0)),
-            queues: place.queue.map_or(0, |id| bit(id.0)),
+            created_from: floor(zoned_row.created),
+            created_until: ceil(zoned_row.created),
+            opened_until: zoned_row.opened.map(ceil),
+            closed_until: zoned_row.closed.map(ceil),
+            updated_until: zoned_row.updated.map(ceil),
+            marks: zoned_row.words.iter().flatten().filter_map(|word| word_bit(word)).fold(0, |marks, bit| marks | bit),
+            channels: zoned_row.channel.map_or(0, |id| bit(id.0)),
+            queues: zoned_row.queue.map_or(0, |id| bit(id.0)),
         }
     }
 
-    fn widen(&mut self, more: &Self) {
-        self.created_from = self.created_from.min(more.created_from);
-        self.created_until = self.created_until.max(more.created_until);
+    fn widen(&mut self, other: &Self) {
+        self.created_from = self.created_from.min(other.created_from);
+        self.created_until = self.created_until.max(other.created_until);
         // `None` is less than any time.
-        self.opened_until = self.opened_until.max(more.opened_until);
-        self.closed_until = self.closed_until.max(more.closed_until);
-        self.updated_until = self.updated_until.max(more.updated_until);
-        self.marks |= more.marks;
-        self.channels |= more.channels;
-        self.queues |= more.queues;
+        self.opened_until = self.opened_until.max(other.opened_until);
+        self.closed_until = self.closed_until.max(other.closed_until);
+        self.updated_until = self.updated_until.max(other.updated_until);
+        self.marks |= other.marks;
+        self.channels |= other.channels;
+        self.queues |= other.queues;
     }
 }
 
 /// Times that cannot be rounded stay unchanged.
 fn floor(at: DateTime<Utc>) -> DateTime<Utc> {
-    at.duration_trunc(GRAIN).unwrap_or(at)
+    at.duration_trunc(TIME_GRAIN).unwrap_or(at)
 }
 
 fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
-    floor(at).checked_add_signed(GRAIN).unwrap_or(at)
+    floor(at).checked_add_signed(TIME_GRAIN).unwrap_or(at)
 }
 
 /// Extends an update of messages `m` that advances statuses into a statement that also updates the zone map and returns
@@ -251,7 +251,7 @@ fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
 pub(crate) fn with_statuses(update: &str, was: &str) -> String {
     format!(
         "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {was} as was, m.updated_at),
-         noted as ({NOTE_MOVED})
+         noted as ({UPDATE_CHANGED_ZONES})
          select company_id, id, ticket_id, was, status, updated_at from moved where status <> was"
     )
 }
@@ -260,13 +260,13 @@ pub(crate) fn with_statuses(update: &str, was: &str) -> String {
 pub(crate) fn with_changes(update: &str) -> String {
     format!(
         "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),
-         noted as ({NOTE_MOVED})
+         noted as ({UPDATE_CHANGED_ZONES})
          select company_id, id, ticket_id, was, status, updated_at from moved"
     )
 }
 
 /// Updates the zone map for the messages `moved`.
-const NOTE_MOVED: &str =
+const UPDATE_CHANGED_ZONES: &str =
     "update zones z set marks = z.marks | x.marks, updated_until = greatest(z.updated_until, x.until)
     from (
         select company_id, id >> 10 as zone, bit_or(hotline_mark(status)) as marks,
@@ -280,15 +280,15 @@ const NOTE_MOVED: &str =
 const _: () = assert!(BITS == 10);
 
 /// Updates the zone map for rows written in the same transaction.
-pub(crate) async fn note(
+pub(crate) async fn update(
     db: &mut PgConnection,
-    noun: Zoned,
-    places: impl Iterator<Item = Place>,
+    noun: ZonedTable,
+    rows: impl Iterator<Item = ZonedRow>,
 ) -> Result<(), sqlx::Error> {
     let mut zones = BTreeMap::<(CompanyId, i64), Zone>::new();
-    for place in places {
-        let more = Zone::of(&place);
-        zones.entry((place.company, place.id >> BITS)).and_modify(|zone| zone.widen(&more)).or_insert(more);
+    for zoned_row in rows {
+        let other = Zone::of(&zoned_row);
+        zones.entry((zoned_row.company, zoned_row.id >> BITS)).and_modify(|zone| zone.widen(&other)).or_insert(other);
     }
     if zones.is_empty() {
         return Ok(());
@@ -344,8 +344,8 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_holds_the_times_of_all_its_rows() {
-        let place = |created, closed| Place {
+    fn a_zone_covers_the_values_of_all_its_rows() {
+        let zoned_row = |created, closed| ZonedRow {
             company: CompanyId::new(1),
             id: 1,
             created: at(created),
@@ -356,10 +356,10 @@ mod tests {
             channel: Some(ChannelId::new(2)),
             queue: closed.map(|_| QueueId::new(62)),
         };
-        let mut zone = Zone::of(&place("2026-03-01T10:20:00Z", None));
-        zone.widen(&Zone::of(&place("2026-03-01T12:00:00Z", Some(at("2026-03-02T00:00:00Z")))));
-        zone.widen(&Zone::of(&place("2026-03-01T11:59:59Z", None)));
-        let held = Zone {
+        let mut zone = Zone::of(&zoned_row("2026-03-01T10:20:00Z", None));
+        zone.widen(&Zone::of(&zoned_row("2026-03-01T12:00:00Z", Some(at("2026-03-02T00:00:00Z")))));
+        zone.widen(&Zone::of(&zoned_row("2026-03-01T11:59:59Z", None)));
+        let expected = Zone {
             created_from: at("2026-03-01T10:00:00Z"),
             created_until: at("2026-03-01T13:00:00Z"),
             opened_until: Some(at("2026-03-01T13:00:00Z")),
@@ -369,11 +369,11 @@ mod tests {
             channels: 1 << 2,
             queues: 1 << 1,
         };
-        assert_eq!(zone, held);
+        assert_eq!(zone, expected);
     }
 
     #[test]
-    fn a_time_that_cannot_be_rounded_is_kept() {
+    fn a_time_that_cannot_be_rounded_stays() {
         assert_eq!(floor(DateTime::<Utc>::MIN_UTC), DateTime::<Utc>::MIN_UTC);
         assert_eq!(ceil(DateTime::<Utc>::MAX_UTC), DateTime::<Utc>::MAX_UTC);
     }

@@ -18,7 +18,7 @@ use super::facts::Origin;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
 use crate::tables::events::{self, By, EventKind, Record, ShownThen, Told};
-use crate::tables::messages::{MessageRow, MessageStatus, Moved};
+use crate::tables::messages::{ChangedMessage, MessageRow, MessageStatus};
 use crate::tables::schedules::{self, ScheduleRow};
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -86,7 +86,7 @@ pub(super) struct FlushOutcome<'a> {
     /// The refused ones.
     pub(super) refused: &'a HashSet<Origin>,
     /// The messages whose status advanced.
-    pub(super) moved: &'a [Moved],
+    pub(super) changed_messages: &'a [ChangedMessage],
 }
 
 impl<'a> EventCollector<'a> {
@@ -195,11 +195,11 @@ impl<'a> EventCollector<'a> {
         &self,
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
-        FlushOutcome { in_parts, refused, moved }: FlushOutcome<'_>,
+        FlushOutcome { in_parts, refused, changed_messages }: FlushOutcome<'_>,
     ) -> sqlx::Result<Vec<(CompanyId, LoggedEventId)>> {
         let mut events: Vec<(CompanyId, BatchIndex, Told)> = Vec::new();
         self.add_row_events(db, refused, &mut events).await?;
-        self.add_status_events(moved, &mut events);
+        self.add_status_events(changed_messages, &mut events);
         self.add_session_events(db, previous_rows, in_parts, &mut events).await?;
         self.add_schedule_events(db, previous_rows, refused, &mut events).await?;
         if !self.contacts.is_empty() {

@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use super::{BatchIndex, EventCollector, StatusReport};
 use crate::clock;
 use crate::tables::events::{By, EventKind, MessageThen, Record, Told};
-use crate::tables::messages::{MessageStatus, Moved, MovedBy};
+use crate::tables::messages::{ChangeCause, ChangedMessage, MessageStatus};
 use crate::{CompanyId, MessageId};
 
 /// The previous values of the fields that a new status changes: the status, and the times it had not reached.
-fn previous_fields(was: MessageStatus, status: MessageStatus) -> Value {
-    let mut previous = json!({"status": was});
-    if status == MessageStatus::Failed {
+fn previous_fields(from: MessageStatus, to: MessageStatus) -> Value {
+    let mut previous = json!({"status": from});
+    if to == MessageStatus::Failed {
         previous["error"] = Value::Null;
         return previous;
     }
     for (step, field) in
         [(MessageStatus::Sent, "sentAt"), (MessageStatus::Delivered, "deliveredAt"), (MessageStatus::Read, "readAt")]
     {
-        if was.rank() < step.rank() && step.rank() <= status.rank() {
+        if from.rank() < step.rank() && step.rank() <= to.rank() {
             previous[field] = Value::Null;
         }
     }
@@ -29,9 +29,13 @@ fn previous_fields(was: MessageStatus, status: MessageStatus) -> Value {
 
 impl EventCollector<'_> {
     /// Adds one event for each status that was new to its message.
-    pub(super) fn add_status_events(&self, moved: &[Moved], events: &mut Vec<(CompanyId, BatchIndex, Told)>) {
-        let of = |by| moved.iter().filter(move |moved| moved.by == by);
-        let mut add = |index, at, was: MessageStatus, status: MessageStatus, moved: &Moved| {
+    pub(super) fn add_status_events(
+        &self,
+        changed: &[ChangedMessage],
+        events: &mut Vec<(CompanyId, BatchIndex, Told)>,
+    ) {
+        let of = |by| changed.iter().filter(move |changed| changed.by == by);
+        let mut add = |index, at, previous: MessageStatus, status: MessageStatus, changed: &ChangedMessage| {
             let kind = match status {
                 MessageStatus::Sent => EventKind::MessageSent,
                 MessageStatus::Delivered => EventKind::MessageDelivered,
@@ -39,33 +43,35 @@ impl EventCollector<'_> {
                 MessageStatus::Failed => EventKind::MessageFailed,
                 MessageStatus::Queued | MessageStatus::Received => return,
             };
-            let (id, ticket_id, updated_at) = (moved.id, moved.ticket, moved.updated_at);
+            let (id, ticket_id, updated_at) = (changed.id, changed.ticket, changed.updated_at);
             let record = Record::Message(MessageThen { id, ticket_id, status, received: None, updated_at });
-            let previous = Some(previous_fields(was, status));
-            events.push((moved.company, index, Told { kind, at, record, previous, by: Some(By::SYSTEM) }));
+            let previous = Some(previous_fields(previous, status));
+            events.push((changed.company, index, Told { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
         // The status each message reached by progress changes: first the one before this batch, then each step.
-        let mut reached: HashMap<(CompanyId, MessageId), (MessageStatus, &Moved)> =
-            of(MovedBy::Progress).map(|moved| ((moved.company, moved.id), (moved.was, moved))).collect();
+        let mut reached: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> = of(ChangeCause::Progress)
+            .map(|changed| ((changed.company, changed.id), (changed.previous, changed)))
+            .collect();
         for StatusReport { index, company, message, status, at } in &self.status_reports {
-            let Some((was, moved)) = reached.get_mut(&(*company, *message)) else { continue };
+            let Some((previous, changed)) = reached.get_mut(&(*company, *message)) else { continue };
             // A failed message was at most sent; any other has passed every status before its current one.
-            let is_passed = match moved.status {
+            let is_passed = match changed.status {
                 MessageStatus::Failed => matches!(status, MessageStatus::Sent | MessageStatus::Failed),
                 reached => status.rank() <= reached.rank(),
             };
-            if is_passed && status.rank() > was.rank() {
-                add(*index, *at, *was, *status, moved);
-                *was = *status;
+            if is_passed && status.rank() > previous.rank() {
+                add(*index, *at, *previous, *status, changed);
+                *previous = *status;
             }
         }
-        let mut receipts: Vec<&Moved> = of(MovedBy::Mark).collect();
-        receipts.sort_by_key(|moved| (moved.company, moved.ticket, moved.id, moved.status.rank()));
-        for moved in receipts {
-            let Some((index, at)) = self.receipts.get(&(moved.company, moved.ticket)) else { continue };
-            add(*index, *at, moved.was, moved.status, moved);
+        let mut receipts: Vec<&ChangedMessage> = of(ChangeCause::Receipt).collect();
+        receipts.sort_by_key(|changed| (changed.company, changed.ticket, changed.id, changed.status.rank()));
+        for changed in receipts {
+            let Some((index, at)) = self.receipts.get(&(changed.company, changed.ticket)) else { continue };
+            add(*index, *at, changed.previous, changed.status, changed);
         }
-        for Moved { company, id, ticket: ticket_id, status, updated_at, .. } in of(MovedBy::File).copied() {
+        for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in of(ChangeCause::File).copied()
+        {
             let Some((index, has_failed)) = self.files.get(&(company, id)).copied() else { continue };
             let record = Record::Message(MessageThen { id, ticket_id, status, received: None, updated_at });
             // Before, there was neither the file nor the reason why there is none.

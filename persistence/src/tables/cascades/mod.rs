@@ -1,10 +1,10 @@
-//! What the deletion of a record changes on others: their change, with their event and their `updatedAt` ([decision
+//! What the deletion of a record changes on others: their content, event and `updatedAt` ([decision
 //! 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
 //!
-//! A record may be on a million others. It is deleted first, with a note of what is still to be done, and taken from the
-//! others in steps, each of its own transaction with its events. In between they refer to a record that is gone, and
-//! nobody sees that: every read joins the record. A change that replaces such references leaves them to the steps, or
-//! takes them first ([`settle`]).
+//! A record may be on a million others. It is deleted first, and a row of `cascades` says what is left to be done. Then it
+//! is removed from the others in steps, each in its own transaction with its events. Until then they refer to a deleted
+//! record, which nobody sees, because every read joins the record. A change that replaces such references leaves them to
+//! the steps, or removes them first ([`settle`]).
 
 mod steps;
 
@@ -23,7 +23,7 @@ pub(crate) use steps::{deleted_contacts, forget_tickets};
 
 macro_rules! cascades {
     ($($name:ident($id:ty) is $noun:literal in $table:literal),+ $(,)?) => {
-        /// A record that is deleted, and that others show.
+        /// A deleted record that others show.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
         pub enum Cascade {
@@ -38,7 +38,7 @@ macro_rules! cascades {
                 match self { $(Self::$name(id) => id.0),+ }
             }
 
-            /// The word for its kind in the table of what is still to be done.
+            /// The word for its kind in the table `cascades`.
             fn noun(self) -> &'static str {
                 match self { $(Self::$name(_) => $noun),+ }
             }
@@ -68,74 +68,81 @@ cascades! {
     Contact(ContactId) is "contact" in "contacts",
 }
 
-/// A reference to a record that may be deleted, and who shows it.
+/// A reference to a record that may be deleted.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     /// The table with the reference.
     pub table: &'static str,
     /// Its column with the record's id.
     pub column: &'static str,
-    /// The table's column with the id of who shows it.
-    shown_by: &'static str,
-    of: Of,
-    /// Whether the row goes, or what the column holds.
+    /// The table's column with the id of the record that shows it.
+    owner_column: &'static str,
+    owner: RecordKind,
+    /// Whether the row is deleted; otherwise the column is cleared.
     is_link: bool,
-    /// What an event has to know of the reference besides: an expression of the row.
+    /// What the event needs to know of the reference: an expression of the row.
     with: &'static str,
-    /// When it goes.
+    /// When it is removed.
     pub when: When,
 }
 
-/// What the records are that show it.
+/// The kind of the records that show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum RecordKind {
     Contacts,
     Cards,
-    /// Records without events, of which only `updated_at` moves.
+    /// Records without events: only their `updated_at` changes.
     Others(&'static str),
 }
 
-/// When references go.
+/// When references are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// With the record, in its transaction: a company has few, and a foreign key sees to those that are missed.
+    /// With the record, in its transaction: a company has few, and a foreign key removes those that are missed.
     AtOnce,
-    /// In steps behind it: there may be a million. A trigger refuses new ones.
+    /// In steps after it: there may be a million. A trigger refuses new ones.
     InSteps,
 }
 
 impl Shown {
     /// A row that links the record to others.
-    const fn link(table: &'static str, column: &'static str, shown_by: &'static str, of: Of, when: When) -> Self {
-        Self { table, column, shown_by, of, is_link: true, with: "null::text", when }
+    const fn link(
+        table: &'static str,
+        column: &'static str,
+        owner_column: &'static str,
+        owner: RecordKind,
+        when: When,
+    ) -> Self {
+        Self { table, column, owner_column, owner, is_link: true, with: "null::text", when }
     }
 
     /// A column of the others.
-    const fn column(table: &'static str, column: &'static str, of: Of, when: When) -> Self {
-        Self { table, column, shown_by: "id", of, is_link: false, with: "null::text", when }
+    const fn column(table: &'static str, column: &'static str, owner: RecordKind, when: When) -> Self {
+        Self { table, column, owner_column: "id", owner, is_link: false, with: "null::text", when }
     }
 
     const fn with(self, with: &'static str) -> Self {
         Self { with, ..self }
     }
 
-    /// Selects the ids of those that show it: company `$1`, its id `$2`, at most `$3`.
-    fn find(&self) -> String {
-        let Self { table, column, shown_by, .. } = self;
-        // Where it is their own column, its index is by their ids.
-        let order = if *shown_by == "id" { " order by id" } else { "" };
-        format!("select {shown_by} from {table} where company_id = $1 and {column} = $2{order} limit $3")
+    /// Selects the ids of the records that show it: company `$1`, its id `$2`, at most `$3`.
+    fn find_sql(&self) -> String {
+        let Self { table, column, owner_column, .. } = self;
+        // The index of such a column is in the order of the ids.
+        let order = if *owner_column == "id" { " order by id" } else { "" };
+        format!("select {owner_column} from {table} where company_id = $1 and {column} = $2{order} limit $3")
     }
 
-    /// Takes it from some of them, and returns which with [`Shown::with`]: company `$1`, its id `$2`, their ids `$3`.
-    fn take(&self) -> String {
-        let Self { table, column, shown_by, with, .. } = self;
-        let which =
-            format!("where company_id = $1 and {column} = $2 and {shown_by} = any ($3) returning {shown_by}, {with}");
+    /// Removes it from some of them, and returns which with [`Shown::with`]: company `$1`, its id `$2`, their ids `$3`.
+    fn remove_sql(&self) -> String {
+        let Self { table, column, owner_column, with, .. } = self;
+        let condition = format!(
+            "where company_id = $1 and {column} = $2 and {owner_column} = any ($3) returning {owner_column}, {with}"
+        );
         if self.is_link {
-            format!("delete from {table} {which}")
+            format!("delete from {table} {condition}")
         } else {
-            format!("update {table} set {column} = null {which}")
+            format!("update {table} set {column} = null {condition}")
         }
     }
 }
@@ -143,7 +150,7 @@ impl Shown {
 impl Cascade {
     /// Every reference to it from a record that shows it.
     pub fn shown(self) -> &'static [Shown] {
-        use Of::{Cards, Contacts, Others};
+        use RecordKind::{Cards, Contacts, Others};
         use When::{AtOnce, InSteps};
         match self {
             Self::Tag(_) => const { &[Shown::link("contact_tags", "tag_id", "contact_id", Contacts, InSteps)] },
@@ -203,12 +210,12 @@ impl Cascade {
         }
     }
 
-    fn shown_when(self, when: When) -> impl Iterator<Item = &'static Shown> {
+    fn references_when(self, when: When) -> impl Iterator<Item = &'static Shown> {
         self.shown().iter().filter(move |shown| shown.when == when)
     }
 
     /// How others show it, as an expression of its row. A contact is read as it is shown everywhere.
-    fn as_shown(self) -> &'static str {
+    fn shown_sql(self) -> &'static str {
         match self {
             Self::Tag(_) | Self::CardStatus(_) => "jsonb_build_object('id', id, 'name', name, 'color', color)",
             Self::CustomField(_) => "jsonb_build_object('key', key, 'customFieldId', id, 'name', name, 'type', type)",
@@ -225,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_that_is_deleted_is_known_again_by_its_noun() {
+    fn a_cascade_is_found_by_its_noun() {
         for cascade in Cascade::EVERY {
             assert_eq!(Cascade::of(cascade.noun(), cascade.id()), Some(*cascade));
             assert!(!cascade.shown().is_empty(), "{cascade:?}");
@@ -235,14 +242,14 @@ mod tests {
 
     #[test]
     fn a_link_is_deleted_and_a_column_is_cleared() {
-        let take = |cascade: Cascade| cascade.shown()[0].take();
+        let sql = |cascade: Cascade| cascade.shown()[0].remove_sql();
         assert_eq!(
-            take(Cascade::Tag(TagId::new(1))),
+            sql(Cascade::Tag(TagId::new(1))),
             "delete from contact_tags where company_id = $1 and tag_id = $2 and contact_id = any ($3) \
              returning contact_id, null::text"
         );
         assert_eq!(
-            take(Cascade::Product(ProductId::new(1))),
+            sql(Cascade::Product(ProductId::new(1))),
             "update card_products set product_id = null where company_id = $1 and product_id = $2 and card_id = any ($3) \
              returning card_id, id::text"
         );

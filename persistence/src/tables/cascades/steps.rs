@@ -1,4 +1,4 @@
-//! The deletion of a record that others show: what goes with it, the note of what is left, and the steps.
+//! The deletion of a record that others show: what is removed at once, the record of what is left, and the steps.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use sqlx::postgres::PgRow;
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, Row as _};
 
-use super::{Cascade, Of, Shown, When};
+use super::{Cascade, RecordKind, Shown, When};
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
@@ -25,13 +25,13 @@ pub const STEP_RECORDS: i64 = 50;
 /// A deleted record that others may still refer to.
 #[derive(Clone, Debug)]
 pub struct Gone {
-    /// Whose it was.
+    /// The company it belonged to.
     pub company: CompanyId,
-    /// What it was.
+    /// The deleted record.
     pub cascade: Cascade,
     /// Who deleted it.
     pub by: By,
-    /// How others showed it; null when that cannot be read: then they change without an event.
+    /// How others showed it; null if that is unreadable: then they change without an event.
     shown: Value,
 }
 
@@ -52,8 +52,8 @@ impl Gone {
         serde_json::from_value(Value::Object(field)).ok()
     }
 
-    /// Shows it on a contact again. `with` is what its references had.
-    fn put_on_contact(&self, row: &mut ContactRow, with: &[Option<String>]) {
+    /// Adds it to a contact again. `with` is what its references had.
+    fn restore_on_contact(&self, row: &mut ContactRow, with: &[Option<String>]) {
         match self.cascade {
             Cascade::Tag(_) => {
                 row.tags.extend(self.shown::<contacts::ContactTag>());
@@ -64,8 +64,8 @@ impl Gone {
         }
     }
 
-    /// Shows it on a card again. `with` is what its references had.
-    fn put_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, with: &[Option<String>]) {
+    /// Adds it to a card again. `with` is what its references had.
+    fn restore_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, with: &[Option<String>]) {
         match self.cascade {
             Cascade::CardStatus(_) => card.status = self.shown().map(Json),
             Cascade::Business(_) => card.business = self.shown().map(Json),
@@ -93,22 +93,22 @@ impl Gone {
 /// # Errors
 /// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
-    let held =
-        format!("select {} from {} where company_id = $1 and id = $2 for update", cascade.as_shown(), cascade.table());
-    let held = sqlx::query_scalar(AssertSqlSafe(held)).bind(company).bind(cascade.id());
-    with_timeout(held.fetch_optional(db)).await
+    let lock =
+        format!("select {} from {} where company_id = $1 and id = $2 for update", cascade.shown_sql(), cascade.table());
+    let lock = sqlx::query_scalar(AssertSqlSafe(lock)).bind(company).bind(cascade.id());
+    with_timeout(lock.fetch_optional(db)).await
 }
 
-/// Takes a record from those of which a company has few ([`When::AtOnce`]).
+/// Removes a record from those of which a company has few ([`When::AtOnce`]).
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<()> {
-    for shown in cascade.shown_when(When::AtOnce) {
-        while let Found { ids, has_more } = found(&mut *db, company, cascade, shown).await?
+    for shown in cascade.references_when(When::AtOnce) {
+        while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, shown).await?
             && !ids.is_empty()
         {
-            take(&mut *db, company, cascade, shown, &ids).await?;
+            remove_references(&mut *db, company, cascade, shown, &ids).await?;
             date(&mut *db, company, shown, &ids).await?;
             if !has_more {
                 break;
@@ -118,24 +118,24 @@ pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Ca
     Ok(())
 }
 
-/// Notes that a held record is deleted, in the transaction that deletes it, if others still refer to it; returns whether.
-/// Of a contact this is always noted: its scheduled messages fail behind it.
+/// Records that a locked record is deleted, in the transaction that deletes it, if others still refer to it; returns whether
+/// they do. The deletion of a contact is always recorded: its scheduled messages fail later.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn note(db: &mut PgConnection, company: CompanyId, cascade: Cascade, shown: &Value) -> Result<bool> {
-    let mut is_left = matches!(cascade, Cascade::Contact(_));
-    for shown in cascade.shown_when(When::InSteps) {
-        is_left = is_left || !some(&mut *db, company, cascade, shown, 1).await?.is_empty();
+    let mut is_referred_to = matches!(cascade, Cascade::Contact(_));
+    for shown in cascade.references_when(When::InSteps) {
+        is_referred_to = is_referred_to || !find_ids(&mut *db, company, cascade, shown, 1).await?.is_empty();
     }
-    if is_left {
-        let note = sqlx::query(
+    if is_referred_to {
+        let insert = sqlx::query(
             "insert into cascades (company_id, noun, id, shown, by) values ($1, $2, $3, $4, $5) on conflict do nothing",
         );
-        let note = note.bind(company).bind(cascade.noun()).bind(cascade.id()).bind(shown).bind(Json(current()));
-        with_timeout(note.execute(db)).await?;
+        let insert = insert.bind(company).bind(cascade.noun()).bind(cascade.id()).bind(shown).bind(Json(current()));
+        with_timeout(insert.execute(db)).await?;
     }
-    Ok(is_left)
+    Ok(is_referred_to)
 }
 
 /// Up to `limit` companies with deleted records that others may still refer to: those after `after` first.
@@ -174,7 +174,7 @@ pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64)
     Ok(read(company, &found))
 }
 
-/// What is noted of a deleted record; `None` when nothing is left.
+/// What is recorded of a deleted record; `None` when nothing is left.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -184,8 +184,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade)
     Ok(read(company, &with_timeout(found.fetch_all(db)).await?).pop())
 }
 
-/// What is noted of those of these contacts that were deleted, and that others may still refer to. For the persister, which
-/// writes for many companies.
+/// The deleted ones among these contacts that others may still refer to. For the persister, which writes for many companies.
 pub(crate) async fn deleted_contacts(
     db: &mut PgConnection,
     ids: Vec<(CompanyId, ContactId)>,
@@ -218,28 +217,28 @@ fn read(company: CompanyId, rows: &[PgRow]) -> Vec<Gone> {
     document::read_all::<Row>(rows).into_iter().filter_map(gone).collect()
 }
 
-/// Takes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether that may not
-/// have been all.
+/// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there may be
+/// more.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn step(db: &mut PgConnection, gone: &Gone) -> Result<bool> {
     let Gone { company, cascade, .. } = gone;
-    // One step after the other, also of two processes.
-    let held = sqlx::query("select from cascades where company_id = $1 and noun = $2 and id = $3 for update");
-    let held = held.bind(company).bind(cascade.noun()).bind(cascade.id()).fetch_optional(&mut *db);
-    if with_timeout(held).await?.is_none() {
+    // Steps are serialized, also those of two processes.
+    let lock = sqlx::query("select from cascades where company_id = $1 and noun = $2 and id = $3 for update");
+    let lock = lock.bind(company).bind(cascade.noun()).bind(cascade.id()).fetch_optional(&mut *db);
+    if with_timeout(lock).await?.is_none() {
         return Ok(false);
     }
     let mut has_more = false;
-    for shown in cascade.shown_when(When::InSteps) {
-        has_more |= take_some(&mut *db, gone, shown).await?;
+    for shown in cascade.references_when(When::InSteps) {
+        has_more |= remove_next(&mut *db, gone, shown).await?;
     }
     Ok(has_more)
 }
 
-/// Takes deleted records out of the columns of a held card and of its lines, so that a change of the card that writes these
-/// does not hide theirs.
+/// Removes deleted records from a locked card and its products, so that a change of the card does not include these
+/// removals.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -255,14 +254,14 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
     );
     let found = with_timeout(found.bind(company).bind(card).fetch_all(&mut *db)).await?;
     for gone in read(company, &found) {
-        for shown in gone.cascade.shown_when(When::InSteps).filter(|shown| shown.of == Of::Cards) {
-            acting(gone.by.clone(), take_from(&mut *db, &gone, shown, &[card.0])).await?;
+        for shown in gone.cascade.references_when(When::InSteps).filter(|shown| shown.owner == RecordKind::Cards) {
+            acting(gone.by.clone(), remove_from(&mut *db, &gone, shown, &[card.0])).await?;
         }
     }
     Ok(())
 }
 
-/// Counts a step of a deleted record that failed; returns how many have. None: nothing is left of it.
+/// Counts a failed step of a deleted record; returns how many have failed. `None`: nothing is left of it.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -274,7 +273,7 @@ pub async fn count_failure(db: impl PgExecutor<'_>, gone: &Gone) -> Result<Optio
     with_timeout(count.fetch_optional(db)).await
 }
 
-/// Forgets a deleted record that no other refers to any more.
+/// Deletes the record of a deletion that is complete.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -284,106 +283,108 @@ pub async fn end(db: impl PgExecutor<'_>, gone: &Gone) -> Result<()> {
     Ok(())
 }
 
-/// Those that show a record.
-struct Found {
+/// Records that show a deleted one.
+struct ReferringIds {
     /// In order.
     ids: Vec<i64>,
     /// Whether there may be more of them.
     has_more: bool,
 }
 
-async fn some(
+async fn find_ids(
     db: &mut PgConnection,
     company: CompanyId,
     cascade: Cascade,
     shown: &Shown,
     limit: i64,
 ) -> Result<Vec<i64>> {
-    let find = sqlx::query_scalar(AssertSqlSafe(shown.find())).bind(company).bind(cascade.id()).bind(limit);
+    let find = sqlx::query_scalar(AssertSqlSafe(shown.find_sql())).bind(company).bind(cascade.id()).bind(limit);
     with_timeout(find.fetch_all(db)).await
 }
 
-async fn found(db: &mut PgConnection, company: CompanyId, cascade: Cascade, shown: &Shown) -> Result<Found> {
-    let mut ids = some(db, company, cascade, shown, STEP_RECORDS).await?;
+async fn next_ids(db: &mut PgConnection, company: CompanyId, cascade: Cascade, shown: &Shown) -> Result<ReferringIds> {
+    let mut ids = find_ids(db, company, cascade, shown, STEP_RECORDS).await?;
     let has_more = i64::try_from(ids.len()).unwrap_or(i64::MAX) >= STEP_RECORDS;
     ids.sort_unstable();
     ids.dedup();
-    Ok(Found { ids, has_more })
+    Ok(ReferringIds { ids, has_more })
 }
 
-/// Takes the record from some of those that show it; returns from which, with what the references had.
-async fn take(
+/// Removes the record from some of those that show it; returns from which, with what the references had.
+async fn remove_references(
     db: &mut PgConnection,
     company: CompanyId,
     cascade: Cascade,
     shown: &Shown,
     ids: &[i64],
 ) -> Result<BTreeMap<i64, Vec<Option<String>>>> {
-    let take = sqlx::query_as(AssertSqlSafe(shown.take())).bind(company).bind(cascade.id()).bind(ids);
-    let mut taken: BTreeMap<i64, Vec<Option<String>>> = BTreeMap::new();
-    let rows: Vec<(i64, Option<String>)> = with_timeout(take.fetch_all(db)).await?;
+    let delete = sqlx::query_as(AssertSqlSafe(shown.remove_sql())).bind(company).bind(cascade.id()).bind(ids);
+    let mut removed: BTreeMap<i64, Vec<Option<String>>> = BTreeMap::new();
+    let rows: Vec<(i64, Option<String>)> = with_timeout(delete.fetch_all(db)).await?;
     for (id, with) in rows {
-        taken.entry(id).or_default().push(with);
+        removed.entry(id).or_default().push(with);
     }
-    Ok(taken)
+    Ok(removed)
 }
 
-/// Moves the `updated_at` of records without events.
+/// Sets the `updated_at` of records without events.
 async fn date(db: &mut PgConnection, company: CompanyId, shown: &Shown, ids: &[i64]) -> Result<()> {
-    let Of::Others(table) = shown.of else { return Ok(()) };
+    let RecordKind::Others(table) = shown.owner else { return Ok(()) };
     let date = format!("update {table} set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
     with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
 
-async fn take_some(db: &mut PgConnection, gone: &Gone, shown: &Shown) -> Result<bool> {
+async fn remove_next(db: &mut PgConnection, gone: &Gone, shown: &Shown) -> Result<bool> {
     let Gone { company, cascade, .. } = *gone;
-    let Found { ids, has_more } = found(&mut *db, company, cascade, shown).await?;
+    let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, shown).await?;
     if ids.is_empty() {
         return Ok(false);
     }
-    // Each change of them locks them: what is taken is what they have once they are locked.
-    let held = match shown.of {
-        Of::Contacts => "select from contacts where company_id = $1 and id = any ($2) order by id for no key update",
-        Of::Cards => "select from cards where company_id = $1 and id = any ($2) order by id for no key update",
-        Of::Others(_) => "",
+    // Every change of them locks them, so their references are final once they are locked.
+    let lock = match shown.owner {
+        RecordKind::Contacts => {
+            "select from contacts where company_id = $1 and id = any ($2) order by id for no key update"
+        }
+        RecordKind::Cards => "select from cards where company_id = $1 and id = any ($2) order by id for no key update",
+        RecordKind::Others(_) => "",
     };
-    if !held.is_empty() {
-        with_timeout(sqlx::query(held).bind(company).bind(&ids).execute(&mut *db)).await?;
+    if !lock.is_empty() {
+        with_timeout(sqlx::query(lock).bind(company).bind(&ids).execute(&mut *db)).await?;
     }
-    take_from(db, gone, shown, &ids).await?;
+    remove_from(db, gone, shown, &ids).await?;
     Ok(has_more)
 }
 
-/// Takes it from those of these that still show it, which are held, with their events.
-async fn take_from(db: &mut PgConnection, gone: &Gone, shown: &Shown, ids: &[i64]) -> Result<()> {
+/// Removes it from those of these locked records that still show it, with their events.
+async fn remove_from(db: &mut PgConnection, gone: &Gone, shown: &Shown, ids: &[i64]) -> Result<()> {
     let Gone { company, cascade, .. } = *gone;
-    let taken = take(&mut *db, company, cascade, shown, ids).await?;
-    let ids: Vec<i64> = taken.keys().copied().collect();
-    let had = |id: i64| taken.get(&id).map(Vec::as_slice).unwrap_or_default();
-    match shown.of {
-        Of::Contacts => {
+    let removed = remove_references(&mut *db, company, cascade, shown, ids).await?;
+    let ids: Vec<i64> = removed.keys().copied().collect();
+    let values = |id: i64| removed.get(&id).map(Vec::as_slice).unwrap_or_default();
+    match shown.owner {
+        RecordKind::Contacts => {
             let contacts: Vec<ContactId> = ids.into_iter().map(ContactId::new).collect();
-            let put_back = |row: &mut ContactRow| {
-                let with = had(row.id.0);
-                gone.put_on_contact(row, with);
+            let restore = |row: &mut ContactRow| {
+                let with = values(row.id.0);
+                gone.restore_on_contact(row, with);
             };
-            contacts::tell_lost(db, company, &contacts, put_back).await?;
+            contacts::tell_lost(db, company, &contacts, restore).await?;
         }
-        Of::Cards => {
+        RecordKind::Cards => {
             let cards: Vec<CardId> = ids.into_iter().map(CardId::new).collect();
-            let put_back = |card: &mut LoadedCard| {
-                let with = had(card.card.id.0);
-                gone.put_on_card(card, with);
+            let restore = |card: &mut LoadedCard| {
+                let with = values(card.card.id.0);
+                gone.restore_on_card(card, with);
             };
-            cards::told::tell_lost(db, company, &cards, put_back).await?;
+            cards::told::tell_lost(db, company, &cards, restore).await?;
         }
-        Of::Others(_) => date(db, company, shown, &ids).await?,
+        RecordKind::Others(_) => date(db, company, shown, &ids).await?,
     }
     Ok(())
 }
 
-/// Takes deleted tickets from the cards that were made from them, with their events.
+/// Removes deleted tickets from the cards that were created from them, with their events.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -398,8 +399,8 @@ pub(crate) async fn forget_tickets(db: &mut PgConnection, company: CompanyId, ti
             return Ok(());
         }
         let watched = cards::told::watch(&mut *db, company, &ids).await?;
-        let free = sqlx::query("update cards set ticket_id = null where company_id = $1 and id = any ($2)");
-        with_timeout(free.bind(company).bind(&ids).execute(&mut *db)).await?;
+        let update = sqlx::query("update cards set ticket_id = null where company_id = $1 and id = any ($2)");
+        with_timeout(update.bind(company).bind(&ids).execute(&mut *db)).await?;
         watched.tell(&mut *db).await?;
     }
 }

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres};
 
 use super::MessageRow;
 use crate::copy::{self, Row};
-use crate::tables::zones::{self, Place, Zoned};
+use crate::tables::zones::{self, ZonedRow, ZonedTable};
 
 /// A column to be written.
 struct Column {
@@ -69,28 +69,28 @@ const COLUMNS: [Column; 29] = [
     column!("content", "jsonb", |row| row.content.as_ref()),
 ];
 
-fn listed(item: impl Fn(usize, &Column) -> String) -> String {
-    COLUMNS.iter().enumerate().map(|(at, column)| item(at, column)).collect::<Vec<_>>().join(", ")
+fn column_list(item: impl Fn(usize, &Column) -> String) -> String {
+    COLUMNS.iter().enumerate().map(|(index, column)| item(index, column)).collect::<Vec<_>>().join(", ")
 }
 
 static INSERT: LazyLock<String> = LazyLock::new(|| {
-    let names = listed(|_, column| column.name.to_owned());
-    let values = listed(|at, column| format!("${}::{}[]", at + 1, column.kind));
+    let names = column_list(|_, column| column.name.to_owned());
+    let values = column_list(|index, column| format!("${}::{}[]", index + 1, column.kind));
     format!("insert into messages ({names}) select * from unnest({values}) on conflict (company_id, id) do nothing")
 });
 
 static COPY: LazyLock<String> = LazyLock::new(|| {
-    let names = listed(|_, column| column.name.to_owned());
+    let names = column_list(|_, column| column.name.to_owned());
     format!("copy messages ({names}) from stdin (format binary)")
 });
 
 /// Inserts the rows; existing ones stay unchanged.
 pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     insert_rows(db, rows).await?;
-    note_zones(db, rows).await
+    update_zones(db, rows).await
 }
 
-/// The same without [`note_zones`].
+/// The same without [`update_zones`].
 pub(crate) async fn insert_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let insert = sqlx::query(AssertSqlSafe(INSERT.as_str()));
     COLUMNS.iter().fold(insert, |insert, column| (column.bind)(insert, rows)).execute(db).await?;
@@ -100,18 +100,18 @@ pub(crate) async fn insert_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> 
 /// Inserts new rows, which costs PostgreSQL a third of [`insert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     copy_rows(db, rows).await?;
-    note_zones(db, rows).await
+    update_zones(db, rows).await
 }
 
-/// The same without [`note_zones`].
+/// The same without [`update_zones`].
 pub(crate) async fn copy_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let write = |row: &MessageRow, to: &mut Row<'_>| COLUMNS.iter().for_each(|column| (column.copy)(row, to));
     copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await
 }
 
 /// Updates the zone maps, by which lists find the rows.
-pub(crate) async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
-    let place = |row: &&MessageRow| Place {
+pub(crate) async fn update_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
+    let zoned_row = |row: &&MessageRow| ZonedRow {
         company: row.company_id,
         id: row.id.0,
         created: row.created_at,
@@ -122,5 +122,5 @@ pub(crate) async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> R
         channel: Some(row.channel_id),
         queue: None,
     };
-    zones::note(db, Zoned::Message, rows.iter().map(place)).await
+    zones::update(db, ZonedTable::Message, rows.iter().map(zoned_row)).await
 }

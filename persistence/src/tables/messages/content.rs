@@ -1,4 +1,4 @@
-//! What a contact's message holds beside its readable text: the parts a program needs, as the provider gave them.
+//! The parts of a contact's message that programs need besides its text, as the provider sent them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl ChosenOption {
 }
 
 impl MessageRow {
-    /// What it holds beside its text; `None` also of what only a newer release knows.
+    /// Its content besides the text; `None` also if only a newer release can read it.
     pub fn content(&self) -> Option<MessageContent> {
         MessageContent::deserialize(self.content.as_ref()?).ok()
     }

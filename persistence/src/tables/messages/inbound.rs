@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
-use super::{MessageRow, MessageStatus, Moved, MovedBy};
+use super::{ChangeCause, ChangedMessage, MessageRow, MessageStatus};
 use crate::cluster::OfSlots;
 use crate::document;
 use crate::error::with_timeout;
@@ -29,7 +29,7 @@ pub struct MediaRow {
 pub(crate) async fn set_media(
     db: &mut PgConnection,
     rows: &[&MediaRow],
-) -> std::result::Result<Vec<Moved>, sqlx::Error> {
+) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
     let set = sqlx::query_as(AssertSqlSafe(zones::with_changes(
         "update messages m set media = x.media, error = coalesce(x.error, m.error)
          from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[]) as x (company, id, media, error)
@@ -41,7 +41,7 @@ pub(crate) async fn set_media(
     .bind(rows.iter().map(|row| row.error.clone()).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
-    Ok(Moved::all(set, MovedBy::File))
+    Ok(ChangedMessage::all(set, ChangeCause::File))
 }
 
 /// The first `limit` messages after one whose file is still to be fetched. Serves no request.

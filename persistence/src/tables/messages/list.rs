@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::{Direction, MessageRow, MessageStatus, MessageType};
 use crate::select::{Page, PageRequest, Select};
 use crate::table::Span;
-use crate::tables::zones::{self, Time, Wanted, Zoned};
+use crate::tables::zones::{self, TimeColumn, ZoneFilter, ZonedTable};
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
 /// The conditions of the API's lists.
@@ -40,28 +40,28 @@ pub async fn list(
     // Internal messages are notes.
     let notes = (filter.direction == Some(Direction::Internal)).then_some(MessageType::Note);
     let filter = &MessageFilter { kind: filter.kind.or(notes), ..filter.clone() };
-    let wanted = Wanted {
-        spans: &[(Time::Created, filter.created), (Time::Updated, filter.updated)],
+    let zone_filter = ZoneFilter {
+        spans: &[(TimeColumn::Created, filter.created), (TimeColumn::Updated, filter.updated)],
         words: &[
             filter.direction.map(|word| word.as_str()),
             filter.kind.map(|word| word.as_str()),
             filter.status.map(|word| word.as_str()),
         ],
         channel: filter.channel_id,
-        ..Wanted::default()
+        ..ZoneFilter::default()
     };
     // Queued messages and those of a ticket or contact have an index. Messages of rare types and failed ones have one
     // too, since every zone contains a few of them, so that zones would exclude nothing.
     let is_rare =
         filter.kind.is_some_and(|kind| kind != MessageType::Text) || filter.status == Some(MessageStatus::Failed);
-    let is_spanned = filter.created != Span::default() || filter.updated != Span::default();
-    let is_narrowed = is_spanned || filter.channel_id.is_some();
-    let is_found = filter.ticket_id.is_some()
+    let has_span = filter.created != Span::default() || filter.updated != Span::default();
+    let is_narrowed = has_span || filter.channel_id.is_some();
+    let has_index = filter.ticket_id.is_some()
         || filter.contact_id.is_some()
         || filter.status == Some(MessageStatus::Queued)
         || is_rare && !is_narrowed;
-    let list = if wanted.is_any() && !is_found {
-        zones::list("", Zoned::Message, company, &wanted, &[], page)
+    let list = if zone_filter.is_any() && !has_index {
+        zones::list("", ZonedTable::Message, company, &zone_filter, &[], page)
     } else {
         Select::new("select t.* from messages t", "t.company_id", company)
     };

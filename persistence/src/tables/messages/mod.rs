@@ -13,14 +13,14 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgExecutor, Row};
 
-pub(crate) use columns::{copy, copy_rows, insert, insert_rows, note_zones};
+pub(crate) use columns::{copy, copy_rows, insert, insert_rows, update_zones};
 pub use content::{ChosenOption, ContentKind, MessageContent};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use list::{MessageFilter, list};
 pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes, withdrawn};
+pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, merge, not_failed, progress};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
-pub(crate) use progress::{FailedMessage, Moved, MovedBy, failed, merge, not_failed, progress};
 pub use receipts::DeliveryReceipt;
 pub(crate) use receipts::{deliver, read, see};
 pub use row::{Direction, MessageRow, MessageStatus, MessageType};
@@ -30,15 +30,15 @@ use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId};
 
 /// Suffix of a journal's id in the name of the messages' own watermark during a replay.
-pub(crate) const AHEAD: &str = "/messages";
+pub(crate) const MESSAGES_WATERMARK_SUFFIX: &str = "/messages";
 
 /// Whether a replay has written messages that are not counted yet.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub(crate) async fn are_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
-    let underway = sqlx::query_scalar("select exists (select from journal_watermark where journal like '%' || $1)");
-    Ok(underway.bind(AHEAD).fetch_one(db).await?)
+pub(crate) async fn is_replay_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
+    let exists = sqlx::query_scalar("select exists (select from journal_watermark where journal like '%' || $1)");
+    Ok(exists.bind(MESSAGES_WATERMARK_SUFFIX).fetch_one(db).await?)
 }
 
 /// One message, or `None`.
@@ -50,8 +50,8 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> R
     one(with_timeout(found.fetch_optional(db)).await?)
 }
 
-/// Those of several messages that there are, in the order in which they are named and as often, until they are so many bytes;
-/// the first in any case. They are weighed where they are: what does not fit stays in the database. Whether these are all.
+/// The existing ones of several messages, in the given order and with repetitions, up to so many bytes, but at least one.
+/// Their sizes are added up in the database, which keeps the rest. Also returns whether these are all.
 ///
 /// # Errors
 /// When the database cannot answer.

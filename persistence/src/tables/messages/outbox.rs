@@ -51,7 +51,7 @@ impl Waiting {
         let unreadable = || Unreadable::from_row(row).map(Self::Unreadable);
         let Ok(addressed) = document::read::<Addressed>(row) else { return unreadable() };
         let message = &addressed.message;
-        let is_whole = match message.kind {
+        let is_complete = match message.kind {
             MessageType::Template => message.template.is_some(),
             MessageType::Interactive => message.interactive.is_some(),
             MessageType::Media => message.media.is_some(),
@@ -59,8 +59,8 @@ impl Waiting {
         };
         // What follows a message is part of the request: if it is unreadable, the message differs from what was
         // accepted.
-        let asks_for_more = row.try_get_raw("after_send").is_ok_and(|stored| !sqlx::ValueRef::is_null(&stored));
-        if is_whole && asks_for_more == message.after_send.is_some() {
+        let has_after_send = row.try_get_raw("after_send").is_ok_and(|stored| !sqlx::ValueRef::is_null(&stored));
+        if is_complete && has_after_send == message.after_send.is_some() {
             Ok(Self::Message(Box::new(addressed)))
         } else {
             unreadable()
@@ -119,7 +119,8 @@ pub async fn outbox(
     Ok(rows.iter().map(Waiting::of).collect::<sqlx::Result<_>>()?)
 }
 
-/// Why a queued message of a campaign is not to leave: the campaign was canceled, or the contact has opted out. None: it may.
+/// Why a queued message of a campaign must not be sent: the campaign was canceled, or the contact has opted out. `None`: it
+/// may be sent.
 ///
 /// # Errors
 /// When the database cannot answer.

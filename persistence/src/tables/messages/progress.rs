@@ -25,7 +25,7 @@ impl MessageError {
     /// Code for a message that was not sent because its campaign was canceled.
     pub const CAMPAIGN_CANCELED: &'static str = "ERR_CAMPAIGN_CANCELED";
 
-    /// What a message is called that did not leave because its contact wants no campaigns.
+    /// Code for a message that was not sent because its contact has opted out of campaigns.
     pub const OPTED_OUT: &'static str = "ERR_MARKETING_OPT_OUT";
 
     /// The campaign was canceled before the message was sent.
@@ -90,7 +90,7 @@ pub struct DeliveryStatusRow {
 }
 
 /// Several reports on one message combined: equivalent to applying them one after the other.
-struct Folded<'a> {
+struct CombinedReports<'a> {
     company: CompanyId,
     id: MessageId,
     /// The highest status reached, ignoring failures.
@@ -103,7 +103,7 @@ struct Folded<'a> {
     provider_message_id: Option<&'a str>,
 }
 
-impl<'a> Folded<'a> {
+impl<'a> CombinedReports<'a> {
     fn of(row: &DeliveryStatusRow) -> Self {
         Self {
             company: row.company_id,
@@ -121,9 +121,9 @@ impl<'a> Folded<'a> {
         use MessageStatus::{Delivered, Queued, Read, Sent};
         self.provider_message_id = self.provider_message_id.or(row.provider_message_id.as_deref());
         match &row.milestone {
-            DeliveryStatus::Sent => earliest(&mut self.sent_at, row.at),
-            DeliveryStatus::Delivered => earliest(&mut self.delivered_at, row.at),
-            DeliveryStatus::Read => earliest(&mut self.read_at, row.at),
+            DeliveryStatus::Sent => keep_earliest(&mut self.sent_at, row.at),
+            DeliveryStatus::Delivered => keep_earliest(&mut self.delivered_at, row.at),
+            DeliveryStatus::Read => keep_earliest(&mut self.read_at, row.at),
             DeliveryStatus::Failed(error) => {
                 if matches!(self.reached, Queued | Sent) {
                     self.failed = self.failed.or(Some(error));
@@ -138,28 +138,28 @@ impl<'a> Folded<'a> {
     }
 
     /// The row of a queued message after these reports: the same result as `progress.sql`.
-    fn further(&self, row: &MessageRow) -> Option<MessageRow> {
-        let waits = row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
-        if !waits || self.failed.is_some() || self.reached == MessageStatus::Queued {
+    fn advance(&self, row: &MessageRow) -> Option<MessageRow> {
+        let is_queued = row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
+        if !is_queued || self.failed.is_some() || self.reached == MessageStatus::Queued {
             return None;
         }
         // Of two times for the same status the earlier one counts; a status implies all lower ones.
-        let seen = [row.read_at, self.read_at].into_iter().flatten().min();
-        let arrived = [row.delivered_at, self.delivered_at, self.read_at].into_iter().flatten().min();
+        let read = [row.read_at, self.read_at].into_iter().flatten().min();
+        let delivered = [row.delivered_at, self.delivered_at, self.read_at].into_iter().flatten().min();
         let sent = [row.sent_at, self.sent_at, self.delivered_at, self.read_at].into_iter().flatten().min();
         // Regardless of the provider's clock, a message is not sent before its creation, or delivered before it was
         // sent.
         let not_before = |at: Option<DateTime<Utc>>, others: &[Option<DateTime<Utc>>]| {
             at.map(|at| others.iter().flatten().fold(at.max(row.created_at), |latest, other| latest.max(*other)))
         };
-        let (sent_at, delivered_at) = (not_before(sent, &[]), not_before(arrived, &[sent]));
-        let read_at = not_before(seen, &[sent, arrived]);
+        let (sent_at, delivered_at) = (not_before(sent, &[]), not_before(delivered, &[sent]));
+        let read_at = not_before(read, &[sent, delivered]);
         Some(MessageRow {
             status: self.reached,
             sent_at,
             delivered_at,
             read_at,
-            // Nobody has read it as it was before.
+            // The queued state was never visible.
             updated_at: [sent_at, delivered_at, read_at].into_iter().flatten().max(),
             provider_message_id: row.provider_message_id.clone().or(self.provider_message_id.map(str::to_owned)),
             ..row.clone()
@@ -167,55 +167,63 @@ impl<'a> Folded<'a> {
     }
 }
 
-fn earliest(kept: &mut Option<DateTime<Utc>>, at: DateTime<Utc>) {
-    *kept = Some(kept.map_or(at, |kept| kept.min(at)));
+fn keep_earliest(time: &mut Option<DateTime<Utc>>, at: DateTime<Utc>) {
+    *time = Some(time.map_or(at, |time| time.min(at)));
 }
 
-fn fold<'a>(rows: &[&'a DeliveryStatusRow]) -> Vec<Folded<'a>> {
-    let mut folded: HashMap<(CompanyId, MessageId), Folded<'a>> = HashMap::with_capacity(rows.len());
+fn combine<'a>(rows: &[&'a DeliveryStatusRow]) -> Vec<CombinedReports<'a>> {
+    let mut combined: HashMap<(CompanyId, MessageId), CombinedReports<'a>> = HashMap::with_capacity(rows.len());
     for row in rows {
-        folded.entry((row.company_id, row.message_id)).or_insert_with(|| Folded::of(row)).add(row);
+        combined.entry((row.company_id, row.message_id)).or_insert_with(|| CombinedReports::of(row)).add(row);
     }
-    let mut folded: Vec<_> = folded.into_values().collect();
+    let mut combined: Vec<_> = combined.into_values().collect();
     // In key order the index is walked once.
-    folded.sort_unstable_by_key(|folded| (folded.company, folded.id));
-    folded
+    combined.sort_unstable_by_key(|combined| (combined.company, combined.id));
+    combined
 }
 
-/// A message whose status has advanced.
+/// A message that was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moved {
+pub(crate) struct ChangedMessage {
     pub(crate) company: CompanyId,
     pub(crate) id: MessageId,
     pub(crate) ticket: TicketId,
-    pub(crate) was: MessageStatus,
+    pub(crate) previous: MessageStatus,
     pub(crate) status: MessageStatus,
-    pub(crate) by: MovedBy,
-    /// As the table dates the change.
+    pub(crate) by: ChangeCause,
+    /// When the table says it was changed.
     pub(crate) updated_at: Option<DateTime<Utc>>,
 }
 
-/// The cause of a status change.
+/// What changed a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MovedBy {
+pub(crate) enum ChangeCause {
     /// A report on this message.
     Progress,
-    /// A mark that covers all of a ticket's messages up to one.
-    Mark,
+    /// A receipt that covers all of a ticket's messages up to one.
+    Receipt,
     /// Its file, which changes no status.
     File,
 }
 
-/// The row of an advanced message, as the tables return it.
-pub(super) type MovedRow = (CompanyId, MessageId, TicketId, String, String, Option<DateTime<Utc>>);
+/// A changed message as statements return it.
+pub(super) type ChangedMessageRow = (CompanyId, MessageId, TicketId, String, String, Option<DateTime<Utc>>);
 
-impl Moved {
+impl ChangedMessage {
     /// Converts rows, skipping words this release does not know.
-    pub(super) fn all(rows: Vec<MovedRow>, by: MovedBy) -> Vec<Self> {
-        let moved = |(company, id, ticket, was, status, updated_at): MovedRow| {
-            Some(Self { company, id, ticket, was: was.parse().ok()?, status: status.parse().ok()?, by, updated_at })
+    pub(super) fn all(rows: Vec<ChangedMessageRow>, by: ChangeCause) -> Vec<Self> {
+        let changed = |(company, id, ticket, previous, status, updated_at): ChangedMessageRow| {
+            Some(Self {
+                company,
+                id,
+                ticket,
+                previous: previous.parse().ok()?,
+                status: status.parse().ok()?,
+                by,
+                updated_at,
+            })
         };
-        rows.into_iter().filter_map(moved).collect()
+        rows.into_iter().filter_map(changed).collect()
     }
 }
 
@@ -226,7 +234,7 @@ pub(crate) struct Merged<'a> {
     /// The remaining reports: on messages that are in the tables already, or failures.
     pub(crate) progress: Vec<&'a DeliveryStatusRow>,
     /// The messages that are written with an advanced status.
-    pub(crate) moved: Vec<Moved>,
+    pub(crate) changed: Vec<ChangedMessage>,
 }
 
 /// Merges status reports into the new messages they refer to, as [`progress`] would do one statement later. `None` if
@@ -236,25 +244,33 @@ pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliverySta
     if messages.is_empty() || progress.is_empty() {
         return None;
     }
-    let mut told: HashMap<(CompanyId, MessageId), Folded<'a>> =
-        fold(progress).into_iter().map(|folded| ((folded.company, folded.id), folded)).collect();
-    let mut merged = Merged { messages: Vec::with_capacity(messages.len()), progress: Vec::new(), moved: Vec::new() };
+    let mut reports: HashMap<(CompanyId, MessageId), CombinedReports<'a>> =
+        combine(progress).into_iter().map(|combined| ((combined.company, combined.id), combined)).collect();
+    let mut merged = Merged { messages: Vec::with_capacity(messages.len()), progress: Vec::new(), changed: Vec::new() };
     for row in messages {
         let key = (row.company_id, row.id);
-        let further = told.get(&key).and_then(|folded| folded.further(row));
-        if let Some(row) = &further {
-            told.remove(&key);
-            let (was, by) = (MessageStatus::Queued, MovedBy::Progress);
+        let advanced = reports.get(&key).and_then(|combined| combined.advance(row));
+        if let Some(row) = &advanced {
+            reports.remove(&key);
+            let (previous, by) = (MessageStatus::Queued, ChangeCause::Progress);
             let (company, id, ticket, status) = (row.company_id, row.id, row.ticket_id, row.status);
-            merged.moved.push(Moved { company, id, ticket, was, status, by, updated_at: row.updated_at });
+            merged.changed.push(ChangedMessage {
+                company,
+                id,
+                ticket,
+                previous,
+                status,
+                by,
+                updated_at: row.updated_at,
+            });
         }
-        merged.messages.push(further.map_or(Cow::Borrowed(*row), Cow::Owned));
+        merged.messages.push(advanced.map_or(Cow::Borrowed(*row), Cow::Owned));
     }
-    if merged.moved.is_empty() {
+    if merged.changed.is_empty() {
         return None;
     }
     merged.progress =
-        progress.iter().copied().filter(|row| told.contains_key(&(row.company_id, row.message_id))).collect();
+        progress.iter().copied().filter(|row| reports.contains_key(&(row.company_id, row.message_id))).collect();
     Some(merged)
 }
 
@@ -262,25 +278,25 @@ pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliverySta
 pub(crate) async fn progress(
     db: &mut PgConnection,
     rows: &[&DeliveryStatusRow],
-) -> std::result::Result<Vec<Moved>, sqlx::Error> {
-    let folded = fold(rows);
+) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
+    let combined = combine(rows);
     macro_rules! column {
         ($value:expr) => {
-            folded.iter().map($value).collect::<Vec<_>>()
+            combined.iter().map($value).collect::<Vec<_>>()
         };
     }
-    let moved = sqlx::query_as(AssertSqlSafe(zones::with_statuses(include_str!("progress.sql"), "y.was")))
-        .bind(column!(|folded| folded.company))
-        .bind(column!(|folded| folded.id))
-        .bind(column!(|folded| folded.reached.as_str()))
-        .bind(column!(|folded| folded.failed.map(|error| serde_json::to_value(error).unwrap_or(Value::Null))))
-        .bind(column!(|folded| folded.sent_at))
-        .bind(column!(|folded| folded.delivered_at))
-        .bind(column!(|folded| folded.read_at))
-        .bind(column!(|folded| folded.provider_message_id))
+    let changed = sqlx::query_as(AssertSqlSafe(zones::with_statuses(include_str!("progress.sql"), "y.was")))
+        .bind(column!(|combined| combined.company))
+        .bind(column!(|combined| combined.id))
+        .bind(column!(|combined| combined.reached.as_str()))
+        .bind(column!(|combined| combined.failed.map(|error| serde_json::to_value(error).unwrap_or(Value::Null))))
+        .bind(column!(|combined| combined.sent_at))
+        .bind(column!(|combined| combined.delivered_at))
+        .bind(column!(|combined| combined.read_at))
+        .bind(column!(|combined| combined.provider_message_id))
         .fetch_all(db)
         .await?;
-    Ok(Moved::all(moved, MovedBy::Progress))
+    Ok(ChangedMessage::all(changed, ChangeCause::Progress))
 }
 
 /// The messages that have not failed.
@@ -322,8 +338,8 @@ pub(crate) async fn failed(
         return Ok(Vec::new());
     }
     let (companies, ids): (Vec<_>, Vec<_>) = messages.iter().copied().unzip();
-    type Failed = (CompanyId, ChannelId, Option<UserId>, String, DateTime<Utc>);
-    let failed: Vec<Failed> = sqlx::query_as(
+    type FailedRow = (CompanyId, ChannelId, Option<UserId>, String, DateTime<Utc>);
+    let failed: Vec<FailedRow> = sqlx::query_as(
         "select m.company_id, m.channel_id, m.user_id, m.type, m.created_at from messages m
          join unnest($1::bigint[], $2::bigint[]) as x (company_id, id) using (company_id, id)
          where m.status = 'failed'",
@@ -332,10 +348,10 @@ pub(crate) async fn failed(
     .bind(ids)
     .fetch_all(db)
     .await?;
-    let read = |(company_id, channel_id, user_id, kind, created_at): Failed| {
+    let parse = |(company_id, channel_id, user_id, kind, created_at): FailedRow| {
         Some(FailedMessage { company_id, channel_id, user_id, kind: kind.parse().ok()?, created_at })
     };
-    Ok(failed.into_iter().filter_map(read).collect())
+    Ok(failed.into_iter().filter_map(parse).collect())
 }
 
 #[cfg(test)]
@@ -345,7 +361,7 @@ mod tests {
 
     use super::*;
 
-    fn told(milestone: DeliveryStatus, second: i64) -> DeliveryStatusRow {
+    fn report(milestone: DeliveryStatus, second: i64) -> DeliveryStatusRow {
         DeliveryStatusRow {
             company_id: CompanyId::new(1),
             ticket_id: TicketId::new(1),
@@ -363,22 +379,22 @@ mod tests {
 
     /// The reached status, and whether the message failed before delivery.
     fn after(milestones: &[DeliveryStatus]) -> (MessageStatus, bool) {
-        let rows: Vec<_> = milestones.iter().cloned().zip(1..).map(|(milestone, at)| told(milestone, at)).collect();
+        let rows: Vec<_> = milestones.iter().cloned().zip(1..).map(|(milestone, at)| report(milestone, at)).collect();
         let rows: Vec<_> = rows.iter().collect();
-        let folded = fold(&rows);
-        let one = folded.first().expect("one message");
+        let combined = combine(&rows);
+        let one = combined.first().expect("one message");
         (one.reached, one.failed.is_some())
     }
 
     #[test]
-    fn in_any_order_a_message_is_as_far_as_it_ever_was() {
+    fn statuses_only_advance_in_any_order_of_reports() {
         use DeliveryStatus::{Delivered, Read, Sent};
         let steps = [Sent, Delivered, Read];
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-            let rows: Vec<_> = order.iter().map(|step| told(steps[*step].clone(), *step as i64 + 1)).collect();
+            let rows: Vec<_> = order.iter().map(|step| report(steps[*step].clone(), *step as i64 + 1)).collect();
             let rows: Vec<_> = rows.iter().collect();
-            let folded = fold(&rows);
-            let [one] = folded.as_slice() else { panic!("one message, not {}", folded.len()) };
+            let combined = combine(&rows);
+            let [one] = combined.as_slice() else { panic!("one message, not {}", combined.len()) };
             assert_eq!((one.reached, one.failed), (MessageStatus::Read, None));
             let seconds = [one.sent_at, one.delivered_at, one.read_at].map(|at| at.map(|at| at.timestamp()));
             assert_eq!(seconds, [Some(1), Some(2), Some(3)], "{order:?}");
@@ -387,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_arrived_does_not_fail() {
+    fn a_delivered_message_does_not_fail() {
         use DeliveryStatus::{Delivered, Read, Sent};
         assert_eq!(after(&[failed(), Sent, Delivered]), (MessageStatus::Delivered, true));
         assert_eq!(after(&[Sent, failed()]), (MessageStatus::Sent, true));

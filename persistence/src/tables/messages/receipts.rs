@@ -1,10 +1,10 @@
-//! Marks: all messages of a ticket up to one were delivered or read.
+//! Receipts: all messages of a ticket up to one were delivered or read.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::{Moved, MovedBy};
+use super::{ChangeCause, ChangedMessage};
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 
@@ -25,11 +25,11 @@ pub struct DeliveryReceipt {
 /// Advances outbound messages of a ticket to `delivered`, and returns those that changed.
 pub(crate) async fn deliver(
     db: &mut PgConnection,
-    marks: &[&DeliveryReceipt],
-) -> std::result::Result<Vec<Moved>, sqlx::Error> {
-    mark(
+    receipts: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
+    apply(
         db,
-        marks,
+        receipts,
         zones::with_statuses(
             "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
              delivered_at = greatest(x.at, m.created_at, m.sent_at)
@@ -46,11 +46,11 @@ pub(crate) async fn deliver(
 /// Advances outbound messages of a ticket to `read`, and returns those that changed.
 pub(crate) async fn see(
     db: &mut PgConnection,
-    marks: &[&DeliveryReceipt],
-) -> std::result::Result<Vec<Moved>, sqlx::Error> {
-    mark(
+    receipts: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
+    apply(
         db,
-        marks,
+        receipts,
         zones::with_statuses(
             "update messages m set status = 'read', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
              delivered_at = coalesce(m.delivered_at, greatest(x.at, m.created_at, m.sent_at)),
@@ -68,11 +68,11 @@ pub(crate) async fn see(
 /// Sets when the company read the contact's messages, which changes no status.
 pub(crate) async fn read(
     db: &mut PgConnection,
-    marks: &[&DeliveryReceipt],
-) -> std::result::Result<Vec<Moved>, sqlx::Error> {
-    mark(
+    receipts: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
+    apply(
         db,
-        marks,
+        receipts,
         zones::with_changes(
             "update messages m set read_at = greatest(x.at, m.created_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
@@ -83,17 +83,17 @@ pub(crate) async fn read(
     .await
 }
 
-async fn mark(
+async fn apply(
     db: &mut PgConnection,
-    marks: &[&DeliveryReceipt],
+    receipts: &[&DeliveryReceipt],
     statement: String,
-) -> std::result::Result<Vec<Moved>, sqlx::Error> {
-    let moved = sqlx::query_as(AssertSqlSafe(statement))
-        .bind(marks.iter().map(|mark| mark.company_id).collect::<Vec<_>>())
-        .bind(marks.iter().map(|mark| mark.ticket_id).collect::<Vec<_>>())
-        .bind(marks.iter().map(|mark| mark.up_to).collect::<Vec<_>>())
-        .bind(marks.iter().map(|mark| mark.at).collect::<Vec<_>>())
+) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
+    let changed = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(receipts.iter().map(|receipt| receipt.company_id).collect::<Vec<_>>())
+        .bind(receipts.iter().map(|receipt| receipt.ticket_id).collect::<Vec<_>>())
+        .bind(receipts.iter().map(|receipt| receipt.up_to).collect::<Vec<_>>())
+        .bind(receipts.iter().map(|receipt| receipt.at).collect::<Vec<_>>())
         .fetch_all(db)
         .await?;
-    Ok(Moved::all(moved, MovedBy::Mark))
+    Ok(ChangedMessage::all(changed, ChangeCause::Receipt))
 }

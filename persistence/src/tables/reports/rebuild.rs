@@ -66,7 +66,7 @@ pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Differ
     sqlx::query("set transaction isolation level repeatable read").execute(&mut *transaction).await?;
     // It reads all rows of the company, which takes long, and no request waits for it.
     sqlx::query("set local statement_timeout = 0").execute(&mut *transaction).await?;
-    if messages::are_ahead(&mut *transaction).await? {
+    if messages::is_replay_ahead(&mut *transaction).await? {
         return Err(Error::Unavailable(
             "the journal is being replayed, or its replay failed; run this while the service is running".into(),
         ));

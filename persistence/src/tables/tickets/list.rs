@@ -1,9 +1,9 @@
 //! The list of a company's tickets.
 
-use super::{BESIDE, COLUMNS, LoadedTicket, TicketStatus};
+use super::{COLUMNS, JOINS, LoadedTicket, TicketStatus};
 use crate::select::{Page, PageRequest, Select};
 use crate::table::Span;
-use crate::tables::zones::{self, ASSIGNED, Time, UNASSIGNED, Wanted, Zoned};
+use crate::tables::zones::{self, ASSIGNED, TimeColumn, UNASSIGNED, ZoneFilter, ZonedTable};
 use crate::{ChannelId, CompanyId, ContactId, Database, QueueId, Readers, Result, UserId, WrapupTypeId};
 use futures_util::FutureExt;
 
@@ -57,8 +57,8 @@ pub async fn list_steady(
     readers
         .read(company, move |db| {
             let filter = filter.clone();
-            let then = format!(") {COLUMNS} from page t {BESIDE}");
-            async move { narrowed("with page as (", company, &filter, page).page_then(db, "t.id", page, &then).await }
+            let then = format!(") {COLUMNS} from page t {JOINS}");
+            async move { without_search("with page as (", company, &filter, page).page_then(db, "t.id", page, &then).await }
                 .boxed()
         })
         .await
@@ -67,10 +67,10 @@ pub async fn list_steady(
 /// Rows that a search scans in list order before it uses the contacts' index. A word that many contacts have occurs
 /// often enough in these rows to fill a page, so the other contacts need not be found. A rare word is found by the
 /// index, which takes longer the more contacts match. Scanning a thousand rows takes a millisecond and a half.
-const LOOKED_THROUGH: i64 = 12_000;
+const SCAN_ROWS: i64 = 12_000;
 
 /// The same for a deep page, which is preceded by many matches.
-const LOOKED_THROUGH_FAR: i64 = 200_000;
+const DEEP_SCAN_ROWS_MAX: i64 = 200_000;
 
 /// Rows that are scanned in the time in which the index finds the tickets of one contact. A word that many contacts
 /// have, but none of those with the first tickets, is looked for in list order as long as the index would take.
@@ -80,7 +80,7 @@ const ROWS_PER_CONTACT: i64 = 4;
 const COUNTED_MAX: i64 = 25_000;
 
 /// Rows sampled to estimate how many to scan for a deep page.
-const PROBED: i64 = 2_000;
+const SAMPLE_ROWS: i64 = 2_000;
 
 /// Joins the searched fields of a ticket's contact. `offset 0` keeps PostgreSQL from starting with the contacts.
 const EACH_CONTACT: &str = ") t cross join lateral (select name, number, search from contacts
@@ -97,19 +97,19 @@ pub async fn list(
     page: PageRequest,
 ) -> sqlx::Result<Page<LoadedTicket>> {
     let db = if is_heavy(filter, page) { db.heavy() } else { db };
-    let then = &format!(") {COLUMNS} from page t {BESIDE}");
+    let then = &format!(") {COLUMNS} from page t {JOINS}");
     if filter.search.is_none() {
-        return narrowed("with page as (", company, filter, page).page_then(db, "t.id", page, then).await;
+        return without_search("with page as (", company, filter, page).page_then(db, "t.id", page, then).await;
     }
     // A contact has few tickets, and its own index finds them.
     if filter.contact_id.is_none() {
-        let most = looked_through(db, company, filter, page).await?;
-        if let Some(found) = in_order(db, company, filter, page, most).await? {
+        let rows = rows_to_scan(db, company, filter, page).await?;
+        if let Some(found) = scan(db, company, filter, page, rows).await? {
             return Ok(found);
         }
-        let further = contacts(db, company, filter).await? * ROWS_PER_CONTACT;
-        if further > most
-            && let Some(found) = in_order(db, company, filter, page, further).await?
+        let more_rows = count_contacts(db, company, filter).await? * ROWS_PER_CONTACT;
+        if more_rows > rows
+            && let Some(found) = scan(db, company, filter, page, more_rows).await?
         {
             return Ok(found);
         }
@@ -117,27 +117,31 @@ pub async fn list(
     let all = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
     let list = conditions(Select::new(all, "t.company_id", company), filter);
     // The contacts are found by an index on all of their searched fields.
-    searched(list, filter).page_then(db, "t.id", page, then).await
+    with_search(list, filter).page_then(db, "t.id", page, then).await
 }
 
-/// The page of a search, if the first `most` tickets of the list fill it or are all there are.
-async fn in_order(
+/// The page of a search, if the first `rows` tickets of the list fill it or are all there are.
+async fn scan(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &TicketFilter,
     page: PageRequest,
-    most: i64,
+    rows: i64,
 ) -> sqlx::Result<Option<Page<LoadedTicket>>> {
-    let then = &format!(") {COLUMNS} from page t {BESIDE}");
-    let list =
-        narrowed("with page as (select t.* from (", company, filter, page).first(most, "t.id", page, EACH_CONTACT);
-    let found = searched(list, filter).page_then(db, "t.id", page, then).await?;
-    let is_answer = found.has_more || are_all(db, company, filter, page, most).await?;
-    Ok(is_answer.then_some(found))
+    let then = &format!(") {COLUMNS} from page t {JOINS}");
+    let list = without_search("with page as (select t.* from (", company, filter, page).first(
+        rows,
+        "t.id",
+        page,
+        EACH_CONTACT,
+    );
+    let found = with_search(list, filter).page_then(db, "t.id", page, then).await?;
+    let is_complete = found.has_more || are_all(db, company, filter, page, rows).await?;
+    Ok(is_complete.then_some(found))
 }
 
 /// Number of contacts that match a search, up to [`COUNTED_MAX`].
-async fn contacts(db: impl Database<'_>, company: CompanyId, filter: &TicketFilter) -> sqlx::Result<i64> {
+async fn count_contacts(db: impl Database<'_>, company: CompanyId, filter: &TicketFilter) -> sqlx::Result<i64> {
     Select::new("select count(*) from (select from contacts c", "c.company_id", company)
         .contains("c.search", filter.search.as_deref())
         .at_most_rows(COUNTED_MAX, ") c")
@@ -146,20 +150,21 @@ async fn contacts(db: impl Database<'_>, company: CompanyId, filter: &TicketFilt
 }
 
 /// Number of tickets to scan in list order for a page of a search.
-async fn looked_through(
+async fn rows_to_scan(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &TicketFilter,
     page: PageRequest,
 ) -> sqlx::Result<i64> {
     if !page.is_deep() {
-        return Ok(LOOKED_THROUGH);
+        return Ok(SCAN_ROWS);
     }
-    let probe = narrowed("select count(*) from (", company, filter, page).first(PROBED, "t.id", page, EACH_CONTACT);
-    let found = searched(probe, filter).count(db).await?;
+    let probe =
+        without_search("select count(*) from (", company, filter, page).first(SAMPLE_ROWS, "t.id", page, EACH_CONTACT);
+    let found = with_search(probe, filter).count(db).await?;
     // Twice the expected number, if the following rows match as often as the sample.
-    let expected = page.offset().saturating_add(page.size).saturating_mul(2 * PROBED) / found.max(1);
-    Ok(if expected > LOOKED_THROUGH_FAR { PROBED } else { expected.max(PROBED) })
+    let expected = page.offset().saturating_add(page.size).saturating_mul(2 * SAMPLE_ROWS) / found.max(1);
+    Ok(if expected > DEEP_SCAN_ROWS_MAX { SAMPLE_ROWS } else { expected.max(SAMPLE_ROWS) })
 }
 
 /// Whether there are no more tickets, ignoring the search, than were scanned.
@@ -168,32 +173,32 @@ async fn are_all(
     company: CompanyId,
     filter: &TicketFilter,
     page: PageRequest,
-    looked_through: i64,
+    scanned: i64,
 ) -> sqlx::Result<bool> {
-    let list = narrowed("select count(*) from (", company, filter, page).first(looked_through, "t.id", page, ") t");
-    Ok(list.count(db).await? < looked_through)
+    let list = without_search("select count(*) from (", company, filter, page).first(scanned, "t.id", page, ") t");
+    Ok(list.count(db).await? < scanned)
 }
 
 /// Starts a list of tickets in list order with all conditions but the search; `before` is prepended.
-fn narrowed(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
-    let wanted = Wanted {
+fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
+    let zone_filter = ZoneFilter {
         spans: &[
-            (Time::Created, filter.created),
-            (Time::Opened, filter.opened),
-            (Time::Closed, filter.closed),
-            (Time::Updated, filter.updated),
+            (TimeColumn::Created, filter.created),
+            (TimeColumn::Opened, filter.opened),
+            (TimeColumn::Closed, filter.closed),
+            (TimeColumn::Updated, filter.updated),
         ],
-        words: &[filter.unassigned.map(|nobodys| if nobodys { UNASSIGNED } else { ASSIGNED })],
+        words: &[filter.unassigned.map(|is_unassigned| if is_unassigned { UNASSIGNED } else { ASSIGNED })],
         channel: filter.channel_id,
         queue: filter.queue_id,
     };
     // An index returns these in list order, and so few of them that nothing else is needed.
-    let is_found = filter.contact_id.is_some() || filter.status == Some(TicketStatus::Open);
+    let has_index = filter.contact_id.is_some() || filter.status == Some(TicketStatus::Open);
     // A search scans the rows. Only with zones do they come in list order, whatever PostgreSQL estimates for a company.
-    let list = if !is_found && (wanted.is_any() || filter.search.is_some()) {
-        let held =
+    let list = if !has_index && (zone_filter.is_any() || filter.search.is_some()) {
+        let indexed_columns =
             [("user_id", filter.user_id.map(|id| id.0)), ("wrapup_type_id", filter.wrapup_type_id.map(|id| id.0))];
-        zones::list(before, Zoned::Ticket, company, &wanted, &held, page)
+        zones::list(before, ZonedTable::Ticket, company, &zone_filter, &indexed_columns, page)
     } else {
         Select::new(&format!("{before}select t.* from tickets t"), "t.company_id", company)
     };
@@ -208,7 +213,11 @@ fn conditions(list: Select, filter: &TicketFilter) -> Select {
         .equals("t.contact_id", filter.contact_id)
         .equals("t.channel_id", filter.channel_id)
         .equals("t.wrapup_type_id", filter.wrapup_type_id)
-        .only(filter.unassigned.map(|nobodys| if nobodys { "t.user_id is null" } else { "t.user_id is not null" }))
+        .only(
+            filter
+                .unassigned
+                .map(|is_unassigned| if is_unassigned { "t.user_id is null" } else { "t.user_id is not null" }),
+        )
         .between("t.opened_at", filter.opened)
         .between("t.closed_at", filter.closed)
         .between("t.created_at", filter.created)
@@ -217,7 +226,7 @@ fn conditions(list: Select, filter: &TicketFilter) -> Select {
 
 /// Adds the search in contacts `c`: it matches only names and numbers, among the contacts whose indexed text contains
 /// the words.
-fn searched(list: Select, filter: &TicketFilter) -> Select {
+fn with_search(list: Select, filter: &TicketFilter) -> Select {
     // The first two lines of the indexed text are of the name and the number, which spares most matches the folding: it
     // takes longer than finding them. A name of several lines is folded.
     let folded = [

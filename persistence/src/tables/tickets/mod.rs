@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::source::Source;
 use super::words;
-use super::zones::{self, ASSIGNED, Place, UNASSIGNED, Zoned};
+use super::zones::{self, ASSIGNED, UNASSIGNED, ZonedRow, ZonedTable};
 use crate::copy;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
@@ -68,23 +68,23 @@ pub struct TicketRow {
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     if rows.is_empty() {
         // Run the statement even without rows, for a caller that checks whether it can run.
-        return upsert_together(db, rows).await;
+        return upsert_rows(db, rows).await;
     }
-    for rows in in_order(rows) {
-        upsert_together(db, &rows).await?;
+    for rows in closed_first(rows) {
+        upsert_rows(db, &rows).await?;
     }
-    note_zones(db, rows).await
+    update_zones(db, rows).await
 }
 
 /// Updates existing tickets, which costs PostgreSQL two thirds of [`upsert`]; if one does not exist, all are written by
 /// [`upsert`].
 pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
-    for rows in in_order(rows) {
-        if update_together(db, &rows).await? < rows.len() as u64 {
-            upsert_together(db, &rows).await?;
+    for rows in closed_first(rows) {
+        if update_rows(db, &rows).await? < rows.len() as u64 {
+            upsert_rows(db, &rows).await?;
         }
     }
-    note_zones(db, rows).await
+    update_zones(db, rows).await
 }
 
 /// Inserts new tickets, which costs PostgreSQL less than half of [`upsert`].
@@ -92,7 +92,7 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
     const COLUMNS: &str = "copy tickets (company_id, id, channel_id, contact_id, queue_id, user_id, status, creation_source, \
         unread_count, last_message_id, wrapup_type_id, wrapup_note, reopen_count, opened_at, first_response_at, \
         closed_at, waiting_since, answer_id, created_at, updated_at) from stdin (format binary)";
-    for rows in in_order(rows) {
+    for rows in closed_first(rows) {
         copy::copy(db, COLUMNS, 20, &rows, |row, to| {
             to.field(&row.company_id).field(&row.id).field(&row.channel_id).field(&row.contact_id);
             to.field(&row.queue_id).field(&row.user_id).field(row.status.as_str());
@@ -103,11 +103,11 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
         })
         .await?;
     }
-    note_zones(db, rows).await
+    update_zones(db, rows).await
 }
 
-async fn note_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
-    let place = |row: &&TicketRow| Place {
+async fn update_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
+    let zoned_row = |row: &&TicketRow| ZonedRow {
         company: row.company_id,
         id: row.id.0,
         created: row.created_at,
@@ -118,12 +118,12 @@ async fn note_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::
         channel: Some(row.channel_id),
         queue: row.queue_id,
     };
-    zones::note(db, Zoned::Ticket, rows.iter().map(place)).await
+    zones::update(db, ZonedTable::Ticket, rows.iter().map(zoned_row)).await
 }
 
 /// Writes closed tickets first: an opening ticket may take the slot (one open ticket per contact and channel) that
 /// another one of the same batch has just freed.
-fn in_order<'a>(rows: &[&'a TicketRow]) -> impl Iterator<Item = Vec<&'a TicketRow>> {
+fn closed_first<'a>(rows: &[&'a TicketRow]) -> impl Iterator<Item = Vec<&'a TicketRow>> {
     let (closed, open): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.status == TicketStatus::Closed);
     [closed, open].into_iter().filter(|rows| !rows.is_empty())
 }
@@ -134,7 +134,7 @@ macro_rules! column {
     };
 }
 
-async fn upsert_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
+async fn upsert_rows(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(include_str!("upsert.sql"))
         .bind(column!(rows, company_id))
         .bind(column!(rows, id))
@@ -162,8 +162,8 @@ async fn upsert_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
 }
 
 /// Returns how many of the rows existed.
-async fn update_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<u64, sqlx::Error> {
-    let written = sqlx::query(include_str!("update.sql"))
+async fn update_rows(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<u64, sqlx::Error> {
+    let result = sqlx::query(include_str!("update.sql"))
         .bind(column!(rows, company_id))
         .bind(column!(rows, id))
         .bind(column!(rows, queue_id))
@@ -182,7 +182,7 @@ async fn update_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
         .bind(column!(rows, updated_at))
         .execute(db)
         .await?;
-    Ok(written.rows_affected())
+    Ok(result.rows_affected())
 }
 
 /// A ticket with the data its actor needs besides the row.
@@ -241,7 +241,7 @@ pub async fn following(db: impl Database<'_>, company: CompanyId, ids: &[TicketI
 const COLUMNS: &str = "select t.*, c.name as contact_name, c.number as contact_number,
         c.verified as contact_verified,
         m.body as last_message_body, m.direction as last_message_direction, m.created_at as last_message_created_at";
-const BESIDE: &str = "cross join lateral (select name, number, verified from contacts
+const JOINS: &str = "cross join lateral (select name, number, verified from contacts
         where company_id = t.company_id and id = t.contact_id offset 0) c
     left join lateral (select body, direction, created_at from messages
         where company_id = t.company_id and id = t.last_message_id offset 0) m on true";
@@ -251,7 +251,7 @@ const BESIDE: &str = "cross join lateral (select name, number, verified from con
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
-    let sql = AssertSqlSafe(format!("{COLUMNS} from tickets t {BESIDE} where t.company_id = $1 and t.id = $2"));
+    let sql = AssertSqlSafe(format!("{COLUMNS} from tickets t {JOINS} where t.company_id = $1 and t.id = $2"));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
     Ok(found.as_ref().map(document::read).transpose()?)
 }
@@ -263,7 +263,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Re
 pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<LoadedTicket>> {
     let sql = AssertSqlSafe(format!(
         "{COLUMNS} from unnest($2::bigint[]) as x (id)
-         cross join lateral (select * from tickets where company_id = $1 and id = x.id offset 0) t {BESIDE}"
+         cross join lateral (select * from tickets where company_id = $1 and id = x.id offset 0) t {JOINS}"
     ));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;
     Ok(document::read_all(&found))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::super::words;
-use super::super::zones::{self, Place, Time, Wanted, Zoned};
+use super::super::zones::{self, TimeColumn, ZoneFilter, ZonedRow, ZonedTable};
 use super::{Endpoint, WebhookId};
 use crate::clock;
 use crate::document::{self, Document};
@@ -27,8 +27,8 @@ words! {
     }
 }
 
-/// Attempts stored per delivery: all of one retry plan, and as many of a replay.
-pub const ATTEMPTS_KEPT: i32 = 20;
+/// Maximum attempts stored per delivery: all of one retry plan, and as many of a replay.
+pub const ATTEMPTS_MAX: i32 = 20;
 
 /// Deliveries deleted per statement: takes some hundred milliseconds.
 pub const REMOVED_AT_ONCE: i64 = 10_000;
@@ -84,10 +84,12 @@ pub async fn list(
     filter: &DeliveryFilter,
     page: PageRequest,
 ) -> Result<Page<DeliveryRow>> {
-    let wanted =
-        Wanted { spans: &[(Time::Created, filter.created), (Time::Updated, filter.updated)], ..Wanted::default() };
-    let list = if wanted.is_any() {
-        zones::list("", Zoned::Delivery, company, &wanted, &[("webhook_id", Some(webhook.0))], page)
+    let zone_filter = ZoneFilter {
+        spans: &[(TimeColumn::Created, filter.created), (TimeColumn::Updated, filter.updated)],
+        ..ZoneFilter::default()
+    };
+    let list = if zone_filter.is_any() {
+        zones::list("", ZonedTable::Delivery, company, &zone_filter, &[("webhook_id", Some(webhook.0))], page)
     } else {
         Select::new("select t.* from webhook_deliveries t", "t.company_id", company)
             .equals("t.webhook_id", Some(webhook))
@@ -138,23 +140,23 @@ pub async fn record(
     frees: bool,
 ) -> Result<bool> {
     let (company, webhook) = (endpoint.company, endpoint.id);
-    // First: it holds the row, so that nobody removes the webhook, or sends it elsewhere, in between. That an endpoint fails
-    // says nothing of the one it leads to by now.
-    let place = sqlx::query_scalar::<_, i64>(
+    // First, because it locks the row: nobody deletes the webhook or changes its URL meanwhile. A failure of the previous
+    // URL says nothing about the current one.
+    let progress = sqlx::query_scalar::<_, i64>(
         "update webhooks set told_to = case told_to when $3 then $4 else told_to end,
              failing_since = case url when $6 then $5 else failing_since end
          where company_id = $1 and id = $2 returning told_to",
     );
-    let place = place.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to);
-    let place = place.bind(standing.failing_since).bind(&endpoint.url);
-    let Some(told_to) = with_timeout(place.fetch_optional(&mut *db)).await? else { return Ok(false) };
+    let progress = progress.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to);
+    let progress = progress.bind(standing.failing_since).bind(&endpoint.url);
+    let Some(told_to) = with_timeout(progress.fetch_optional(&mut *db)).await? else { return Ok(false) };
     if !outcomes.is_empty() {
         write(db, company, webhook, outcomes).await?;
     }
-    let is_over = |outcome: &&Outcome| frees && outcome.status != DeliveryStatus::Pending;
-    let lanes: Vec<&str> = outcomes.iter().filter(is_over).map(|outcome| outcome.lane.as_str()).collect();
+    let is_final = |outcome: &&Outcome| frees && outcome.status != DeliveryStatus::Pending;
+    let lanes: Vec<&str> = outcomes.iter().filter(is_final).map(|outcome| outcome.lane.as_str()).collect();
     if !lanes.is_empty() {
-        let go_on = sqlx::query(
+        let make_due = sqlx::query(
             "update webhook_deliveries d set next_attempt_at = now()
              from (select distinct unnest($3::text[]) as lane) l
              cross join lateral (
@@ -165,7 +167,7 @@ pub async fn record(
              where d.company_id = $1 and d.webhook_id = $2 and d.event_id = first.event_id
                  and d.next_attempt_at is null",
         );
-        with_timeout(go_on.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
+        with_timeout(make_due.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
     }
     Ok(told_to == standing.told_to)
 }
@@ -174,7 +176,7 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
     let attempts: Vec<Value> = outcomes
         .iter()
         .map(|outcome| {
-            Value::Array(outcome.attempt.iter().filter_map(|made| serde_json::to_value(made).ok()).collect())
+            Value::Array(outcome.attempt.iter().filter_map(|attempt| serde_json::to_value(attempt).ok()).collect())
         })
         .collect();
     let now = clock::now();
@@ -198,10 +200,10 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
     .bind(attempts)
     .bind(outcomes.iter().map(|outcome| outcome.next_attempt_at).collect::<Vec<_>>())
     .bind(outcomes.iter().map(|outcome| outcome.created_at).collect::<Vec<_>>())
-    .bind(ATTEMPTS_KEPT)
+    .bind(ATTEMPTS_MAX)
     .bind(now);
     with_timeout(write.execute(&mut *db)).await?;
-    let place = |outcome: &Outcome| Place {
+    let zoned_row = |outcome: &Outcome| ZonedRow {
         company,
         id: outcome.event_id,
         created: outcome.created_at,
@@ -212,7 +214,7 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
         channel: None,
         queue: None,
     };
-    with_timeout(zones::note(db, Zoned::Delivery, outcomes.iter().map(place))).await
+    with_timeout(zones::update(db, ZonedTable::Delivery, outcomes.iter().map(zoned_row))).await
 }
 
 /// A delivery that is due.
@@ -301,32 +303,32 @@ pub async fn busy_lanes(
     with_timeout(busy.bind(company).bind(webhook).bind(lanes).bind(read_to).fetch_all(db)).await
 }
 
-/// Makes deliveries that wait for a retry due now: the endpoint has changed, or works again.
-pub(super) async fn hasten(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
-    let hasten = sqlx::query(
+/// Makes deliveries that wait for a retry due now: the endpoint has changed or works again.
+pub(super) async fn make_due(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+    let update = sqlx::query(
         "update webhook_deliveries set next_attempt_at = now()
          where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at > now()",
     );
-    with_timeout(hasten.bind(company).bind(webhook).execute(db)).await?;
+    with_timeout(update.bind(company).bind(webhook).execute(db)).await?;
     Ok(())
 }
 
-/// Holds a webhook's row, so that nothing is written of its deliveries in between: what waits for one before it in its lane
-/// would not be seen by whoever writes that this one is done.
-async fn hold(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
-    let hold = sqlx::query("select from webhooks where company_id = $1 and id = $2 for update");
-    with_timeout(hold.bind(company).bind(webhook).execute(db)).await?;
+/// Locks a webhook's row, so that no outcome of its deliveries is written meanwhile: the writer would not see that a later
+/// delivery of the lane waits for this one.
+async fn lock(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+    let lock = sqlx::query("select from webhooks where company_id = $1 and id = $2 for update");
+    with_timeout(lock.bind(company).bind(webhook).execute(db)).await?;
     Ok(())
 }
 
-/// Has one event delivered again, whatever became of it; behind those before it of its record that wait. Whether there is
-/// such a delivery.
+/// Schedules one event for delivery again, whatever its outcome, after earlier pending ones of its lane. Returns whether
+/// there is such a delivery.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
-    hold(&mut *db, company, webhook).await?;
-    let again = zones::with_updated(
+    lock(&mut *db, company, webhook).await?;
+    let replay = zones::with_updated(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when not exists (
                  select from webhook_deliveries p
@@ -335,10 +337,10 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
              ) then now() end
          where d.company_id = $1 and d.webhook_id = $2 and d.event_id = $3 returning d.event_id",
     );
-    let again = sqlx::query_scalar::<_, i64>(AssertSqlSafe(again)).bind(company).bind(webhook).bind(event);
-    let again = with_timeout(again.fetch_one(&mut *db)).await?;
+    let replay = sqlx::query_scalar::<_, i64>(AssertSqlSafe(replay)).bind(company).bind(webhook).bind(event);
+    let replayed = with_timeout(replay.fetch_one(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
-    Ok(again > 0)
+    Ok(replayed > 0)
 }
 
 /// Schedules deliveries that failed since a time again, in order per lane. Returns how many there are.
@@ -351,8 +353,8 @@ pub async fn replay_failed(
     webhook: WebhookId,
     since: DateTime<Utc>,
 ) -> Result<u64> {
-    hold(&mut *db, company, webhook).await?;
-    let again = zones::with_updated(
+    lock(&mut *db, company, webhook).await?;
+    let replay = zones::with_updated(
         "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
              next_attempt_at = case when a.is_first then now() end
          from (
@@ -364,10 +366,10 @@ pub async fn replay_failed(
              where company_id = $1 and webhook_id = $2 and status = 'failed' and updated_at >= $3
          ) a where d.company_id = $1 and d.webhook_id = $2 and d.event_id = a.event_id returning d.event_id",
     );
-    let again = sqlx::query_scalar::<_, i64>(AssertSqlSafe(again)).bind(company).bind(webhook).bind(since);
-    let again = with_timeout(again.fetch_one(&mut *db)).await?;
+    let replay = sqlx::query_scalar::<_, i64>(AssertSqlSafe(replay)).bind(company).bind(webhook).bind(since);
+    let replayed = with_timeout(replay.fetch_one(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
-    Ok(again.unsigned_abs())
+    Ok(replayed.unsigned_abs())
 }
 
 /// Schedules everything after an event for delivery again, up to where the webhook had come. Existing rows stay until
@@ -379,8 +381,8 @@ pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: We
     let before = sqlx::query_scalar("select told_to from webhooks where company_id = $1 and id = $2 for update");
     let before: Option<i64> = with_timeout(before.bind(company).bind(webhook).fetch_optional(&mut *db)).await?;
     let before = before.ok_or(Error::NotFound("webhook"))?;
-    let back = sqlx::query("update webhooks set told_to = least(told_to, $3) where company_id = $1 and id = $2");
-    with_timeout(back.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
+    let reset = sqlx::query("update webhooks set told_to = least(told_to, $3) where company_id = $1 and id = $2");
+    with_timeout(reset.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
     Ok((before - event).max(0))
 }
@@ -411,7 +413,7 @@ pub struct Dropped {
 /// # Errors
 /// When the database cannot answer.
 pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, event: i64) -> Result<Dropped> {
-    let dropped = sqlx::query_as::<_, (i64, i64)>(
+    let delete = sqlx::query_as::<_, (i64, i64)>(
         // By a bound instead of a join with the old rows: whatever the planner estimates, each row is read once.
         "with bound as (
              select max(event_id) as last from (
@@ -434,7 +436,7 @@ pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: Webho
          )
          select (select count(*) from gone), (select count(*) from freed)",
     );
-    let dropped = dropped.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
-    let (removed, freed) = with_timeout(dropped.fetch_one(db)).await?;
+    let delete = delete.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
+    let (removed, freed) = with_timeout(delete.fetch_one(db)).await?;
     Ok(Dropped { are_all: removed < REMOVED_AT_ONCE, are_due: freed > 0 })
 }

@@ -21,7 +21,7 @@ pub type WebhookId = Id<Webhook>;
 pub const WEBHOOKS_MAX: i64 = 20;
 
 /// How long the old secret signs along with the new one: a day is enough to deploy the new one at the receiver.
-pub const OLD_SECRET_KEPT: TimeDelta = TimeDelta::hours(24);
+pub const OLD_SECRET_VALIDITY: TimeDelta = TimeDelta::hours(24);
 
 /// A webhook: an endpoint that receives a company's events.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -67,13 +67,13 @@ pub struct Endpoint {
     pub secrets: Vec<Secret>,
     /// Until when the previous secret is valid.
     pub old_secret_until: Option<DateTime<Utc>>,
-    /// The user who last set it up; none: an integration, or who runs the installation.
+    /// The user who last set it up; `None`: an integration, or the operator.
     pub maker: Option<UserId>,
     /// Every event up to this one was delivered, or is stored as a delivery.
     pub told_to: i64,
     /// Since when no delivery has succeeded, if the last one failed.
     pub failing_since: Option<DateTime<Utc>>,
-    /// When that last one failed, as far as its row is there.
+    /// When the last delivery failed, if its row still exists.
     pub failed_at: Option<DateTime<Utc>>,
 }
 
@@ -86,8 +86,8 @@ impl fmt::Debug for Endpoint {
 impl Endpoint {
     /// The secrets that are valid at a time.
     pub fn secrets_at(&self, now: DateTime<Utc>) -> &[Secret] {
-        let is_old_good = self.old_secret_until.is_some_and(|until| now < until);
-        if is_old_good { &self.secrets } else { self.secrets.get(..1).unwrap_or_default() }
+        let is_old_valid = self.old_secret_until.is_some_and(|until| now < until);
+        if is_old_valid { &self.secrets } else { self.secrets.get(..1).unwrap_or_default() }
     }
 }
 
@@ -109,9 +109,9 @@ struct EndpointRow {
 impl EndpointRow {
     fn open(self, keys: &Keyring) -> Result<Endpoint> {
         let row = self.id.to_string();
-        let mut secrets = vec![opened(keys, &secret_at(self.company_id, &row), &self.secret)?];
+        let mut secrets = vec![open_secret(keys, &secret_at(self.company_id, &row), &self.secret)?];
         if let Some(old) = &self.old_secret {
-            secrets.push(opened(keys, &old_secret_at(self.company_id, &row), old)?);
+            secrets.push(open_secret(keys, &old_secret_at(self.company_id, &row), old)?);
         }
         Ok(Endpoint {
             company: self.company_id,
@@ -136,8 +136,8 @@ fn old_secret_at(company: CompanyId, row: &str) -> Location<'_> {
     Location { column: "webhooks.old_secret", company, row }
 }
 
-fn opened(keys: &Keyring, place: &Location<'_>, sealed: &str) -> Result<Secret> {
-    let plain = keys.open(place, sealed)?;
+fn open_secret(keys: &Keyring, location: &Location<'_>, sealed: &str) -> Result<Secret> {
+    let plain = keys.open(location, sealed)?;
     Ok(Secret(String::from_utf8(plain).map_err(|_| KeyError::Damaged)?))
 }
 
@@ -177,11 +177,11 @@ pub async fn insert(
     Ok(Some(with_timeout(insert.fetch_one(db)).await?))
 }
 
-/// What sets a webhook up: who says one of these, even as it is, answers for what it is sent.
-const SETS_UP: [&str; 3] = ["url", "types", "active"];
+/// The columns of a webhook's setup. Whoever writes one of them, even unchanged, becomes its maker.
+const SETUP_COLUMNS: [&str; 3] = ["url", "types", "active"];
 
-/// Changes what is given; who changes what sets it up (`by`) is its maker from then on. One that is switched on or leads
-/// somewhere else has not failed yet, and what waits for it is due.
+/// Updates the given columns; a change of its setup makes `by` its maker. Enabling it or changing its URL clears the failure
+/// and makes pending deliveries due.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
@@ -192,27 +192,27 @@ pub async fn update(
     columns: Columns,
     by: Option<UserId>,
 ) -> Result<Webhook> {
-    if SETS_UP.iter().any(|name| columns.has(name)) {
-        // On its own: nothing that is shown changes by it.
-        let made = sqlx::query("update webhooks set maker_id = $3 where company_id = $1 and id = $2");
-        with_timeout(made.bind(company).bind(id).bind(by).execute(&mut *db)).await?;
+    if SETUP_COLUMNS.iter().any(|name| columns.has(name)) {
+        // On its own, because it changes nothing visible.
+        let set_maker = sqlx::query("update webhooks set maker_id = $3 where company_id = $1 and id = $2");
+        with_timeout(set_maker.bind(company).bind(id).bind(by).execute(&mut *db)).await?;
     }
-    let is_on = columns.has("active") && !columns.is_false("active");
-    let anew = sqlx::query(
+    let is_enabled = columns.has("active") && !columns.is_false("active");
+    let clear_failure = sqlx::query(
         "update webhooks set failing_since = null,
              disabled_reason = case when $3 and not active then null else disabled_reason end
          where company_id = $1 and id = $2 and ($3 and not active or url <> $4)",
     );
-    let anew = anew.bind(company).bind(id).bind(is_on).bind(columns.text("url"));
-    if with_timeout(anew.execute(&mut *db)).await?.rows_affected() > 0 {
-        deliveries::hasten(db, company, id).await?;
+    let clear_failure = clear_failure.bind(company).bind(id).bind(is_enabled).bind(columns.text("url"));
+    if with_timeout(clear_failure.execute(&mut *db)).await?.rows_affected() > 0 {
+        deliveries::make_due(db, company, id).await?;
     }
     table::update::<Webhook>(db, company, id, &columns).await
 }
 
-/// Whether who last set a webhook up may see every card now, as events of cards show them whosever they are. A user may while
-/// they are active, and their profile administers the company and sees all cards (as `Caller::sees_every_card` has it).
-/// `false` also of a webhook that is gone.
+/// Whether the maker of a webhook may see every card now: events of cards show cards of all users. A user may while they are
+/// active, and their profile administers the company and sees all cards (like `Caller::sees_every_card`). `false` also for a
+/// deleted webhook.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -230,18 +230,17 @@ pub async fn may_tell_of_cards(db: impl PgExecutor<'_>, company: CompanyId, id: 
     with_timeout(may.bind(company).bind(id).fetch_one(db)).await
 }
 
-/// Notes that an endpoint has taken something that is no delivery: it does not fail any more, unless it leads somewhere else
-/// meanwhile.
+/// Clears the failure of an endpoint that has accepted a request other than a delivery, unless its URL has changed meanwhile.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn forgive(db: &mut PgConnection, endpoint: &Endpoint) -> Result<()> {
-    let forgive = sqlx::query(
+    let update = sqlx::query(
         "update webhooks set failing_since = null
          where company_id = $1 and id = $2 and url = $3 and failing_since is not null",
     );
-    let forgive = forgive.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url);
-    if with_timeout(forgive.execute(&mut *db)).await?.rows_affected() > 0 {
+    let update = update.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url);
+    if with_timeout(update.execute(&mut *db)).await?.rows_affected() > 0 {
         deliveries::wake(db, endpoint.company, endpoint.id).await?;
     }
     Ok(())
@@ -260,15 +259,15 @@ pub async fn rotate(
     secret: &Secret,
     now: DateTime<Utc>,
 ) -> Result<Webhook> {
-    let held = sqlx::query_scalar("select secret from webhooks where company_id = $1 and id = $2 for update");
-    let held: Option<String> = with_timeout(held.bind(company).bind(id).fetch_optional(&mut *db)).await?;
-    let held = held.ok_or(Error::NotFound(Webhook::NOUN))?;
+    let sealed = sqlx::query_scalar("select secret from webhooks where company_id = $1 and id = $2 for update");
+    let sealed: Option<String> = with_timeout(sealed.bind(company).bind(id).fetch_optional(&mut *db)).await?;
+    let sealed = sealed.ok_or(Error::NotFound(Webhook::NOUN))?;
     let row = id.to_string();
-    let old = opened(keys, &secret_at(company, &row), &held)?;
+    let old = open_secret(keys, &secret_at(company, &row), &sealed)?;
     let columns = Columns::from([
         ("secret", keys.seal(&secret_at(company, &row), secret.0.as_bytes())?.into()),
         ("oldSecret", keys.seal(&old_secret_at(company, &row), old.0.as_bytes())?.into()),
-        ("oldSecretUntil", (now + OLD_SECRET_KEPT).to_rfc3339().into()),
+        ("oldSecretUntil", (now + OLD_SECRET_VALIDITY).to_rfc3339().into()),
     ]);
     table::update::<Webhook>(db, company, id, &columns).await
 }
@@ -288,15 +287,15 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) 
 /// # Errors
 /// When the database cannot answer.
 pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str) -> Result<bool> {
-    let off = sqlx::query(
+    let disable = sqlx::query(
         "update webhooks set active = false, disabled_reason = $4, updated_at = now()
          where company_id = $1 and id = $2 and url = $3 and active",
     );
-    let off = off.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url).bind(reason);
-    Ok(with_timeout(off.execute(db)).await?.rows_affected() > 0)
+    let disable = disable.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url).bind(reason);
+    Ok(with_timeout(disable.execute(db)).await?.rows_affected() > 0)
 }
 
-/// When one that fails did so last is known of the newest event that failed for good, and of what is tried again the latest.
+/// The time of the last failure is that of the newest failed delivery, or of the pending one that is retried last.
 const ENDPOINT: &str = "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, told_to,
         failing_since,
         case when failing_since is not null then (
@@ -322,15 +321,15 @@ pub async fn active(db: impl PgExecutor<'_>, keys: &Keyring, company: CompanyId)
     let statement = format!("{ENDPOINT} and active order by id");
     let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(company);
     let rows: Vec<EndpointRow> = with_timeout(rows.fetch_all(db)).await?;
-    let opened = rows.into_iter().filter_map(|row| {
+    let endpoints = rows.into_iter().filter_map(|row| {
         let id = row.id;
-        let told = |error: &Error| {
+        let log = |error: &Error| {
             tracing::error!(webhook.id = %id, company.id = %company, %error,
                 "could not decrypt a webhook's secret; deliveries to it stopped: check the secrets key");
         };
-        row.open(keys).inspect_err(told).ok()
+        row.open(keys).inspect_err(log).ok()
     });
-    Ok(opened.collect())
+    Ok(endpoints.collect())
 }
 
 /// One webhook for delivery, active or not.
@@ -397,17 +396,17 @@ pub async fn company_of(db: &PgPool, id: WebhookId) -> Result<CompanyId> {
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
-    type Held = (CompanyId, WebhookId, String, Option<String>);
+    type SecretRow = (CompanyId, WebhookId, String, Option<String>);
     let all = sqlx::query_as("select company_id, id, secret, old_secret from webhooks order by id");
-    let all: Vec<Held> = with_timeout(all.fetch_all(db)).await?;
+    let all: Vec<SecretRow> = with_timeout(all.fetch_all(db)).await?;
     let mut resealed = 0;
     for (company, id, secret, old) in all {
         let row = id.to_string();
-        let anew = |place: Location<'_>, sealed: &str| -> Result<String> {
-            Ok(keys.seal(&place, opened(keys, &place, sealed)?.0.as_bytes())?)
+        let reseal = |location: Location<'_>, sealed: &str| -> Result<String> {
+            Ok(keys.seal(&location, open_secret(keys, &location, sealed)?.0.as_bytes())?)
         };
-        let new = anew(secret_at(company, &row), &secret)?;
-        let new_old = old.as_deref().map(|old| anew(old_secret_at(company, &row), old)).transpose()?;
+        let new = reseal(secret_at(company, &row), &secret)?;
+        let new_old = old.as_deref().map(|old| reseal(old_secret_at(company, &row), old)).transpose()?;
         // A concurrent rotation has already sealed its secret with the new key.
         let update = sqlx::query(
             "update webhooks set secret = $3, old_secret = $4 where company_id = $1 and id = $2 and secret = $5",
