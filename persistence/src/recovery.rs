@@ -15,7 +15,7 @@ use crate::{Error, EventNews, Result};
 
 /// The result of recovery.
 #[derive(Debug)]
-pub struct Report {
+pub struct RecoveryReport {
     /// Entries up to this one are in the tables.
     pub watermark: Seq,
     /// Number of replayed entries.
@@ -61,7 +61,7 @@ pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
 }
 
 /// The connections of a replay.
-pub struct Connections<'a> {
+pub struct ReplayConnections<'a> {
     /// The single writer's connection.
     pub writes: &'a PgPool,
     /// The connection for messages, which are written ahead.
@@ -76,14 +76,14 @@ pub struct Connections<'a> {
 /// [`Error::ForeignJournal`] when the journal belongs to another database, [`Error::Superseded`] when another process
 /// has written to this one since, [`Error::Entry`] when a record cannot be decoded, or the database's error.
 pub async fn replay(
-    Connections { writes, messages, claim }: Connections<'_>,
+    ReplayConnections { writes, messages, claim }: ReplayConnections<'_>,
     journal: &mut RecoveredJournal,
     epoch: i64,
     events: Option<Arc<EventNews>>,
-) -> Result<Report> {
+) -> Result<RecoveryReport> {
     let Watermark { seq: watermark, epoch: fed_epoch } = find_watermark(writes, journal, epoch).await?;
     let token = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
-    let mut report = Report { watermark, replayed: 0 };
+    let mut report = RecoveryReport { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
     let (sender, mut chunks_with_messages) = mpsc::channel(1);
     let (db, messages_token) = (messages.clone(), token.clone());

@@ -66,7 +66,7 @@ pub struct Store {
     /// Listeners for changed webhooks.
     pub webhooks: Arc<WebhookNews>,
     /// The result of the recovery at startup.
-    pub recovered: recovery::Report,
+    pub recovered: recovery::RecoveryReport,
     /// Connections for requests; the scheduler shares them among companies.
     requests: PgPool,
     scheduler: Arc<Scheduler>,
@@ -288,7 +288,7 @@ struct RoleParts {
     log: ChangeLog,
     token: FencingToken,
     ids: IdBlocks,
-    recovered: recovery::Report,
+    recovered: recovery::RecoveryReport,
     membership: Option<Arc<Membership>>,
 }
 
@@ -316,7 +316,7 @@ async fn open_alone(
     // Regardless of the current setting: entries left in the journal were acknowledged.
     let mut journal = recover(&options.journal_dir, options.journal.clone()).await?;
     let messages = pool::connect_replay(options.database.clone());
-    let connections = recovery::Connections { writes: &writes, messages: &messages, claim };
+    let connections = recovery::ReplayConnections { writes: &writes, messages: &messages, claim };
     let recovered = recovery::replay(connections, &mut journal, epoch, events).await?;
     messages.close().await;
     let ids = IdBlocks::reserve(housekeeping, epoch).await?;
@@ -355,7 +355,7 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
     membership.lease.extend(lives::beat(&db, life, 0).await?);
     membership.start_heartbeats(db.clone());
     membership.db = Some(db);
-    let recovered = recovery::Report { watermark: 0, replayed: 0 };
+    let recovered = recovery::RecoveryReport { watermark: 0, replayed: 0 };
     Ok(RoleParts { writes, log, token, ids: IdBlocks::of_member(), recovered, membership: Some(Arc::new(membership)) })
 }
 

@@ -11,7 +11,7 @@ pub(crate) const SEALED: &str = "$sealed";
 
 /// A secret that could not be opened.
 #[derive(Debug)]
-pub struct Lost {
+pub struct LostSecret {
     /// Its path, such as `settings.accessToken`.
     pub field: String,
     /// The cause.
@@ -32,7 +32,7 @@ impl Keyring {
 
     /// Opens every secret that [`Keyring::seal_json`] sealed. Secrets that cannot be opened are removed and returned.
     #[must_use]
-    pub fn open_json(&self, location: &Location<'_>, stored: &mut Value) -> Vec<Lost> {
+    pub fn open_json(&self, location: &Location<'_>, stored: &mut Value) -> Vec<LostSecret> {
         let mut lost = Vec::new();
         self.open_within(location, "", stored, &mut lost);
         lost
@@ -56,7 +56,7 @@ impl Keyring {
         }
     }
 
-    fn open_within(&self, location: &Location<'_>, field: &str, value: &mut Value, lost: &mut Vec<Lost>) -> bool {
+    fn open_within(&self, location: &Location<'_>, field: &str, value: &mut Value, lost: &mut Vec<LostSecret>) -> bool {
         match value {
             Value::Object(object) => {
                 let Some(sealed) = only_text(object, SEALED) else {
@@ -70,7 +70,7 @@ impl Keyring {
                         true
                     }
                     Err(error) => {
-                        lost.push(Lost { field: field.to_owned(), error });
+                        lost.push(LostSecret { field: field.to_owned(), error });
                         false
                     }
                 }

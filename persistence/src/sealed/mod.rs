@@ -27,7 +27,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
-pub use json::{Lost, without_secrets};
+pub use json::{LostSecret, without_secrets};
 pub(crate) use json::{sealed_in, secrets_in};
 pub use secret::Secret;
 

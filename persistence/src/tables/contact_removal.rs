@@ -40,12 +40,12 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     ] {
         with_timeout(sqlx::query(statement).bind(company).bind(id).execute(&mut *transaction)).await?;
     }
-    let watched = watch(&mut *transaction, company, &[id]).await?;
+    let tracker = watch(&mut *transaction, company, &[id]).await?;
     schedules::remove_of_contact(&mut *transaction, company, id).await?;
     campaigns::remove_of_contact(&mut *transaction, company, id).await?;
     let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     with_timeout(delete.bind(company).bind(id).execute(&mut *transaction)).await?;
-    watched.tell(transaction, &[id]).await?;
+    tracker.tell(transaction, &[id]).await?;
     crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
     change.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));

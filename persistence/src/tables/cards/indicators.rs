@@ -49,17 +49,17 @@ pub struct Board {
 /// # Errors
 /// When the database cannot answer.
 pub async fn goals(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<Option<Board>> {
-    let ask = sqlx::query_as(
+    let query = sqlx::query_as(
         "select monthly_goal, yearly_goal,
              coalesce((select jsonb_agg(jsonb_build_object('id', l.id, 'name', l.label) order by l.position, l.id)
                  from board_lists l where l.company_id = b.company_id and l.board_id = b.id), '[]') as lists
          from boards b where b.company_id = $1 and b.id = $2",
     );
-    with_timeout(ask.bind(company).bind(board).fetch_optional(db)).await
+    with_timeout(query.bind(company).bind(board).fetch_optional(db)).await
 }
 
 #[derive(FromRow)]
-struct Counted {
+struct SumRow {
     kind: String,
     list_id: Option<BoardListId>,
     cards: i64,
@@ -79,7 +79,7 @@ pub async fn indicators(
     month: Period,
     year: Period,
 ) -> Result<Indicators> {
-    let ask = sqlx::query_as(
+    let query = sqlx::query_as(
         // Unfiltered sums are derived from those of the stages: then the two spans are not read.
         "with sums (kind, list_id, cards, value) as (
              select case when won then 'won' when lost then 'lost' else 'open' end, list_id, count(*),
@@ -101,26 +101,26 @@ pub async fn indicators(
              where company_id = $1 and board_id = $2 and won_at >= $7 and won_at < $8)
          select kind, list_id, cards, coalesce(value, 0) * 0.0001 as value from sums",
     );
-    let ask = ask.bind(company).bind(board).bind(span.0).bind(span.1);
-    let ask = ask.bind(month.from).bind(month.to).bind(year.from).bind(year.to);
-    let counted: Vec<Counted> = with_timeout(ask.fetch_all(db.heavy())).await?;
+    let query = query.bind(company).bind(board).bind(span.0).bind(span.1);
+    let query = query.bind(month.from).bind(month.to).bind(year.from).bind(year.to);
+    let rows: Vec<SumRow> = with_timeout(query.fetch_all(db.heavy())).await?;
     let mut indicators = Indicators::default();
-    let is_narrowed = span.0.is_some() || span.1.is_some();
-    for Counted { kind, list_id, cards, value } in counted {
+    let has_span = span.0.is_some() || span.1.is_some();
+    for SumRow { kind, list_id, cards, value } in rows {
         let sum = Sum { cards, value };
         match kind.as_str() {
-            "open" => indicators.open = indicators.open.and(sum),
-            "won" if !is_narrowed => indicators.won = indicators.won.and(sum),
-            "lost" if !is_narrowed => indicators.lost = indicators.lost.and(sum),
-            "won in span" if is_narrowed => indicators.won = sum,
-            "lost in span" if is_narrowed => indicators.lost = sum,
+            "open" => indicators.open = indicators.open.plus(sum),
+            "won" if !has_span => indicators.won = indicators.won.plus(sum),
+            "lost" if !has_span => indicators.lost = indicators.lost.plus(sum),
+            "won in span" if has_span => indicators.won = sum,
+            "lost in span" if has_span => indicators.lost = sum,
             "month" => indicators.month = value,
             "year" => indicators.year = value,
             _ => {}
         }
         let Some(list) = list_id else { continue };
-        match indicators.lists.iter_mut().find(|(known, _)| *known == list) {
-            Some((_, known)) => *known = known.and(sum),
+        match indicators.lists.iter_mut().find(|(id, _)| *id == list) {
+            Some((_, total)) => *total = total.plus(sum),
             None => indicators.lists.push((list, sum)),
         }
     }
@@ -128,7 +128,7 @@ pub async fn indicators(
 }
 
 impl Sum {
-    fn and(self, other: Self) -> Self {
+    fn plus(self, other: Self) -> Self {
         Self { cards: self.cards + other.cards, value: self.value.and(other.value) }
     }
 }

@@ -8,7 +8,7 @@ use crate::table::Links;
 use crate::tables::custom_fields::{CARD_VALUES, CustomFieldId};
 use crate::{CompanyId, Result, TicketId, noun};
 
-/// The contacts of a card. Those that were deleted go with their own steps.
+/// The contacts of a card. Deleted ones are removed in steps ([`crate::tables::cascades`]).
 pub const CONTACTS: Links<noun::Card, noun::Contact> = Links::new("card_contacts", "card_id", "contact_id")
     .replacing("contact_id <> all (array(select id from cascades where company_id = $1 and noun = 'contact'))");
 
@@ -31,9 +31,9 @@ pub async fn set_custom_values(
 /// # Errors
 /// When the database cannot answer.
 pub async fn hold_ticket(db: &mut PgConnection, company: CompanyId, ticket: TicketId) -> Result<bool> {
-    let held = sqlx::query(
+    let lock = sqlx::query(
         "select from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id
          where t.company_id = $1 and t.id = $2 for key share of c, t",
     );
-    Ok(with_timeout(held.bind(company).bind(ticket).fetch_optional(db)).await?.is_some())
+    Ok(with_timeout(lock.bind(company).bind(ticket).fetch_optional(db)).await?.is_some())
 }

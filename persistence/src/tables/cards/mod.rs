@@ -1,11 +1,11 @@
 //! Cards: opportunities that move through the stages of a board. Plain.
 
+pub(crate) mod events;
 mod indicators;
 mod links;
-mod places;
+mod positions;
 mod products;
 mod state;
-pub(crate) mod told;
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 pub use indicators::{Board, Indicators, Sum, goals, indicators};
 pub use links::{CONTACTS, hold_ticket, set_custom_values};
-pub use places::{Place, Stage, Target, are_known, is_at, lock_stage, place};
+pub use positions::{CardPosition, Stage, Target, are_known, is_at, lock_stage, place};
 pub use products::{
     CardProduct, CardProductId, CatalogueProduct, Line, add_line, catalogue, change_line, count_lines, find_line,
     remove_line, set_lines,
@@ -91,7 +91,7 @@ pub struct LoadedCard {
 }
 
 /// Columns of [`Card`], including related data, without a statement per row and in one snapshot.
-const SHOWN: &str = include_str!("select.sql");
+const SELECT: &str = include_str!("select.sql");
 
 /// The written part of a card; related data is in other tables.
 #[derive(Clone, Debug, FromRow)]
@@ -108,7 +108,7 @@ impl Table for CardRef {
     type Id = CardId;
 }
 
-/// By what a card is seen: its board, and whom it is assigned to; none when there is no such card.
+/// What determines who may see a card: its board and the assigned user; `None` if there is no such card.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -117,8 +117,8 @@ pub async fn seen_in(
     company: CompanyId,
     id: CardId,
 ) -> Result<Option<(BoardId, Option<UserId>)>> {
-    let seen = sqlx::query_as("select board_id, assigned_user_id from cards where company_id = $1 and id = $2");
-    with_timeout(seen.bind(company).bind(id).fetch_optional(db)).await
+    let select = sqlx::query_as("select board_id, assigned_user_id from cards where company_id = $1 and id = $2");
+    with_timeout(select.bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// The conditions of the API's lists.
@@ -139,7 +139,7 @@ pub struct CardFilter {
     pub due: Span,
     pub created: Span,
     pub updated: Span,
-    /// Those of the boards that this user sees, or assigned to them; none: of all.
+    /// Only cards of boards that this user sees, or assigned to them; `None`: all.
     pub seen_by: Option<UserId>,
 }
 
@@ -150,37 +150,38 @@ impl CardFilter {
     /// When the database cannot answer.
     pub async fn is_of(&self, db: impl Database<'_>, company: CompanyId) -> Result<bool> {
         let Self { board_id, list_id, status_id, business_id, origin_id, .. } = self;
-        let named = [
+        let references = [
             ("boards", board_id.map(|id| id.0)),
             ("board_lists", list_id.map(|id| id.0)),
             ("card_statuses", status_id.map(|id| id.0)),
             ("businesses", business_id.map(|id| id.0)),
             ("card_origins", origin_id.map(|id| id.0)),
         ];
-        let named: Vec<(&str, i64)> = named.into_iter().filter_map(|(table, id)| Some((table, id?))).collect();
-        if named.is_empty() {
+        let references: Vec<(&str, i64)> =
+            references.into_iter().filter_map(|(table, id)| Some((table, id?))).collect();
+        if references.is_empty() {
             return Ok(true);
         }
         let exists = |(index, (table, _)): (usize, &(&str, i64))| {
             format!("exists (select from {table} where company_id = $1 and id = ${})", index + 2)
         };
-        let conditions: Vec<String> = named.iter().enumerate().map(exists).collect();
+        let conditions: Vec<String> = references.iter().enumerate().map(exists).collect();
         let statement = AssertSqlSafe(format!("select {}", conditions.join(" and ")));
-        let ask = sqlx::query_scalar(statement).bind(company);
-        let ask = named.iter().fold(ask, |ask, (_, id)| ask.bind(*id));
-        with_timeout(ask.fetch_one(db)).await
+        let query = sqlx::query_scalar(statement).bind(company);
+        let query = references.iter().fold(query, |query, (_, id)| query.bind(*id));
+        with_timeout(query.fetch_one(db)).await
     }
 }
 
-/// That a card is assigned to a user, whose id stands before, or of a board that they see as
-/// [`super::boards::SEEN_OR_FREE`] says.
-const SEEN_BY: &str = "::bigint as id) u where k.assigned_user_id = u.id
+/// Condition that a card is assigned to a user, whose id precedes it, or is on a board that they see
+/// ([`super::boards::SEEN_OR_FREE`]).
+const VISIBLE_TO: &str = "::bigint as id) u where k.assigned_user_id = u.id
     or not exists (select from board_queues q where q.company_id = k.company_id and q.board_id = k.board_id)
     or exists (select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
         where q.company_id = k.company_id and q.board_id = k.board_id and m.user_id = u.id))";
 
-/// A page of a company's cards: ordered by position within one stage, otherwise and by cursor by id. It takes two statements, however
-/// many cards there are.
+/// A page of a company's cards: ordered by position within one stage, by id otherwise and for a cursor. It takes two
+/// statements, however many cards there are.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -193,12 +194,12 @@ pub async fn list(
     let is_by_position = filter.list_id.is_some() && !page.is_by_cursor();
     let key = if is_by_position { "k.position" } else { "k.id" };
     // The company is the list's first bound value.
-    let shown = format!(") {SHOWN} join page on page.id = k.id where k.company_id = $1");
-    let is_narrowed_further =
+    let select = format!(") {SELECT} join page on page.id = k.id where k.company_id = $1");
+    let has_more_conditions =
         [filter.assigned_user_id.is_some(), filter.status_id.is_some(), filter.business_id.is_some()]
             .into_iter()
             .chain([filter.origin_id.is_some(), filter.won.is_some(), filter.lost.is_some()])
-            .any(|is_given| is_given);
+            .any(|is_set| is_set);
     let list = Select::new("with page as (select k.id from cards k", "k.company_id", company)
         .equals("k.board_id", filter.board_id)
         .equals("k.list_id", filter.list_id)
@@ -217,14 +218,14 @@ pub async fn list(
         .between("k.due", filter.due)
         .between("k.created_at", filter.created)
         .between("k.updated_at", filter.updated)
-        .only_by("exists (select from (select", filter.seen_by, SEEN_BY)
-        .heavy_if(is_narrowed_further)
+        .only_by("exists (select from (select", filter.seen_by, VISIBLE_TO)
+        .heavy_if(has_more_conditions)
         // The index of a stage is by position.
         .heavy_if(filter.list_id.is_some() && page.is_by_cursor());
     let db = list.weigh(db, page);
-    let mut listed: Page<Card> = with_timeout(list.page_then(db, key, page, &shown)).await?;
-    let rows = std::mem::take(&mut listed.rows);
-    Ok(listed.with(loaded(db, company, rows).await?))
+    let mut cards: Page<Card> = with_timeout(list.page_then(db, key, page, &select)).await?;
+    let rows = std::mem::take(&mut cards.rows);
+    Ok(cards.with(load_contacts(db, company, rows).await?))
 }
 
 /// One card, or `None`.
@@ -232,8 +233,8 @@ pub async fn list(
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let card = one(db, company, id).await?;
-    Ok(loaded(db, company, card).await?.pop())
+    let card = find_card(db, company, id).await?;
+    Ok(load_contacts(db, company, card).await?.pop())
 }
 
 /// The same within a transaction.
@@ -241,12 +242,12 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Resu
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_in(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let card = one(&mut *db, company, id).await?;
-    Ok(loaded(db, company, card).await?.pop())
+    let card = find_card(&mut *db, company, id).await?;
+    Ok(load_contacts(db, company, card).await?.pop())
 }
 
-async fn one(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Vec<Card>> {
-    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = $2"));
+async fn find_card(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Vec<Card>> {
+    let sql = AssertSqlSafe(format!("{SELECT} where k.company_id = $1 and k.id = $2"));
     Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
 }
 
@@ -274,34 +275,34 @@ pub async fn first_of_stages(
     company: CompanyId,
     board: BoardId,
     stages: usize,
-    most: FirstCards,
+    limits: FirstCards,
 ) -> Result<HashMap<BoardListId, Vec<LoadedCard>>> {
     let part = stages.max(1);
-    let rows = most.of_stage.min(most.of_board / i64::try_from(part).unwrap_or(i64::MAX)).max(1);
-    let own = if most.of_user.is_some() { "and f.assigned_user_id = $4" } else { "" };
+    let rows = limits.of_stage.min(limits.of_board / i64::try_from(part).unwrap_or(i64::MAX)).max(1);
+    let condition = if limits.of_user.is_some() { "and f.assigned_user_id = $4" } else { "" };
     let sql = AssertSqlSafe(format!(
         "with page as (
              select first.id, first.position from board_lists s cross join lateral (
-                 select f.id, f.position from cards f where f.company_id = $1 and f.list_id = s.id {own}
+                 select f.id, f.position from cards f where f.company_id = $1 and f.list_id = s.id {condition}
                  order by f.position limit $3) first
              where s.company_id = $1 and s.board_id = $2)
-         {SHOWN} join page on page.id = k.id where k.company_id = $1 order by page.position"
+         {SELECT} join page on page.id = k.id where k.company_id = $1 order by page.position"
     ));
     let find = sqlx::query(sql).bind(company).bind(board).bind(rows);
-    let find = if most.of_user.is_some() { find.bind(most.of_user) } else { find };
+    let find = if limits.of_user.is_some() { find.bind(limits.of_user) } else { find };
     let found = with_timeout(find.fetch_all(db)).await?;
-    let mut held: HashMap<BoardListId, usize> = HashMap::new();
+    let mut contacts: HashMap<BoardListId, usize> = HashMap::new();
     let mut cards = document::read_all::<Card>(&found);
     cards.retain(|card| {
         let Some(list) = &card.list else { return false };
         // Cards are dropped from the end of a stage, once its share of contacts is used up.
-        let held = held.entry(list.id).or_default();
-        let is_first = *held == 0;
-        *held += card.contact_ids.len().max(1);
-        is_first || *held <= most.contacts / part
+        let contacts = contacts.entry(list.id).or_default();
+        let is_first = *contacts == 0;
+        *contacts += card.contact_ids.len().max(1);
+        is_first || *contacts <= limits.contacts / part
     });
     let mut stages: HashMap<BoardListId, Vec<LoadedCard>> = HashMap::new();
-    for loaded in loaded(db, company, cards).await? {
+    for loaded in load_contacts(db, company, cards).await? {
         if let Some(list) = &loaded.card.list {
             stages.entry(list.id).or_default().push(loaded);
         }
@@ -317,15 +318,15 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> 
     crate::table::remove::<CardRef>(db, company, id).await
 }
 
-/// Loads the contacts of cards. A contact that was deleted meanwhile is left out.
-async fn loaded(db: impl PgExecutor<'_>, company: CompanyId, cards: Vec<Card>) -> Result<Vec<LoadedCard>> {
+/// Loads the contacts of cards. Contacts that were deleted meanwhile are left out.
+async fn load_contacts(db: impl PgExecutor<'_>, company: CompanyId, cards: Vec<Card>) -> Result<Vec<LoadedCard>> {
     let mut ids: Vec<ContactId> = cards.iter().flat_map(|card| &card.contact_ids).copied().collect();
     ids.sort_unstable();
     ids.dedup();
     let rows = if ids.is_empty() { Vec::new() } else { contacts::find_all(db, company, &ids).await? };
-    let known: HashMap<ContactId, ContactRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+    let contacts_by_id: HashMap<ContactId, ContactRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     let with_contacts = |card: Card| {
-        let contacts = card.contact_ids.iter().filter_map(|id| known.get(id).cloned()).collect();
+        let contacts = card.contact_ids.iter().filter_map(|id| contacts_by_id.get(id).cloned()).collect();
         LoadedCard { card, contacts }
     };
     Ok(cards.into_iter().map(with_contacts).collect())

@@ -60,10 +60,10 @@ pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[Product
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let ask = sqlx::query_as(
+    let query = sqlx::query_as(
         "select id, name, sku, price from products where company_id = $1 and id = any ($2) order by id for key share",
     );
-    with_timeout(ask.bind(company).bind(ids).fetch_all(db)).await
+    with_timeout(query.bind(company).bind(ids).fetch_all(db)).await
 }
 
 /// Replaces the lines of a locked card. Lines that are the same stay, with their ids.
@@ -71,17 +71,17 @@ pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[Product
 /// # Errors
 /// When the database cannot answer.
 pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, lines: &[Line]) -> Result<()> {
-    type Written = (Option<ProductId>, String, Option<String>, Amount, Amount);
-    let ask = sqlx::query_as(
+    type LineRow = (Option<ProductId>, String, Option<String>, Amount, Amount);
+    let query = sqlx::query_as(
         "select product_id, name, sku, quantity, unit_price from card_products
          where company_id = $1 and card_id = $2 order by id",
     );
-    let before: Vec<Written> = with_timeout(ask.bind(company).bind(card).fetch_all(&mut *db)).await?;
-    let same = |(before, line): (&Written, &Line)| {
+    let before: Vec<LineRow> = with_timeout(query.bind(company).bind(card).fetch_all(&mut *db)).await?;
+    let is_same = |(before, line): (&LineRow, &Line)| {
         (before.0, &before.1, &before.2) == (line.product_id, &line.name, &line.sku)
             && (before.3, before.4) == (line.quantity, line.unit_price)
     };
-    if before.len() == lines.len() && before.iter().zip(lines).all(same) {
+    if before.len() == lines.len() && before.iter().zip(lines).all(is_same) {
         return Ok(());
     }
     with_timeout(async {
@@ -109,7 +109,7 @@ pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, 
     })
     .await
     .map_err(map_constraint(&[]))?;
-    sum_up(db, company, card).await
+    update_total(db, company, card).await
 }
 
 /// Adds a line to a locked card.
@@ -124,7 +124,7 @@ pub async fn add_line(db: &mut PgConnection, company: CompanyId, card: CardId, l
     let add = add.bind(company).bind(card).bind(line.product_id).bind(&line.name).bind(line.sku.as_deref());
     let add = add.bind(line.quantity).bind(line.unit_price);
     let added = with_timeout(add.fetch_one(&mut *db)).await.map_err(map_constraint(&[]))?;
-    sum_up(db, company, card).await?;
+    update_total(db, company, card).await?;
     Ok(added)
 }
 
@@ -174,7 +174,7 @@ pub async fn change_line(
     let change = change.bind(company).bind(card).bind(id).bind(line.product_id).bind(&line.name);
     let change = change.bind(line.sku.as_deref()).bind(line.quantity).bind(line.unit_price);
     let changed = with_timeout(change.fetch_optional(&mut *db)).await.map_err(map_constraint(&[]))?;
-    sum_up(db, company, card).await?;
+    update_total(db, company, card).await?;
     changed.ok_or(Error::NotFound("card product"))
 }
 
@@ -188,11 +188,11 @@ pub async fn remove_line(db: &mut PgConnection, company: CompanyId, card: CardId
     if removed.rows_affected() == 0 {
         return Err(Error::NotFound("card product"));
     }
-    sum_up(db, company, card).await
+    update_total(db, company, card).await
 }
 
-/// Updates a card's total to the sum of its lines. Who tells of the card's change dates it.
-async fn sum_up(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
+/// Updates a card's total to the sum of its lines. The writer of the card's event dates it.
+async fn update_total(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
     let sum = sqlx::query(
         "update cards set products_total = (
              select coalesce(sum(total_price), 0) from card_products where company_id = $1 and card_id = $2)

@@ -2,7 +2,7 @@
 
 use sqlx::{FromRow, PgConnection};
 
-use super::{BoardId, BoardListId, CardId, Place};
+use super::{BoardId, BoardListId, CardId, CardPosition};
 use crate::error::with_timeout;
 use crate::{Amount, CompanyId, Result};
 
@@ -48,13 +48,13 @@ pub async fn put(
     company: CompanyId,
     id: CardId,
     stage: BoardListId,
-    place: &Place,
+    position: &CardPosition,
 ) -> Result<()> {
     let put = sqlx::query(
         "update cards set list_id = $3, position = $4::numeric, updated_at = greatest(now(), updated_at + interval '1 millisecond')
          where company_id = $1 and id = $2",
     );
-    with_timeout(put.bind(company).bind(id).bind(stage).bind(&place.0).execute(db)).await?;
+    with_timeout(put.bind(company).bind(id).bind(stage).bind(&position.0).execute(db)).await?;
     Ok(())
 }
 

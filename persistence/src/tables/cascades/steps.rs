@@ -369,7 +369,7 @@ async fn remove_from(db: &mut PgConnection, gone: &Gone, shown: &Shown, ids: &[i
                 let with = values(row.id.0);
                 gone.restore_on_contact(row, with);
             };
-            contacts::tell_lost(db, company, &contacts, restore).await?;
+            contacts::write_removal_events(db, company, &contacts, restore).await?;
         }
         RecordKind::Cards => {
             let cards: Vec<CardId> = ids.into_iter().map(CardId::new).collect();
@@ -377,7 +377,7 @@ async fn remove_from(db: &mut PgConnection, gone: &Gone, shown: &Shown, ids: &[i
                 let with = values(card.card.id.0);
                 gone.restore_on_card(card, with);
             };
-            cards::told::tell_lost(db, company, &cards, restore).await?;
+            cards::events::write_removal_events(db, company, &cards, restore).await?;
         }
         RecordKind::Others(_) => date(db, company, shown, &ids).await?,
     }
@@ -398,9 +398,9 @@ pub(crate) async fn forget_tickets(db: &mut PgConnection, company: CompanyId, ti
         if ids.is_empty() {
             return Ok(());
         }
-        let watched = cards::told::watch(&mut *db, company, &ids).await?;
+        let tracker = cards::events::track(&mut *db, company, &ids).await?;
         let update = sqlx::query("update cards set ticket_id = null where company_id = $1 and id = any ($2)");
         with_timeout(update.bind(company).bind(&ids).execute(&mut *db)).await?;
-        watched.tell(&mut *db).await?;
+        tracker.write_events(&mut *db).await?;
     }
 }

@@ -62,7 +62,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
         .bind(new.origin)
         .fetch_one(&mut *transaction)
         .await?;
-        let noted = sqlx::query(
+        let inserted = sqlx::query(
             "insert into contact_addresses (company_id, channel_id, address, contact_id) values ($1, $2, $3, $4)
              on conflict (company_id, channel_id, address) do nothing",
         )
@@ -72,7 +72,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
         .bind(contact.id)
         .execute(&mut *transaction)
         .await?;
-        if noted.rows_affected() == 0 {
+        if inserted.rows_affected() == 0 {
             // A concurrent call was first; use its contact.
             return Ok(None);
         }
@@ -97,12 +97,13 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
 /// # Errors
 /// When the database cannot answer.
 pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
-    let named = "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
+    let update =
+        "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
     let mut change = db.change().await?;
-    let watched = watch(change.connection()?, company, &[contact]).await?;
-    let named = sqlx::query(named).bind(company).bind(contact).bind(name);
-    with_timeout(named.execute(change.connection()?)).await?;
-    watched.tell(change.connection()?, &[contact]).await?;
+    let tracker = watch(change.connection()?, company, &[contact]).await?;
+    let update = sqlx::query(update).bind(company).bind(contact).bind(name);
+    with_timeout(update.execute(change.connection()?)).await?;
+    tracker.tell(change.connection()?, &[contact]).await?;
     change.commit().await
 }
 

@@ -24,7 +24,7 @@ pub struct Candidate {
 
 /// Contacts per statement: in the largest import some 2 MiB of JSON, whose serialization occupies its thread for a few
 /// milliseconds.
-const WRITTEN_AT_ONCE: usize = 100;
+const CONTACTS_PER_STATEMENT: usize = 100;
 
 /// Serializes imports of one company: two concurrent ones could deadlock on each other's numbers.
 ///
@@ -59,7 +59,7 @@ pub async fn candidates(
 ) -> Result<Vec<Candidate>> {
     with_timeout(
         sqlx::query_as(
-            // Everybody locks rows in the same order.
+            // Rows are locked in the same order everywhere.
             "select c.id, c.number, c.email, c.code from (
                  select distinct x.id from (
                      select y.id from (select distinct unnest($2) as text) said cross join lateral (
@@ -133,17 +133,17 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
     if ids.is_empty() {
         return Ok(());
     }
-    let cleared = sqlx::query(
+    let update = sqlx::query(
         "update contacts c set number = null from unnest($2) as x (cleared_id)
          cross join lateral (
              select ctid as place from contacts where company_id = $1 and id = x.cleared_id offset 0) held
          where c.ctid = held.place",
     );
-    with_timeout(cleared.bind(company).bind(ids).execute(db)).await?;
+    with_timeout(update.bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
 
-/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`]. [`super::Watched::tell`] dates those
+/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`]. [`super::ContactTracker::tell`] dates those
 /// that have changed.
 ///
 /// # Errors
@@ -166,11 +166,11 @@ async fn write(
     sql: String,
     contacts: &[(ContactId, Columns)],
 ) -> Result<()> {
-    for contacts in contacts.chunks(WRITTEN_AT_ONCE) {
+    for contacts in contacts.chunks(CONTACTS_PER_STATEMENT) {
         let (ids, columns): (Vec<ContactId>, Vec<Value>) =
             contacts.iter().map(|(id, columns)| (*id, columns.to_value())).unzip();
-        let written = sqlx::query(AssertSqlSafe(sql.as_str())).bind(company).bind(ids).bind(columns);
-        with_timeout(written.execute(&mut *db)).await.map_err(map_constraint(UNIQUE))?;
+        let statement = sqlx::query(AssertSqlSafe(sql.as_str())).bind(company).bind(ids).bind(columns);
+        with_timeout(statement.execute(&mut *db)).await.map_err(map_constraint(UNIQUE))?;
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ pub(crate) async fn set_last_channel(
 }
 
 /// If a channel has at most this many contacts, they are all found before other conditions apply.
-const FEW: i64 = 10_000;
+const FEW_CONTACTS_MAX: i64 = 10_000;
 
 /// How a list of contacts `c` is filtered by the channel they were last talked to on.
 ///
@@ -55,7 +55,7 @@ const FEW: i64 = 10_000;
 /// first; otherwise each row of the list is checked individually: `offset 0` prevents a join, and keeps a list by time
 /// spans in its natural order.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ByChannel {
+pub(super) enum LastChannelFilter {
     /// PostgreSQL chooses the join; `None`: all contacts.
     Joined(Option<ChannelId>),
     Few(ChannelId),
@@ -63,18 +63,18 @@ pub(super) enum ByChannel {
     EachInOrder(ChannelId),
 }
 
-impl ByChannel {
+impl LastChannelFilter {
     pub(super) async fn of(db: impl PgExecutor<'_>, company: CompanyId, filter: &ContactFilter) -> Result<Self> {
-        let is_spanned = filter.created != Span::default() || filter.updated != Span::default();
-        let Some(channel) = filter.channel_id.filter(|_| is_spanned || filter.search.is_some()) else {
+        let has_span = filter.created != Span::default() || filter.updated != Span::default();
+        let Some(channel) = filter.channel_id.filter(|_| has_span || filter.search.is_some()) else {
             return Ok(Self::Joined(filter.channel_id));
         };
         let count = sqlx::query_scalar::<_, i64>(
             "select count(*) from (select from contact_last_channels where company_id = $1 and channel_id = $2 limit $3) l",
         );
-        let found = with_timeout(count.bind(company).bind(channel).bind(FEW + 1).fetch_one(db)).await?;
+        let found = with_timeout(count.bind(company).bind(channel).bind(FEW_CONTACTS_MAX + 1).fetch_one(db)).await?;
         Ok(match filter.search {
-            _ if found <= FEW => Self::Few(channel),
+            _ if found <= FEW_CONTACTS_MAX => Self::Few(channel),
             Some(_) => Self::EachFound(channel),
             None => Self::EachInOrder(channel),
         })
@@ -94,7 +94,7 @@ impl ByChannel {
     }
 
     /// The start of the list.
-    pub(super) fn begins(self) -> &'static str {
+    pub(super) fn start(self) -> &'static str {
         match self {
             Self::EachInOrder(_) => "with page as (select c.id from (select c.id, c.company_id from contacts c",
             _ => "with page as (select c.id from contacts c",
@@ -102,7 +102,7 @@ impl ByChannel {
     }
 
     /// Adds the condition to a list with that start and all other conditions.
-    pub(super) fn narrow(self, list: Select, page: PageRequest) -> Select {
+    pub(super) fn apply(self, list: Select, page: PageRequest) -> Select {
         const OF_CONTACT: &str = "exists (select from contact_last_channels l
             where l.company_id = c.company_id and l.contact_id = c.id and l.channel_id =";
         const OF_CHANNEL: &str = "c.id = any (array(select l.contact_id from contact_last_channels l

@@ -1,7 +1,7 @@
 //! Lists of contacts.
 
-use super::last_channel::ByChannel;
-use super::{ContactFilter, ContactRow, SHOWN};
+use super::last_channel::LastChannelFilter;
+use super::{ContactFilter, ContactRow, SELECT};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::tables::contact_lists::ContactListId;
@@ -19,17 +19,17 @@ pub async fn list(
     filter: &ContactFilter,
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
-    let by_channel = ByChannel::of(db, company, filter).await?;
-    if let Some((scan, most)) = best_scan(db, company, filter, by_channel, page).await? {
-        let list = first(company, filter, by_channel, page, scan, Returned::Page, most);
-        let found = with_timeout(list.page_then(db.heavy(), "c.id", page, &shown())).await?;
+    let channel_filter = LastChannelFilter::of(db, company, filter).await?;
+    if let Some((scan, most)) = best_scan(db, company, filter, channel_filter, page).await? {
+        let list = scan_first(company, filter, channel_filter, page, scan, ScanResult::Page, most);
+        let found = with_timeout(list.page_then(db.heavy(), "c.id", page, &select_page())).await?;
         if found.has_more {
             return Ok(found);
         }
     }
-    let list = conditions(Select::new(by_channel.begins(), "c.company_id", company), filter);
+    let list = conditions(Select::new(channel_filter.start(), "c.company_id", company), filter);
     let db = list.weigh(db, page);
-    with_timeout(by_channel.narrow(list, page).page_then(db, "c.id", page, &shown())).await
+    with_timeout(channel_filter.apply(list, page).page_then(db, "c.id", page, &select_page())).await
 }
 
 /// Adds all conditions but the channel.
@@ -50,16 +50,16 @@ fn conditions(list: Select, filter: &ContactFilter) -> Select {
 }
 
 /// Joins the shown data to the page's ids. The company is the list's first bound value.
-fn shown() -> String {
-    format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1")
+fn select_page() -> String {
+    format!(") {SELECT} join page on page.id = c.id where c.company_id = $1")
 }
 
 /// Maximum number of contacts that are scanned in list order for a deep page: a thousand take half a millisecond, of a
 /// channel one and a half ([`Scan::time`]). Finding all contacts by the index may take as long.
-const LOOKED_THROUGH_MAX: i64 = 200_000;
+const SCAN_CONTACTS_MAX: i64 = 200_000;
 
 /// Contacts sampled to estimate how many that will be; for a page that is not deep, no more are scanned.
-const PROBED: i64 = 2_000;
+const SAMPLE_CONTACTS: i64 = 2_000;
 
 /// Contacts that can be scanned in list order.
 #[derive(Clone, Copy)]
@@ -80,9 +80,9 @@ impl Scan {
     }
 }
 
-/// What a statement returns of the contacts that match.
+/// What a scan returns.
 #[derive(Clone, Copy)]
-enum Returned {
+enum ScanResult {
     Count,
     /// The ids of the page.
     Page,
@@ -90,18 +90,18 @@ enum Returned {
 
 /// The scans that may fill a page sooner than the indexes: those find all contacts with a word or within a span, and sort
 /// them, to return a page. A word or span that many contacts have occurs often enough among the first ones.
-fn scans(filter: &ContactFilter, by_channel: ByChannel, page: PageRequest) -> impl Iterator<Item = Scan> {
-    let all = filter.search.is_some() && page.is_deep() && !by_channel.has_few();
+fn scans(filter: &ContactFilter, channel_filter: LastChannelFilter, page: PageRequest) -> impl Iterator<Item = Scan> {
+    let all = filter.search.is_some() && page.is_deep() && !channel_filter.has_few();
     // An origin and a span have an index of their own.
-    let of_channel = by_channel.has_many().filter(|_| filter.search.is_some() || filter.origin.is_none());
+    let of_channel = channel_filter.has_many().filter(|_| filter.search.is_some() || filter.origin.is_none());
     let scans = [all.then_some(Scan::All), of_channel.map(Scan::OfChannel)];
     // These have few contacts, or an index that returns them in list order.
-    let is_found = filter.number.is_some()
+    let has_index = filter.number.is_some()
         || filter.email.is_some()
         || filter.code.is_some()
         || filter.tag_id.is_some()
         || filter.is_group == Some(true);
-    scans.into_iter().flatten().filter(move |_| !is_found)
+    scans.into_iter().flatten().filter(move |_| !has_index)
 }
 
 /// The scan that is expected to fill a page soonest, if one is, and the number of contacts to scan.
@@ -109,20 +109,21 @@ async fn best_scan(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &ContactFilter,
-    by_channel: ByChannel,
+    channel_filter: LastChannelFilter,
     page: PageRequest,
 ) -> Result<Option<(Scan, i64)>> {
     let mut best: Option<(Scan, i64)> = None;
-    for scan in scans(filter, by_channel, page) {
+    for scan in scans(filter, channel_filter, page) {
         let most = if page.is_deep() {
-            let probe = first(company, filter, by_channel, page, scan, Returned::Count, PROBED);
+            let probe = scan_first(company, filter, channel_filter, page, scan, ScanResult::Count, SAMPLE_CONTACTS);
             let found = with_timeout(probe.count(db.heavy())).await?;
             // Twice the expected number, if the following contacts match as often as the sample.
-            page.offset().saturating_add(page.size).saturating_mul(2 * PROBED) / found.max(1)
+            page.offset().saturating_add(page.size).saturating_mul(2 * SAMPLE_CONTACTS) / found.max(1)
         } else {
-            PROBED
+            SAMPLE_CONTACTS
         };
-        if most <= LOOKED_THROUGH_MAX && best.is_none_or(|(other, than)| scan.time(most) < other.time(than)) {
+        if most <= SCAN_CONTACTS_MAX && best.is_none_or(|(other, other_most)| scan.time(most) < other.time(other_most))
+        {
             best = Some((scan, most));
         }
     }
@@ -130,34 +131,34 @@ async fn best_scan(
 }
 
 /// Starts a list of those of the first `most` contacts of a scan that match.
-fn first(
+fn scan_first(
     company: CompanyId,
     filter: &ContactFilter,
-    by_channel: ByChannel,
+    channel_filter: LastChannelFilter,
     page: PageRequest,
     scan: Scan,
-    returned: Returned,
+    result: ScanResult,
     most: i64,
 ) -> Select {
     match scan {
         Scan::All => {
-            let scanned = blocks(company, page, returned).first(most, "c.id", page, ") c");
-            by_channel.narrow(conditions(scanned, filter), page)
+            let list = scan_blocks(company, page, result).first(most, "c.id", page, ") c");
+            channel_filter.apply(conditions(list, filter), page)
         }
-        Scan::OfChannel(channel) => conditions(of_channel(company, channel, page, returned, most), filter),
+        Scan::OfChannel(channel) => conditions(scan_channel(company, channel, page, result, most), filter),
     }
 }
 
 /// Starts a scan of the first `most` contacts of a channel in list order.
-fn of_channel(company: CompanyId, channel: ChannelId, page: PageRequest, returned: Returned, most: i64) -> Select {
-    let select = match returned {
-        Returned::Count => "select count(*) from",
-        Returned::Page => "with page as (select c.id from",
+fn scan_channel(company: CompanyId, channel: ChannelId, page: PageRequest, result: ScanResult, most: i64) -> Select {
+    let select = match result {
+        ScanResult::Count => "select count(*) from",
+        ScanResult::Page => "with page as (select c.id from",
     };
     let begin = format!("{select} (select l.contact_id from contact_last_channels l");
     // `offset 0` keeps PostgreSQL from starting with the contacts.
     let each = format!(
-        ") l cross join lateral (select {SCANNED} from contacts c
+        ") l cross join lateral (select {SCAN_COLUMNS} from contacts c
             where c.company_id = $1 and c.id = l.contact_id offset 0) c"
     );
     Select::new(&begin, "l.company_id", company).equals("l.channel_id", Some(channel)).first(
@@ -170,15 +171,15 @@ fn of_channel(company: CompanyId, channel: ChannelId, page: PageRequest, returne
 
 /// Starts a scan of a company's contacts in list order, by blocks of ids: whatever PostgreSQL estimates for a company, it
 /// reads no more of them than asked for.
-fn blocks(company: CompanyId, page: PageRequest, returned: Returned) -> Select {
+fn scan_blocks(company: CompanyId, page: PageRequest, result: ScanResult) -> Select {
     let (order, next) = if page.descending {
         (" desc", format!("id < block << {BLOCK_BITS}"))
     } else {
         ("", format!("id >= (block + 1) << {BLOCK_BITS}"))
     };
-    let select = match returned {
-        Returned::Count => " select count(*) from",
-        Returned::Page => ", page as (select c.id from",
+    let select = match result {
+        ScanResult::Count => " select count(*) from",
+        ScanResult::Page => ", page as (select c.id from",
     };
     let begin = format!(
         "with recursive blocks (block) as (
@@ -187,7 +188,7 @@ fn blocks(company: CompanyId, page: PageRequest, returned: Returned) -> Select {
             select (select id >> {BLOCK_BITS} from contacts where company_id = $1 and {next} order by id{order} limit 1)
             from blocks where block is not null
         ){select} (select c.* from (select block from blocks limit {BLOCKS_MAX}) b
-            cross join lateral (select {SCANNED} from contacts c"
+            cross join lateral (select {SCAN_COLUMNS} from contacts c"
     );
     let block = format!("c.id >= b.block << {BLOCK_BITS} and c.id < (b.block + 1) << {BLOCK_BITS}");
     Select::new(&begin, "c.company_id", company).only(Some(&block)).within("c.id", page, ") c")
@@ -201,7 +202,7 @@ const BLOCK_BITS: i32 = 10;
 const BLOCKS_MAX: i64 = 400;
 
 /// The columns that a scan filters by, and no others: the contacts of a block are sorted.
-const SCANNED: &str =
+const SCAN_COLUMNS: &str =
     "c.id, c.company_id, c.search, c.number, c.email, c.origin, c.is_group, c.created_at, c.updated_at";
 
 /// A page of the contacts in a contact list; of the filter only search and time spans apply.
@@ -215,13 +216,13 @@ pub async fn list_of(
     filter: &ContactFilter,
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
-    let found = "with page as (select c.id from contact_list_contacts l
+    let select = "with page as (select c.id from contact_list_contacts l
         join contacts c on c.company_id = l.company_id and c.id = l.contact_id";
-    let listed = Select::new(found, "l.company_id", company)
+    let list = Select::new(select, "l.company_id", company)
         .equals("l.contact_list_id", Some(list))
         .contains("c.search", filter.search.as_deref())
         .between("c.created_at", filter.created)
         .between("c.updated_at", filter.updated);
-    let db = listed.weigh(db, page);
-    with_timeout(listed.page_then(db, "c.id", page, &shown())).await
+    let db = list.weigh(db, page);
+    with_timeout(list.page_then(db, "c.id", page, &select_page())).await
 }

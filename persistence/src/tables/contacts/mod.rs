@@ -1,5 +1,6 @@
 //! Contacts: the people and groups a company talks to. Plain.
 
+mod events;
 mod find_or_create;
 mod identities;
 pub mod import;
@@ -8,7 +9,6 @@ mod list;
 mod opt_out;
 mod referral;
 mod remove;
-mod told;
 mod visitors;
 mod write;
 
@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
+pub(crate) use events::write_removal_events;
+pub use events::{ContactTracker, tell_created, watch};
 pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
 pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
 pub use last_channel::ContactChannel;
@@ -28,8 +30,6 @@ pub use opt_out::{OptOut, has_opted_out};
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, sessions, tie};
-pub(crate) use told::tell_lost;
-pub use told::{Watched, tell_created, watch};
 pub use visitors::{
     Own, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,
 };
@@ -123,7 +123,7 @@ pub struct LastChannel {
 }
 
 /// Columns of [`ContactRow`], including related data, without a statement per row.
-const SHOWN: &str = include_str!("select.sql");
+const SELECT: &str = include_str!("select.sql");
 
 /// The fields of a contact that conversations need.
 #[derive(Clone, Debug, PartialEq, FromRow)]
@@ -165,7 +165,7 @@ pub struct ContactFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRow>> {
-    let sql = AssertSqlSafe(format!("{SHOWN} where c.company_id = $1 and c.id = $2"));
+    let sql = AssertSqlSafe(format!("{SELECT} where c.company_id = $1 and c.id = $2"));
     with_timeout(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
 }
 
@@ -174,7 +174,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) ->
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactRow>> {
-    let sql = AssertSqlSafe(format!("{SHOWN} where c.company_id = $1 and c.id = any ($2)"));
+    let sql = AssertSqlSafe(format!("{SELECT} where c.company_id = $1 and c.id = any ($2)"));
     let rows = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;
     Ok(document::read_all(&rows))
 }
@@ -184,12 +184,12 @@ pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[Contac
 /// # Errors
 /// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<bool> {
-    let mut named = ids.to_vec();
-    named.sort_unstable();
-    named.dedup();
+    let mut distinct = ids.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
     let hold = sqlx::query("select from contacts where company_id = $1 and id = any ($2) order by id for key share")
         .bind(company);
-    Ok(with_timeout(hold.bind(&named).fetch_all(db)).await?.len() == named.len())
+    Ok(with_timeout(hold.bind(&distinct).fetch_all(db)).await?.len() == distinct.len())
 }
 
 /// The fields of a contact that conversations need, or `None`.
@@ -224,7 +224,7 @@ pub async fn find_refs(
     ids: &[ContactId],
     settled: bool,
 ) -> Result<Vec<ContactRef>> {
-    let held = if settled { " for share" } else { "" };
-    let sql = format!("select id, name, number, verified from contacts where company_id = $1 and id = any ($2){held}");
+    let lock = if settled { " for share" } else { "" };
+    let sql = format!("select id, name, number, verified from contacts where company_id = $1 and id = any ($2){lock}");
     with_timeout(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
 }

@@ -29,7 +29,7 @@ pub async fn has_opted_out(db: impl Database<'_>, company: CompanyId, id: Contac
 /// Stores opt-outs. A contact that has already opted out does not change, and deleted contacts are skipped.
 pub(crate) async fn set_opt_out(db: &mut PgConnection, rows: &[&OptOut]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
-        // Everybody locks rows in the same order: an import changes many contacts as well.
+        // Rows are locked in the same order everywhere: an import changes many contacts as well.
         "with held as (
              select c.company_id, c.id, x.at
              from (select company, contact, min(at) as at

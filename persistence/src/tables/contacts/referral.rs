@@ -48,7 +48,7 @@ impl Referral {
     /// Applies the fields that `later` sets.
     fn add(&mut self, later: &Self) {
         let Self { ctwa_clid, source_url, source_id, headline, media_type, media_url } = later;
-        let told = [
+        let fields = [
             (&mut self.ctwa_clid, ctwa_clid),
             (&mut self.source_url, source_url),
             (&mut self.source_id, source_id),
@@ -56,40 +56,40 @@ impl Referral {
             (&mut self.media_type, media_type),
             (&mut self.media_url, media_url),
         ];
-        for (known, later) in told {
+        for (field, later) in fields {
             if later.is_some() {
-                known.clone_from(later);
+                field.clone_from(later);
             }
         }
     }
 }
 
 /// Several reports on one contact combined: equivalent to applying them one after the other.
-fn fold(rows: &[&ReferralRow]) -> Vec<ReferralRow> {
-    let mut folded: BTreeMap<(CompanyId, ContactId), ReferralRow> = BTreeMap::new();
+fn combine(rows: &[&ReferralRow]) -> Vec<ReferralRow> {
+    let mut combined: BTreeMap<(CompanyId, ContactId), ReferralRow> = BTreeMap::new();
     for row in rows {
-        match folded.entry((row.company_id, row.contact_id)) {
+        match combined.entry((row.company_id, row.contact_id)) {
             Entry::Vacant(first) => drop(first.insert((*row).clone())),
-            Entry::Occupied(mut known) => {
-                let known = known.get_mut();
-                known.referral.add(&row.referral);
-                known.at = known.at.max(row.at);
+            Entry::Occupied(mut entry) => {
+                let earlier = entry.get_mut();
+                earlier.referral.add(&row.referral);
+                earlier.at = earlier.at.max(row.at);
             }
         }
     }
-    folded.into_values().collect()
+    combined.into_values().collect()
 }
 
 /// Stores the reported referrals, skipping deleted contacts.
 pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -> std::result::Result<(), sqlx::Error> {
-    let rows = fold(rows);
+    let rows = combine(rows);
     macro_rules! column {
         ($field:ident) => {
             rows.iter().map(|row| row.referral.$field.as_deref()).collect::<Vec<_>>()
         };
     }
     sqlx::query(
-        // Everybody locks rows in the same order: an import changes many contacts as well.
+        // Rows are locked in the same order everywhere: an import changes many contacts as well.
         "with held as (
              select c.company_id, c.id, x.ctwa_clid, x.source_url, x.source_id, x.headline, x.media_type, x.media_url,
                  x.at
@@ -127,7 +127,7 @@ pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -
 mod tests {
     use super::*;
 
-    fn told(contact: i64, source_id: Option<&str>, headline: Option<&str>) -> ReferralRow {
+    fn report(contact: i64, source_id: Option<&str>, headline: Option<&str>) -> ReferralRow {
         let referral = Referral {
             source_id: source_id.map(str::to_owned),
             headline: headline.map(str::to_owned),
@@ -142,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_later_counts_and_what_is_not_told_stays() {
-        let rows = [told(7, Some("ad 1"), Some("Buy")), told(8, Some("ad 9"), None), told(7, Some("ad 2"), None)];
-        let folded = fold(&rows.iter().collect::<Vec<_>>());
-        assert_eq!(folded, [told(7, Some("ad 2"), Some("Buy")), told(8, Some("ad 9"), None)]);
+    fn later_reports_replace_only_the_fields_they_set() {
+        let rows = [report(7, Some("ad 1"), Some("Buy")), report(8, Some("ad 9"), None), report(7, Some("ad 2"), None)];
+        let combined = combine(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(combined, [report(7, Some("ad 2"), Some("Buy")), report(8, Some("ad 9"), None)]);
     }
 }

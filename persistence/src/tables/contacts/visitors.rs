@@ -12,7 +12,7 @@ use crate::table::map_constraint;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result};
 
 /// Default name of a contact without a name.
-const NAMELESS: &str = "Visitor";
+const DEFAULT_NAME: &str = "Visitor";
 
 /// The data given about a visitor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,7 +38,7 @@ impl Visitor {
 
     /// Whether [`fill`] would add something to this contact.
     pub fn adds_to(&self, contact: &ContactRow) -> bool {
-        let is_named = ![Some(NAMELESS), contact.number.as_deref(), contact.email.as_deref()]
+        let is_named = ![Some(DEFAULT_NAME), contact.number.as_deref(), contact.email.as_deref()]
             .contains(&Some(contact.name.as_str()));
         let pairs = [
             (&self.email, &contact.email),
@@ -50,7 +50,7 @@ impl Visitor {
             (&self.utm_id, &contact.utm_id),
         ];
         self.name.as_ref().is_some_and(|name| !is_named && *name != contact.name)
-            || pairs.iter().any(|(said, known)| said.is_some() && known.is_none())
+            || pairs.iter().any(|(new, current)| new.is_some() && current.is_none())
     }
 }
 
@@ -170,19 +170,20 @@ async fn insert(
     .bind(&visitor.utm_id)
     .bind(&visitor.number_country)
     .bind(verified)
-    .bind(NAMELESS)
+    .bind(DEFAULT_NAME)
     .fetch_one(db)
     .await
 }
 
-/// Creates a separate contact for a visitor nobody vouches for. It takes the claimed name, but not the external id,
-/// number or e-mail: each of them would make it match somebody else's contact.
+/// Creates a separate contact for a visitor nobody vouches for. It gets the claimed name, but not the external id, number or
+/// e-mail: each of them could match another person's contact.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
-    let named = Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
-    let id = with_timeout(insert(&mut *db, company, &named, false)).await?.id;
+    let without_identities =
+        Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
+    let id = with_timeout(insert(&mut *db, company, &without_identities, false)).await?.id;
     tell_created(db, company, &[id]).await?;
     Ok(id)
 }
@@ -220,7 +221,7 @@ pub async fn sign_in(
 ) -> Result<SignedIn> {
     let mut change = db.begin().await?;
     let owned: Vec<ContactId> = own.iter().map(|own| own.id).collect();
-    let watched = watch(change.connection()?, company, &owned).await?;
+    let tracker = watch(change.connection()?, company, &owned).await?;
     let signed_in = with_timeout(async {
         let transaction = change.connection().map_err(|_| sqlx::Error::PoolClosed)?;
         lock(transaction, company, &external_id.to_lowercase()).await?;
@@ -260,8 +261,8 @@ pub async fn sign_in(
                     external_id: Some(external_id.to_owned()),
                     ..visitor.clone()
                 };
-                let made = insert(transaction, company, &visitor, true).await?;
-                SignedIn { id: made.id, is_new: true }
+                let created = insert(transaction, company, &visitor, true).await?;
+                SignedIn { id: created.id, is_new: true }
             }
         };
         Ok(contact)
@@ -269,7 +270,7 @@ pub async fn sign_in(
     .await?;
     match signed_in.is_new {
         true => tell_created(change.connection()?, company, &[signed_in.id]).await?,
-        false => watched.tell(change.connection()?, &owned).await?,
+        false => tracker.tell(change.connection()?, &owned).await?,
     }
     change.commit().await?;
     Ok(signed_in)
@@ -284,7 +285,7 @@ pub async fn fill(db: impl Database<'_>, company: CompanyId, id: ContactId, visi
     match fill_with(db, company, id, visitor, visitor.number.as_deref()).await {
         // The number was taken meanwhile.
         Err(Error::Taken(_)) => fill_with(db, company, id, visitor, None).await,
-        outcome => outcome,
+        result => result,
     }
 }
 
@@ -296,8 +297,8 @@ async fn fill_with(
     number: Option<&str>,
 ) -> Result<()> {
     let mut change = db.change().await?;
-    let watched = watch(change.connection()?, company, &[id]).await?;
-    let filled = sqlx::query(
+    let tracker = watch(change.connection()?, company, &[id]).await?;
+    let update = sqlx::query(
         "update contacts c set updated_at = now(),
              name = case when c.name in ($12, c.number, c.email) then coalesce($3, c.name) else c.name end,
              email = coalesce(c.email, $4),
@@ -310,7 +311,7 @@ async fn fill_with(
                    then null else $5 end as number) free
          where c.company_id = $1 and c.id = $2",
     );
-    let filled = filled
+    let update = update
         .bind(company)
         .bind(id)
         .bind(&visitor.name)
@@ -322,9 +323,9 @@ async fn fill_with(
         .bind(&visitor.utm_medium)
         .bind(&visitor.utm_campaign)
         .bind(&visitor.utm_id);
-    let filled = filled.bind(NAMELESS).execute(change.connection()?);
-    with_timeout(filled).await.map_err(map_constraint(super::write::UNIQUE))?;
-    watched.tell(change.connection()?, &[id]).await?;
+    let update = update.bind(DEFAULT_NAME).execute(change.connection()?);
+    with_timeout(update).await.map_err(map_constraint(super::write::UNIQUE))?;
+    tracker.tell(change.connection()?, &[id]).await?;
     change.commit().await
 }
 
@@ -342,12 +343,12 @@ pub async fn is_verified(db: impl Database<'_>, company: CompanyId, id: ContactI
 /// # Errors
 /// When the database cannot answer.
 pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<()> {
-    let verified = sqlx::query(
+    let update = sqlx::query(
         "update contacts set verified = true, updated_at = now() where company_id = $1 and id = $2 and not verified",
     );
     let mut change = db.change().await?;
-    let watched = watch(change.connection()?, company, &[id]).await?;
-    with_timeout(verified.bind(company).bind(id).execute(change.connection()?)).await?;
-    watched.tell(change.connection()?, &[id]).await?;
+    let tracker = watch(change.connection()?, company, &[id]).await?;
+    with_timeout(update.bind(company).bind(id).execute(change.connection()?)).await?;
+    tracker.tell(change.connection()?, &[id]).await?;
     change.commit().await
 }

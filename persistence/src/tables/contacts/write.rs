@@ -14,7 +14,7 @@ pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf
     is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
     utm_campaign, utm_id, fbclid, gclid, ctwa_clid, marketing_opt_out";
 
-/// The tags of a contact. Those that were deleted go with their own steps.
+/// The tags of a contact. Deleted ones are removed in steps ([`crate::tables::cascades`]).
 const TAGS: Links<noun::Contact, Tag> = Links::new("contact_tags", "contact_id", "tag_id")
     .replacing("tag_id <> all (array(select id from cascades where company_id = $1 and noun = 'tag'))");
 
@@ -35,7 +35,7 @@ pub async fn set_tags(
     with_timeout(async {
         sqlx::query(
             // Rows are found by key and deleted by location, independent of the statistics. That is safe because links
-            // are never updated, only inserted and deleted. Those to a deleted tag go with its own steps.
+            // are never updated, only inserted and deleted. Links to a deleted tag are removed in its own steps.
             "delete from contact_tags where ctid = any (array(
                  select x.place from unnest($2::bigint[]) as held (contact) cross join lateral (
                      select ctid as place, contact_id, tag_id from contact_tags
@@ -50,7 +50,7 @@ pub async fn set_tags(
         .bind(&tags)
         .execute(&mut *db)
         .await?;
-        // Everybody inserts in the same order, as the links lock their tags.
+        // In the same order in every transaction, because the links lock their tags.
         sqlx::query(
             "insert into contact_tags (company_id, contact_id, tag_id)
              select $1, contact, tag from unnest($2::bigint[], $3::bigint[]) as x (contact, tag)
@@ -84,11 +84,11 @@ pub async fn set_custom_values(
 /// # Errors
 /// [`Error::NotFound`] when the contact or the tag does not exist.
 pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
-    let watched = watch(&mut *db, company, &[contact]).await?;
+    let tracker = watch(&mut *db, company, &[contact]).await?;
     if !TAGS.add(&mut *db, company, contact, tag).await? {
         return Ok(());
     }
-    watched.tell(db, &[contact]).await
+    tracker.tell(db, &[contact]).await
 }
 
 /// Removes a tag from a contact; a missing tag is no error.
@@ -96,9 +96,9 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
 /// # Errors
 /// [`Error::NotFound`] when the contact or the tag does not exist.
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
-    let watched = watch(&mut *db, company, &[contact]).await?;
+    let tracker = watch(&mut *db, company, &[contact]).await?;
     if TAGS.remove(&mut *db, company, contact, tag).await? {
-        return watched.tell(db, &[contact]).await;
+        return tracker.tell(db, &[contact]).await;
     }
     let both_exist: bool = with_timeout(
         sqlx::query_scalar(

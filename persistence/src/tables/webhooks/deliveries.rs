@@ -400,7 +400,7 @@ pub async fn wake(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookI
 
 /// The result of deleting deliveries of expired events.
 #[derive(Clone, Copy, Debug)]
-pub struct Dropped {
+pub struct DropOutcome {
     /// Whether none is left.
     pub are_all: bool,
     /// Whether other deliveries waited for one of them and are due now.
@@ -412,7 +412,12 @@ pub struct Dropped {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, event: i64) -> Result<Dropped> {
+pub async fn drop_to(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    webhook: WebhookId,
+    event: i64,
+) -> Result<DropOutcome> {
     let delete = sqlx::query_as::<_, (i64, i64)>(
         // By a bound instead of a join with the old rows: whatever the planner estimates, each row is read once.
         "with bound as (
@@ -438,5 +443,5 @@ pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: Webho
     );
     let delete = delete.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
     let (removed, freed) = with_timeout(delete.fetch_one(db)).await?;
-    Ok(Dropped { are_all: removed < REMOVED_AT_ONCE, are_due: freed > 0 })
+    Ok(DropOutcome { are_all: removed < REMOVED_AT_ONCE, are_due: freed > 0 })
 }

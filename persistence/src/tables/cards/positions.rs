@@ -1,6 +1,6 @@
 //! The position of a card within its stage.
 //!
-//! A position is a decimal fraction; lower ones are higher up. There is always room between two positions, so a move
+//! A position is a decimal fraction; lower ones are higher up. There is always space between two positions, so a move
 //! writes one row. The fractions get longer when cards are repeatedly moved to the same spot; at [`DIGITS_MAX`] digits,
 //! the cards after it are respaced.
 //!
@@ -18,10 +18,10 @@ use crate::{CompanyId, Result};
 const DIGITS_MAX: i32 = 100;
 
 /// Decimals between two respaced cards: half of the maximum, so that as many moves fit as before.
-const SPREAD_DIGITS: i32 = DIGITS_MAX / 2;
+const RESPACE_DIGITS: i32 = DIGITS_MAX / 2;
 
 /// Number of cards to respace at first; four times as many if they do not reach free space.
-const SPREAD_CARDS: i64 = 128;
+const RESPACE_CARDS: i64 = 128;
 
 /// A locked stage: until the transaction ends, nobody else can add cards to it or delete it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
@@ -80,16 +80,16 @@ pub async fn are_known(
     board: BoardId,
     list: BoardListId,
 ) -> Result<(bool, bool)> {
-    let ask = sqlx::query_as(
+    let query = sqlx::query_as(
         "select exists (select from boards where company_id = $1 and id = $2),
              exists (select from board_lists where company_id = $1 and id = $3)",
     );
-    with_timeout(ask.bind(company).bind(board).bind(list).fetch_one(db)).await
+    with_timeout(query.bind(company).bind(board).bind(list).fetch_one(db)).await
 }
 
 /// A free position, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(pub String);
+pub struct CardPosition(pub String);
 
 /// Finds a free position in a locked stage, for a card that may be in the stage already.
 ///
@@ -101,19 +101,19 @@ pub async fn place(
     stage: Stage,
     card: Option<CardId>,
     rank: Rank,
-) -> Result<Place> {
+) -> Result<CardPosition> {
     let Some(rank) = rank else { return bottom(db, company, stage).await };
     let Neighbours { above, below } = neighbours(db, company, stage, card, rank).await?;
     match (above, below) {
         (_, None) => bottom(db, company, stage).await,
-        (None, Some(below)) => Ok(Place(scalar(db, "select ceil($1::numeric - 1)::text", &[&below]).await?)),
+        (None, Some(below)) => Ok(CardPosition(scalar(db, "select ceil($1::numeric - 1)::text", &[&below]).await?)),
         (Some(above), Some(below)) => match between(db, &above, &below).await? {
-            Some(place) => Ok(place),
+            Some(position) => Ok(position),
             None => {
-                spread(db, company, stage, &above).await?;
+                respace(db, company, stage, &above).await?;
                 let Neighbours { below, .. } = neighbours(db, company, stage, card, rank).await?;
                 match below {
-                    Some(below) => Ok(between(db, &above, &below).await?.unwrap_or(Place(below))),
+                    Some(below) => Ok(between(db, &above, &below).await?.unwrap_or(CardPosition(below))),
                     None => bottom(db, company, stage).await,
                 }
             }
@@ -121,7 +121,7 @@ pub async fn place(
     }
 }
 
-/// Whether a card is in a locked stage, with no other card between where it is and a free position: then it is there already.
+/// Whether a card is in a locked stage with no other card between its position and a free one: then it need not move.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -130,14 +130,14 @@ pub async fn is_at(
     company: CompanyId,
     card: CardId,
     stage: BoardListId,
-    place: &Place,
+    position: &CardPosition,
 ) -> Result<bool> {
-    let ask = sqlx::query_scalar(
+    let query = sqlx::query_scalar(
         "select exists (select from cards k where k.company_id = $1 and k.id = $2 and k.list_id = $3
              and not exists (select from cards o where o.company_id = $1 and o.list_id = $3 and o.id <> $2
                  and o.position between least(k.position, $4::numeric) and greatest(k.position, $4::numeric)))",
     );
-    with_timeout(ask.bind(company).bind(card).bind(stage).bind(&place.0).fetch_one(db)).await
+    with_timeout(query.bind(company).bind(card).bind(stage).bind(&position.0).fetch_one(db)).await
 }
 
 #[derive(FromRow)]
@@ -146,7 +146,7 @@ struct Neighbours {
     below: Option<String>,
 }
 
-/// The positions of the cards around the new place, ignoring the card itself.
+/// The positions of the cards around the new one, ignoring the card itself.
 async fn neighbours(
     db: &mut PgConnection,
     company: CompanyId,
@@ -154,7 +154,7 @@ async fn neighbours(
     card: Option<CardId>,
     rank: i64,
 ) -> Result<Neighbours> {
-    let ask = sqlx::query_as(
+    let query = sqlx::query_as(
         // By position only, so that the index suffices.
         "with own as (select position from cards where company_id = $1 and list_id = $2 and id = $3::bigint),
          near as (
@@ -165,50 +165,50 @@ async fn neighbours(
          select (select position::text from near where $4::bigint > 0 and nth = 1) as above,
              (select position::text from near where nth = case when $4::bigint > 0 then 2 else 1 end) as below",
     );
-    with_timeout(ask.bind(company).bind(stage.id).bind(card).bind(rank).fetch_one(db)).await
+    with_timeout(query.bind(company).bind(stage.id).bind(card).bind(rank).fetch_one(db)).await
 }
 
 /// The position after the last card.
-async fn bottom(db: &mut PgConnection, company: CompanyId, stage: Stage) -> Result<Place> {
-    let ask = sqlx::query_scalar(
+async fn bottom(db: &mut PgConnection, company: CompanyId, stage: Stage) -> Result<CardPosition> {
+    let query = sqlx::query_scalar(
         "select (floor(coalesce(max(position), 0)) + 1)::text from cards where company_id = $1 and list_id = $2",
     );
-    with_timeout(ask.bind(company).bind(stage.id).fetch_one(db)).await.map(Place)
+    with_timeout(query.bind(company).bind(stage.id).fetch_one(db)).await.map(CardPosition)
 }
 
 /// The shortest fraction near the middle of two positions; `None` if it would be too long.
-async fn between(db: &mut PgConnection, above: &str, below: &str) -> Result<Option<Place>> {
-    let ask = sqlx::query_scalar(
+async fn between(db: &mut PgConnection, above: &str, below: &str) -> Result<Option<CardPosition>> {
+    let query = sqlx::query_scalar(
         // One digit more than the gap's first digit: rounding moves the middle by at most a twentieth of the gap.
         "select trim_scale(round((above + below) * 0.5, digits))::text from (
              select above, below, greatest(0, ceil(-log(below - above))::int + 1) as digits
              from (select $1::numeric as above, $2::numeric as below) given) gap
          where digits <= $3::int",
     );
-    let found: Option<String> = with_timeout(ask.bind(above).bind(below).bind(DIGITS_MAX).fetch_optional(db)).await?;
-    Ok(found.map(Place))
+    let found: Option<String> = with_timeout(query.bind(above).bind(below).bind(DIGITS_MAX).fetch_optional(db)).await?;
+    Ok(found.map(CardPosition))
 }
 
 /// Respaces as many cards after a position as needed to make room.
-async fn spread(db: &mut PgConnection, company: CompanyId, stage: Stage, above: &str) -> Result<()> {
-    let mut cards = SPREAD_CARDS;
+async fn respace(db: &mut PgConnection, company: CompanyId, stage: Stage, above: &str) -> Result<()> {
+    let mut cards = RESPACE_CARDS;
     let step = loop {
         // The first card that is not respaced, if any, determines how far apart the others can be.
-        let ask = sqlx::query_scalar(
+        let query = sqlx::query_scalar(
             "select step::text from (
                  select coalesce((select (position - $3::numeric) / ($4::bigint + 2) from cards
                      where company_id = $1 and list_id = $2 and position > $3::numeric
                      order by position offset $4::bigint limit 1), 1) as step) found
              where step > $5::numeric",
         );
-        let ask = ask.bind(company).bind(stage.id).bind(above).bind(cards).bind(format!("1e-{SPREAD_DIGITS}"));
-        let step: Option<String> = with_timeout(ask.fetch_optional(&mut *db)).await?;
+        let query = query.bind(company).bind(stage.id).bind(above).bind(cards).bind(format!("1e-{RESPACE_DIGITS}"));
+        let step: Option<String> = with_timeout(query.fetch_optional(&mut *db)).await?;
         if let Some(step) = step {
             break step;
         }
         cards *= 4;
     };
-    let spread = sqlx::query(
+    let update = sqlx::query(
         "with held as (
              select id, round($3::numeric + $5::numeric * row_number() over (order by position), $6::int) as place from (
                  select id, position from cards where company_id = $1 and list_id = $2 and position > $3::numeric
@@ -216,12 +216,12 @@ async fn spread(db: &mut PgConnection, company: CompanyId, stage: Stage, above: 
          update cards set position = held.place from held
          where cards.company_id = $1 and cards.id = held.id and cards.list_id = $2",
     );
-    let spread = spread.bind(company).bind(stage.id).bind(above).bind(cards).bind(step).bind(SPREAD_DIGITS + 2);
-    with_timeout(spread.execute(db)).await?;
+    let update = update.bind(company).bind(stage.id).bind(above).bind(cards).bind(step).bind(RESPACE_DIGITS + 2);
+    with_timeout(update.execute(db)).await?;
     Ok(())
 }
 
 async fn scalar(db: &mut PgConnection, statement: &'static str, values: &[&str]) -> Result<String> {
-    let ask = values.iter().fold(sqlx::query_scalar(statement), |ask, value| ask.bind(*value));
-    with_timeout(ask.fetch_one(db)).await
+    let query = values.iter().fold(sqlx::query_scalar(statement), |query, value| query.bind(*value));
+    with_timeout(query.fetch_one(db)).await
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::{Card, CardId, CardProduct, CardSource, LoadedCard, NamedStatus, SHOWN, loaded};
+use super::{Card, CardId, CardProduct, CardSource, LoadedCard, NamedStatus, SELECT, load_contacts};
 use crate::document;
 use crate::error::with_timeout;
 use crate::table::{CHANGED_AT, Named};
@@ -16,7 +16,7 @@ use crate::{Amount, BoardId, BoardListId, CompanyId, Result, TicketId, Timestamp
 /// A card as the API shows it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct CardView<'a> {
     id: CardId,
     name: &'a str,
     description: Option<&'a str>,
@@ -42,7 +42,7 @@ struct Shown<'a> {
     updated_at: Timestamp,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> CardView<'a> {
     fn of(LoadedCard { card, contacts }: &'a LoadedCard) -> Self {
         Self {
             id: card.id,
@@ -72,41 +72,41 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Cards that are about to lose another record.
-pub(crate) struct Watched {
+/// Cards before a change, to derive its events afterwards.
+pub(crate) struct CardTracker {
     company: CompanyId,
     before: Vec<LoadedCard>,
 }
 
 /// Locks cards and reads them.
-pub(crate) async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<Watched> {
-    let held = sqlx::query("select from cards where company_id = $1 and id = any ($2) order by id for no key update");
-    with_timeout(held.bind(company).bind(ids).execute(&mut *db)).await?;
-    Ok(Watched { company, before: find_all(db, company, ids).await? })
+pub(crate) async fn track(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<CardTracker> {
+    let lock = sqlx::query("select from cards where company_id = $1 and id = any ($2) order by id for no key update");
+    with_timeout(lock.bind(company).bind(ids).execute(&mut *db)).await?;
+    Ok(CardTracker { company, before: find_all(db, company, ids).await? })
 }
 
 async fn find_all(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<Vec<LoadedCard>> {
-    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = any ($2) order by k.id"));
+    let sql = AssertSqlSafe(format!("{SELECT} where k.company_id = $1 and k.id = any ($2) order by k.id"));
     let rows = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(&mut *db)).await?;
-    loaded(db, company, document::read_all::<Card>(&rows)).await
+    load_contacts(db, company, document::read_all::<Card>(&rows)).await
 }
 
-/// Writes the events of held cards that have lost a record which reads have not shown any more, and dates them. `put_back`
-/// shows it on a card as before.
-pub(crate) async fn tell_lost(
+/// Writes the events of locked cards from which a deleted record was removed, and dates them. `restore` adds the record to a
+/// card again.
+pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
     ids: &[CardId],
-    put_back: impl Fn(&mut LoadedCard),
+    restore: impl Fn(&mut LoadedCard),
 ) -> Result<()> {
     date(&mut *db, company, ids).await?;
-    let mut told = Vec::with_capacity(ids.len());
+    let mut events = Vec::with_capacity(ids.len());
     for after in find_all(&mut *db, company, ids).await? {
         let mut before = after.clone();
-        put_back(&mut before);
-        told.extend(updated(&before, &after)?);
+        restore(&mut before);
+        events.extend(update_event(&before, &after)?);
     }
-    events::tell(db, company, &told).await
+    events::tell(db, company, &events).await
 }
 
 async fn date(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<()> {
@@ -115,26 +115,26 @@ async fn date(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Resu
     Ok(())
 }
 
-/// The event of a card, if it looks different.
-fn updated(before: &LoadedCard, after: &LoadedCard) -> Result<Option<Told>> {
-    let shown = |card: &LoadedCard| serde_json::to_value(Shown::of(card)).unwrap_or_default();
-    let Some(previous) = events::previous(&shown(before), &shown(after)) else { return Ok(None) };
-    let record = Record::Card(ShownThen::of(after.card.id, &Shown::of(after))?);
+/// The event of a card, if it has changed visibly.
+fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<Told>> {
+    let json = |card: &LoadedCard| serde_json::to_value(CardView::of(card)).unwrap_or_default();
+    let Some(previous) = events::previous(&json(before), &json(after)) else { return Ok(None) };
+    let record = Record::Card(ShownThen::of(after.card.id, &CardView::of(after))?);
     Ok(Some(Told::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous))))
 }
 
-impl Watched {
+impl CardTracker {
     /// Dates the cards that have changed, and writes their events.
-    pub(crate) async fn tell(self, db: &mut PgConnection) -> Result<()> {
+    pub(crate) async fn write_events(self, db: &mut PgConnection) -> Result<()> {
         let Self { company, before } = self;
         let ids: Vec<CardId> = before.iter().map(|card| card.card.id).collect();
         date(&mut *db, company, &ids).await?;
-        let mut told = Vec::with_capacity(before.len());
+        let mut events = Vec::with_capacity(before.len());
         for after in find_all(&mut *db, company, &ids).await? {
             if let Some(before) = before.iter().find(|before| before.card.id == after.card.id) {
-                told.extend(updated(before, &after)?);
+                events.extend(update_event(before, &after)?);
             }
         }
-        events::tell(db, company, &told).await
+        events::tell(db, company, &events).await
     }
 }

@@ -15,7 +15,7 @@ use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
 
 /// Contacts before a change, to derive its events afterwards.
-pub struct Watched {
+pub struct ContactTracker {
     company: CompanyId,
     before: HashMap<ContactId, ContactRow>,
 }
@@ -24,9 +24,9 @@ pub struct Watched {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<Watched> {
+pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<ContactTracker> {
     let rows = if ids.is_empty() { Vec::new() } else { find_all(db, company, ids).await? };
-    Ok(Watched { company, before: rows.into_iter().map(|row| (row.id, row)).collect() })
+    Ok(ContactTracker { company, before: rows.into_iter().map(|row| (row.id, row)).collect() })
 }
 
 /// Writes the events of created contacts.
@@ -34,59 +34,59 @@ pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId])
 /// # Errors
 /// When the database cannot answer.
 pub async fn tell_created(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
-    Watched { company, before: HashMap::new() }.tell(db, ids).await
+    ContactTracker { company, before: HashMap::new() }.tell(db, ids).await
 }
 
-/// Writes the events of held contacts that have lost a record which reads have not shown any more, and dates them. `put_back`
-/// shows it on a contact as before.
+/// Writes the events of locked contacts from which a deleted record was removed, and dates them. `restore` adds the record
+/// to a contact again.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub(crate) async fn tell_lost(
+pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
     ids: &[ContactId],
-    put_back: impl Fn(&mut ContactRow),
+    restore: impl Fn(&mut ContactRow),
 ) -> Result<()> {
     let date = format!("update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
     with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(ids).execute(&mut *db)).await?;
     let mut rows = find_all(&mut *db, company, ids).await?;
     rows.sort_by_key(|row| row.id);
-    let mut told = Vec::with_capacity(rows.len());
+    let mut events = Vec::with_capacity(rows.len());
     for after in rows {
         let mut before = after.clone();
-        put_back(&mut before);
-        changed(&before, &after, &mut told)?;
+        restore(&mut before);
+        add_change_events(&before, &after, &mut events)?;
     }
-    events::tell(db, company, &told).await
+    events::tell(db, company, &events).await
 }
 
-impl Watched {
-    /// Writes the events of what happened to these contacts, and dates each change: what changed nothing is no event and
-    /// moves no `updatedAt`.
+impl ContactTracker {
+    /// Writes the events of these contacts and dates each change. A contact that has not changed gets no event, and keeps its
+    /// `updatedAt`.
     ///
     /// # Errors
     /// When the database cannot answer.
     pub async fn tell(mut self, db: &mut PgConnection, ids: &[ContactId]) -> Result<()> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let mut after = find_all(&mut *db, self.company, ids).await?;
         after.sort_by_key(|row| row.id);
         self.date(&mut *db, &mut after).await?;
         for after in after {
             match self.before.remove(&after.id) {
-                Some(before) => changed(&before, &after, &mut told)?,
-                None => told.push(event(EventKind::ContactCreated, after.created_at, &after, None)?),
+                Some(before) => add_change_events(&before, &after, &mut events)?,
+                None => events.push(event(EventKind::ContactCreated, after.created_at, &after, None)?),
             }
         }
-        let mut gone: Vec<_> = self.before.into_values().filter(|before| ids.contains(&before.id)).collect();
-        gone.sort_by_key(|before| before.id);
-        for before in gone {
-            told.push(event(EventKind::ContactDeleted, clock::now(), &before, None)?);
+        let mut deleted: Vec<_> = self.before.into_values().filter(|before| ids.contains(&before.id)).collect();
+        deleted.sort_by_key(|before| before.id);
+        for before in deleted {
+            events.push(event(EventKind::ContactDeleted, clock::now(), &before, None)?);
         }
-        events::tell(db, self.company, &told).await
+        events::tell(db, self.company, &events).await
     }
 
-    /// Moves the `updatedAt` of the contacts that have changed, where their change has not done so.
+    /// Sets the `updatedAt` of changed contacts, unless their change has done so.
     async fn date(&self, db: &mut PgConnection, rows: &mut [ContactRow]) -> Result<()> {
         let is_undated = |row: &&mut ContactRow| {
             let before = self.before.get(&row.id).filter(|before| before.updated_at == row.updated_at);
@@ -101,9 +101,9 @@ impl Watched {
         let date = format!(
             "update contacts set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2) returning id, updated_at"
         );
-        let dated = sqlx::query_as(AssertSqlSafe(date)).bind(self.company).bind(ids).fetch_all(db);
-        let dated: Vec<(ContactId, DateTime<Utc>)> = with_timeout(dated).await?;
-        for (id, updated_at) in dated {
+        let update = sqlx::query_as(AssertSqlSafe(date)).bind(self.company).bind(ids).fetch_all(db);
+        let dates: Vec<(ContactId, DateTime<Utc>)> = with_timeout(update).await?;
+        for (id, updated_at) in dates {
             if let Some(row) = undated.get_mut(&id) {
                 row.updated_at = updated_at;
             }
@@ -112,16 +112,16 @@ impl Watched {
     }
 }
 
-/// Whether two states of a contact look different. The last channel follows from messages.
+/// Whether a contact has changed visibly. The last channel follows from messages.
 fn is_changed(before: &ContactRow, after: &ContactRow) -> bool {
-    let shown = |row: &ContactRow| {
-        let mut shown = serde_json::to_value(row).unwrap_or_default();
-        if let Some(shown) = shown.as_object_mut() {
-            shown.remove("lastChannel");
+    let json = |row: &ContactRow| {
+        let mut json = serde_json::to_value(row).unwrap_or_default();
+        if let Some(fields) = json.as_object_mut() {
+            fields.remove("lastChannel");
         }
-        shown
+        json
     };
-    events::previous(&shown(before), &shown(after)).is_some()
+    events::previous(&json(before), &json(after)).is_some()
 }
 
 fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<Value>) -> Result<Told> {
@@ -129,26 +129,26 @@ fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<
 }
 
 /// One event each for changed fields, added tags and removed tags. The last channel follows from the messages' events.
-fn changed(before: &ContactRow, after: &ContactRow, told: &mut Vec<Told>) -> Result<()> {
+fn add_change_events(before: &ContactRow, after: &ContactRow, events: &mut Vec<Told>) -> Result<()> {
     let tags = |row: &ContactRow| row.tags.iter().map(|tag| tag.id).collect::<HashSet<TagId>>();
     let (had, has) = (tags(before), tags(after));
     let without_tags = |row: &ContactRow| {
-        let mut shown = serde_json::to_value(row).unwrap_or_default();
-        if let Some(shown) = shown.as_object_mut() {
-            shown.remove("tags");
-            shown.remove("lastChannel");
+        let mut json = serde_json::to_value(row).unwrap_or_default();
+        if let Some(fields) = json.as_object_mut() {
+            fields.remove("tags");
+            fields.remove("lastChannel");
         }
-        shown
+        json
     };
     if let Some(previous) = events::previous(&without_tags(before), &without_tags(after)) {
-        told.push(event(EventKind::ContactUpdated, after.updated_at, after, Some(previous))?);
+        events.push(event(EventKind::ContactUpdated, after.updated_at, after, Some(previous))?);
     }
     let previous = || Some(json!({"tags": &*before.tags}));
     if has.difference(&had).next().is_some() {
-        told.push(event(EventKind::ContactTagged, after.updated_at, after, previous())?);
+        events.push(event(EventKind::ContactTagged, after.updated_at, after, previous())?);
     }
     if had.difference(&has).next().is_some() {
-        told.push(event(EventKind::ContactUntagged, after.updated_at, after, previous())?);
+        events.push(event(EventKind::ContactUntagged, after.updated_at, after, previous())?);
     }
     Ok(())
 }
