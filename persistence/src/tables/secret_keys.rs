@@ -85,7 +85,7 @@ pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()>
         note(&mut transaction, first).await?;
     }
     transaction.commit().await?;
-    channels::reseal(db, keys, channels::Reseal::Plain).await?;
+    channels::reseal(db, keys, channels::ResealScope::Unsealed).await?;
     installation_keys::reseal(db, keys, true).await?;
     Ok(())
 }
@@ -126,7 +126,7 @@ pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
 /// # Errors
 /// When the database cannot answer, or a value cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
-    let channels = channels::reseal(db, keys, channels::Reseal::All).await?;
+    let channels = channels::reseal(db, keys, channels::ResealScope::All).await?;
     let installation = installation_keys::reseal(db, keys, false).await?;
     let factors = factors::reseal(db, keys).await?;
     Ok(channels + installation + factors + webhooks::reseal(db, keys).await?)

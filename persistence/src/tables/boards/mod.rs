@@ -61,7 +61,7 @@ pub const SEEN_BY: &str =
     "select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
     where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id";
 
-/// The same, and the boards that no queue has.
+/// Condition for the boards with a queue of a user, and those without any queue; the user's id follows.
 pub const SEEN_OR_FREE: &str = "select from users u
     where u.company_id = boards.company_id and (
         not exists (select from board_queues q where q.company_id = boards.company_id and q.board_id = boards.id)
@@ -70,7 +70,7 @@ pub const SEEN_OR_FREE: &str = "select from users u
             where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id = u.id))
     and u.id";
 
-/// Whether a board is one of those that a user sees by their queues, or with `and_free` one that no queue has.
+/// Whether a user sees a board by one of their queues, or, with `and_free`, because it has no queue.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -81,9 +81,10 @@ pub async fn is_seen_by(
     user: UserId,
     and_free: bool,
 ) -> Result<bool> {
-    let seen = if and_free { SEEN_OR_FREE } else { SEEN_BY };
-    let ask = format!("select exists (select from boards where company_id = $1 and id = $2 and exists ({seen} = $3))");
-    with_timeout(sqlx::query_scalar(AssertSqlSafe(ask)).bind(company).bind(id).bind(user).fetch_one(db)).await
+    let condition = if and_free { SEEN_OR_FREE } else { SEEN_BY };
+    let query =
+        format!("select exists (select from boards where company_id = $1 and id = $2 and exists ({condition} = $3))");
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(query)).bind(company).bind(id).bind(user).fetch_one(db)).await
 }
 
 /// The boards that a user sees by their queues, and those that no queue has.
@@ -91,8 +92,8 @@ pub async fn is_seen_by(
 /// # Errors
 /// When the database cannot answer.
 pub async fn seen_or_free(db: impl PgExecutor<'_>, company: CompanyId, user: UserId) -> Result<Vec<BoardId>> {
-    let ask = format!("select id from boards where company_id = $1 and exists ({SEEN_OR_FREE} = $2) order by id");
-    with_timeout(sqlx::query_scalar(AssertSqlSafe(ask)).bind(company).bind(user).fetch_all(db)).await
+    let query = format!("select id from boards where company_id = $1 and exists ({SEEN_OR_FREE} = $2) order by id");
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(query)).bind(company).bind(user).fetch_all(db)).await
 }
 
 /// The queues whose users see a board.
@@ -109,10 +110,10 @@ pub async fn insert(
     queues: &[QueueId],
     stages: &[NewStage],
 ) -> Result<Board> {
-    let made: Board = table::insert(&mut *db, company, columns).await?;
-    QUEUES.set(&mut *db, company, made.id, queues).await?;
-    stages::insert_all(&mut *db, company, made.id, stages).await?;
-    found(db, company, made.id).await
+    let board: Board = table::insert(&mut *db, company, columns).await?;
+    QUEUES.set(&mut *db, company, board.id, queues).await?;
+    stages::insert_all(&mut *db, company, board.id, stages).await?;
+    find_existing(db, company, board.id).await
 }
 
 /// Updates the given parts: columns, the archived flag, and queues.
@@ -142,9 +143,9 @@ pub async fn update(
     {
         table::touch::<Board>(&mut *db, company, id).await?;
     }
-    found(db, company, id).await
+    find_existing(db, company, id).await
 }
 
-async fn found(db: &mut PgConnection, company: CompanyId, id: BoardId) -> Result<Board> {
+async fn find_existing(db: &mut PgConnection, company: CompanyId, id: BoardId) -> Result<Board> {
     table::find(db, company, id).await?.ok_or(Error::NotFound(Board::NOUN))
 }

@@ -47,8 +47,7 @@ impl Ordered for Stage {
     type Parent = BoardId;
 }
 
-/// Maximum stages of a board: a board is read as a whole with cards of each stage, and nobody can view more side by
-/// side.
+/// Maximum stages of a board: a board is read as a whole, with cards of each stage.
 pub const STAGES_MAX: usize = 50;
 
 /// A stage of a new board.
@@ -73,12 +72,12 @@ pub(super) async fn insert_all(
     stages: &[NewStage],
 ) -> Result<()> {
     let mut last = 0;
-    let places = stages.iter().map(|stage| {
-        let place = stage.position.unwrap_or(last + 1);
-        last = last.max(place);
-        place
+    let positions = stages.iter().map(|stage| {
+        let position = stage.position.unwrap_or(last + 1);
+        last = last.max(position);
+        position
     });
-    let places: Vec<i32> = places.collect();
+    let positions: Vec<i32> = positions.collect();
     with_timeout(
         sqlx::query(
             "insert into board_lists (company_id, board_id, label, position, done_list)
@@ -89,7 +88,7 @@ pub(super) async fn insert_all(
         .bind(company)
         .bind(board)
         .bind(stages.iter().map(|stage| stage.label.as_str()).collect::<Vec<_>>())
-        .bind(places)
+        .bind(positions)
         .bind(stages.iter().map(|stage| stage.is_done).collect::<Vec<_>>())
         .execute(db),
     )
@@ -122,7 +121,7 @@ pub async fn insert(
         columns.set("position", table::next_position::<Stage>(db, company, board).await?);
     }
     columns.set("boardId", board);
-    table::insert(db, company, &columns).await.map(Some).map_err(map_done(company, board))
+    table::insert(db, company, &columns).await.map(Some).map_err(map_second_won_stage(company, board))
 }
 
 /// Updates a stage of a board.
@@ -137,7 +136,7 @@ pub async fn update(
     columns: &Columns,
 ) -> Result<Stage> {
     check(&mut *db, company, board, id).await?;
-    table::update(db, company, id, columns).await.map_err(map_done(company, board))
+    table::update(db, company, id, columns).await.map_err(map_second_won_stage(company, board))
 }
 
 /// Number of won cards in a stage, at most [`COUNTED_MAX`]; with a user, only cards assigned to them. If this transaction
@@ -197,13 +196,13 @@ async fn check(db: impl PgExecutor<'_>, company: CompanyId, board: BoardId, id: 
 }
 
 /// Maps the violation that a board already has a stage for won cards.
-fn map_done(company: CompanyId, board: BoardId) -> impl Fn(Error) -> Error {
+fn map_second_won_stage(company: CompanyId, board: BoardId) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Database(refused) => {
+        Error::Database(error) => {
             let statement = "select id from board_lists where company_id = $1 and board_id = $2::bigint and done_list";
             let holder = Holder { statement: statement.to_owned(), company, value: board.to_string() };
             let taken = Taken { field: "doneList", holder: Some(holder) };
-            Error::of_constraint(refused, [("board_lists_one_done", Error::Taken(taken))])
+            Error::of_constraint(error, [("board_lists_one_done", Error::Taken(taken))])
         }
         error => error,
     }

@@ -15,7 +15,7 @@ pub use recipients::{
     ListedRecipient, RecipientFilter, RecipientRow, RecipientStatus, WaitingRecipient, in_transit, is_waiting,
     recipients, skip_canceled, waiting,
 };
-pub(crate) use recipients::{follow, remove_of_contact, settle};
+pub(crate) use recipients::{remove_of_contact, settle, update_recipients};
 
 use super::contact_lists::{ContactList, ContactListId};
 use super::events::{self, By, EventKind, Record, ShownThen, Told, acting};
@@ -31,7 +31,7 @@ use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp
 const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Recipients skipped per statement when a campaign is canceled: takes a tenth of a second.
-pub const SKIPPED_AT_ONCE: i64 = 5000;
+pub const SKIP_BATCH_SIZE: i64 = 5000;
 
 words! {
     /// The status of a campaign.
@@ -163,9 +163,9 @@ pub async fn update(
 
 /// Locks a list, so that a deletion comes before or after.
 async fn hold_list(db: &mut PgConnection, company: CompanyId, list: ContactListId) -> Result<()> {
-    let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
-    let held = with_timeout(held.bind(company).bind(list).fetch_optional(db)).await?;
-    held.map(drop).ok_or(Error::NotFound(ContactList::NOUN))
+    let select = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
+    let row = with_timeout(select.bind(company).bind(list).fetch_optional(db)).await?;
+    row.map(drop).ok_or(Error::NotFound(ContactList::NOUN))
 }
 
 /// Locks a campaign until the transaction ends and returns it.
@@ -173,9 +173,9 @@ async fn hold_list(db: &mut PgConnection, company: CompanyId, list: ContactListI
 /// # Errors
 /// [`Error::NotFound`] when there is no such campaign.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let held = sqlx::query("select * from campaigns where company_id = $1 and id = $2 for no key update");
-    let held = with_timeout(held.bind(company).bind(id).fetch_optional(db)).await?;
-    Ok(document::read(&held.ok_or(Error::NotFound(Campaign::NOUN))?)?)
+    let select = sqlx::query("select * from campaigns where company_id = $1 and id = $2 for no key update");
+    let row = with_timeout(select.bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(document::read(&row.ok_or(Error::NotFound(Campaign::NOUN))?)?)
 }
 
 /// Sets the status of a locked campaign.
@@ -189,14 +189,14 @@ async fn set_status(
 }
 
 /// Writes the event of a campaign's new status.
-async fn tell(
+async fn write_event(
     db: &mut PgConnection,
     company: CompanyId,
     kind: EventKind,
-    was: CampaignStatus,
+    previous_status: CampaignStatus,
     campaign: &Campaign,
 ) -> Result<()> {
-    let mut previous = json!({"status": was});
+    let mut previous = json!({"status": previous_status});
     if kind == EventKind::CampaignCompleted {
         previous["completedAt"] = Value::Null;
     }
@@ -210,7 +210,7 @@ async fn tell(
 /// When the database cannot answer.
 pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let paused = set_status(&mut *db, company, id, CampaignStatus::Paused).await?;
-    tell(db, company, EventKind::CampaignPaused, CampaignStatus::Processing, &paused).await?;
+    write_event(db, company, EventKind::CampaignPaused, CampaignStatus::Processing, &paused).await?;
     Ok(paused)
 }
 
@@ -220,7 +220,7 @@ pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
 /// When the database cannot answer.
 pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let resumed = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
-    tell(db, company, EventKind::CampaignResumed, CampaignStatus::Paused, &resumed).await?;
+    write_event(db, company, EventKind::CampaignResumed, CampaignStatus::Paused, &resumed).await?;
     Ok(resumed)
 }
 
@@ -230,44 +230,45 @@ pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 /// When the database cannot answer.
 pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     allow_time(db, RECIPIENTS_TIME_MAX).await?;
-    let fixed = sqlx::query(
+    let insert = sqlx::query(
         "insert into campaign_recipients (company_id, campaign_id, contact_id)
          select k.company_id, k.id, l.contact_id from campaigns k
          join contact_list_contacts l on l.company_id = k.company_id and l.contact_list_id = k.contact_list_id
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
-    within(RECIPIENTS_TIME_MAX, fixed.bind(company).bind(id).execute(&mut *db)).await?;
+    within(RECIPIENTS_TIME_MAX, insert.bind(company).bind(id).execute(&mut *db)).await?;
     let started = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
-    tell(db, company, EventKind::CampaignStarted, CampaignStatus::Scheduled, &started).await?;
+    write_event(db, company, EventKind::CampaignStarted, CampaignStatus::Scheduled, &started).await?;
     Ok(started)
 }
 
-/// Starts a campaign if it is due and nobody has started, changed or canceled it: by who made it.
+/// Starts a campaign if it is due and nobody has started, changed or canceled it. The event names its creator.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
-    let held = match hold(&mut *db, company, id).await {
-        Ok(held) => held,
+    let campaign = match hold(&mut *db, company, id).await {
+        Ok(campaign) => campaign,
         Err(Error::NotFound(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
-    if held.status != CampaignStatus::Scheduled || held.scheduled_at.0 > now {
+    if campaign.status != CampaignStatus::Scheduled || campaign.scheduled_at.0 > now {
         return Ok(false);
     }
-    let by = made_by(&mut *db, company, id).await?;
+    let by = creator_of(&mut *db, company, id).await?;
     acting(by, start(db, company, id)).await.map(|_| true)
 }
 
-/// Who made a campaign, as of its messages: the integration, else the user, or Hotline itself when that user has left.
-async fn made_by(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<By> {
-    let made = sqlx::query_as(
+/// Who created a campaign, as its messages name it: the integration, else the user, or Hotline itself if that user was
+/// deleted.
+async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<By> {
+    let select = sqlx::query_as(
         "select c.integration_id, u.id, u.name from campaigns c
          left join users u on u.company_id = c.company_id and u.id = c.user_id
          where c.company_id = $1 and c.id = $2",
     );
-    let made = made.bind(company).bind(id).fetch_one(db);
-    let (integration, user, name): (Option<TokenId>, Option<UserId>, Option<String>) = with_timeout(made).await?;
+    let select = select.bind(company).bind(id).fetch_one(db);
+    let (integration, user, name): (Option<TokenId>, Option<UserId>, Option<String>) = with_timeout(select).await?;
     Ok(match (integration, user) {
         (Some(token), _) => By::integration(token),
         (None, Some(user)) => By::user(Some(user), name),
@@ -281,11 +282,11 @@ async fn made_by(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> R
 /// # Errors
 /// When the database cannot answer.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let was = hold(&mut *db, company, id).await?.status;
+    let previous_status = hold(&mut *db, company, id).await?.status;
     set_status(&mut *db, company, id, CampaignStatus::Canceled).await?;
     skip_canceled(&mut *db, company, id).await?;
     let canceled = hold(&mut *db, company, id).await?;
-    tell(db, company, EventKind::CampaignCanceled, was, &canceled).await?;
+    write_event(db, company, EventKind::CampaignCanceled, previous_status, &canceled).await?;
     Ok(canceled)
 }
 
@@ -295,15 +296,15 @@ pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 /// When the database cannot answer.
 pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
     let mut change = db.change().await?;
-    let completed = sqlx::query(
+    let update = sqlx::query(
         "update campaigns set status = 'completed', completed_at = $3, updated_at = now()
          where company_id = $1 and id = $2 and status = 'processing' and pending = 0 returning *",
     );
-    let completed = completed.bind(company).bind(id).bind(now).fetch_optional(change.connection()?);
-    let completed: Option<Campaign> = with_timeout(completed).await?.as_ref().map(document::read).transpose()?;
+    let update = update.bind(company).bind(id).bind(now).fetch_optional(change.connection()?);
+    let completed: Option<Campaign> = with_timeout(update).await?.as_ref().map(document::read).transpose()?;
     if let Some(completed) = &completed {
-        let was = CampaignStatus::Processing;
-        tell(change.connection()?, company, EventKind::CampaignCompleted, was, completed).await?;
+        let previous_status = CampaignStatus::Processing;
+        write_event(change.connection()?, company, EventKind::CampaignCompleted, previous_status, completed).await?;
     }
     change.commit().await?;
     Ok(completed.is_some())
@@ -314,8 +315,8 @@ pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId,
 /// # Errors
 /// [`Error::NotFound`] when there is no such campaign.
 pub async fn remove(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<()> {
-    let removed = sqlx::query("delete from campaigns where company_id = $1 and id = $2");
-    let removed = with_timeout(removed.bind(company).bind(id).execute(db)).await?;
+    let delete = sqlx::query("delete from campaigns where company_id = $1 and id = $2");
+    let removed = with_timeout(delete.bind(company).bind(id).execute(db)).await?;
     if removed.rows_affected() == 0 { Err(Error::NotFound(Campaign::NOUN)) } else { Ok(()) }
 }
 
@@ -344,14 +345,14 @@ pub struct CampaignRun {
 /// # Errors
 /// When the database cannot answer.
 pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
-    let run = sqlx::query(
+    let select = sqlx::query(
         "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped > 0 or exists (
                  select from campaign_recipients r where r.company_id = k.company_id and r.campaign_id = k.id
                    and r.status = 'pending' and r.message_id is not null) as has_begun
          from campaigns k where k.company_id = $1 and k.id = $2",
     );
-    let run = with_timeout(run.bind(company).bind(id).fetch_optional(db)).await?;
-    Ok(run.as_ref().map(document::read).transpose()?)
+    let row = with_timeout(select.bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(row.as_ref().map(document::read).transpose()?)
 }
 
 /// The campaigns with remaining work: those that will start by themselves, are being sent, or were canceled with
@@ -360,12 +361,12 @@ pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) ->
 /// # Errors
 /// When the database cannot answer.
 pub async fn unfinished(db: impl PgExecutor<'_>, of: &OfSlots) -> Result<Vec<(CompanyId, CampaignId)>> {
-    let which = "k.company_id = c.id and ($1::smallint[] is null or c.slot = any($1))";
-    let found = sqlx::query_as(AssertSqlSafe(unfinished_of(which))).bind(of.numbers());
-    with_timeout(found.fetch_all(db)).await
+    let condition = "k.company_id = c.id and ($1::smallint[] is null or c.slot = any($1))";
+    let select = sqlx::query_as(AssertSqlSafe(unfinished_where(condition))).bind(of.numbers());
+    with_timeout(select.fetch_all(db)).await
 }
 
-/// The same of one company.
+/// The unfinished campaigns of one company.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -373,13 +374,13 @@ pub async fn unfinished_of_company(
     db: impl PgExecutor<'_>,
     company: CompanyId,
 ) -> Result<Vec<(CompanyId, CampaignId)>> {
-    let found = sqlx::query_as(AssertSqlSafe(unfinished_of("k.company_id = c.id and c.id = $1"))).bind(company);
-    with_timeout(found.fetch_all(db)).await
+    let select = sqlx::query_as(AssertSqlSafe(unfinished_where("k.company_id = c.id and c.id = $1"))).bind(company);
+    with_timeout(select.fetch_all(db)).await
 }
 
-fn unfinished_of(which: &str) -> String {
+fn unfinished_where(condition: &str) -> String {
     format!(
-        "select k.company_id, k.id from companies c, lateral (select company_id, id from campaigns k where {which}
+        "select k.company_id, k.id from companies c, lateral (select company_id, id from campaigns k where {condition}
              and (k.status in ('scheduled', 'processing') or k.status = 'canceled' and k.pending > 0) offset 0) k
          order by k.company_id, k.id"
     )

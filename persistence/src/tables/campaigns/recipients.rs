@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::{FromRow, PgConnection, PgExecutor};
 
-use super::SKIPPED_AT_ONCE;
+use super::SKIP_BATCH_SIZE;
 use crate::document::Document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -64,7 +64,7 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::jsonb[], $7::timestamptz[])
              as x (company_id, campaign_id, contact_id, status, message_id, error, updated_at)
          where r.company_id = x.company_id and r.campaign_id = x.campaign_id and r.contact_id = x.contact_id
-           -- Said so that no index knows of it: each is found by its key, and not all that are pending for each.
+           -- Written so that no index matches: each row is found by its key, not by a scan of all pending ones.
            and (r.status = 'pending') is true and r.message_id is null",
     )
     .bind(column!(company_id))
@@ -79,18 +79,17 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
     Ok(())
 }
 
-/// Moves the recipients of these messages, and those that these contacts are, as far as their messages have come. A
-/// message that its provider was not given because the campaign was canceled, or the contact opted out, is one that was
-/// skipped.
-pub(crate) async fn follow(
+/// Copies the statuses of messages to their recipients: of these messages, and of these contacts. A message that was
+/// not sent because the campaign was canceled, or the contact opted out, counts as skipped.
+pub(crate) async fn update_recipients(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
     contacts: &[(CompanyId, ContactId)],
 ) -> std::result::Result<(), sqlx::Error> {
-    macro_rules! follow {
-        ($which:literal, $told:expr) => {
-            if !$told.is_empty() {
-                let (companies, ids): (Vec<_>, Vec<_>) = $told.iter().copied().unzip();
+    macro_rules! update_by {
+        ($column:literal, $keys:expr) => {
+            if !$keys.is_empty() {
+                let (companies, ids): (Vec<_>, Vec<_>) = $keys.iter().copied().unzip();
                 sqlx::query(concat!(
                     "update campaign_recipients r set status = y.status, error = y.error,
                          updated_at = greatest(r.updated_at, y.at)
@@ -100,7 +99,7 @@ pub(crate) async fn follow(
                              coalesce(m.read_at, m.delivered_at, m.sent_at, now()) as at
                          from unnest($1::bigint[], $2::bigint[]) as x (company_id, id)
                          join campaign_recipients k on k.company_id = x.company_id and k.",
-                    $which,
+                    $column,
                     " = x.id and k.message_id is not null
                          join messages m on m.company_id = k.company_id and m.id = k.message_id
                          where m.status <> 'queued') y
@@ -115,8 +114,8 @@ pub(crate) async fn follow(
             }
         };
     }
-    follow!("message_id", messages);
-    follow!("contact_id", contacts);
+    update_by!("message_id", messages);
+    update_by!("contact_id", contacts);
     Ok(())
 }
 
@@ -194,12 +193,12 @@ pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
-/// Skips recipients of a canceled campaign that were not written to; returns how many, at most [`SKIPPED_AT_ONCE`].
+/// Skips recipients of a canceled campaign that were not written to; returns how many, at most [`SKIP_BATCH_SIZE`].
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<i64> {
-    let skipped = sqlx::query(
+    let update = sqlx::query(
         // By row location, so that no plan scans all other recipients for each row.
         "update campaign_recipients set status = 'skipped', error = $3, updated_at = now()
          where ctid = any (array(
@@ -210,8 +209,8 @@ pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: Camp
     .bind(company)
     .bind(id)
     .bind(json!(MessageError::campaign_canceled()))
-    .bind(SKIPPED_AT_ONCE);
-    Ok(with_timeout(skipped.execute(db)).await?.rows_affected().try_into().unwrap_or(i64::MAX))
+    .bind(SKIP_BATCH_SIZE);
+    Ok(with_timeout(update.execute(db)).await?.rows_affected().try_into().unwrap_or(i64::MAX))
 }
 
 /// A recipient with its contact's name and number, which are empty if the contact was deleted.
@@ -253,15 +252,15 @@ pub async fn recipients(
         .between("r.updated_at", filter.updated);
     let db = list.weigh(db, page);
     // The contact is looked up per row, so the plan is good for any number of rows.
-    let shown = ") select r.*, c.name as contact_name, c.number as contact_number from page r
+    let listing = ") select r.*, c.name as contact_name, c.number as contact_number from page r
         left join lateral (select name, number from contacts
             where company_id = r.company_id and id = r.contact_id offset 0) c on true";
-    with_timeout(list.page_then(db, "r.contact_id", page, shown)).await
+    with_timeout(list.page_then(db, "r.contact_id", page, listing)).await
 }
 
 /// Deletes a deleted contact's recipients.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
-    let removed = sqlx::query("delete from campaign_recipients where company_id = $1 and contact_id = $2");
-    with_timeout(removed.bind(company).bind(contact).execute(db)).await?;
+    let delete = sqlx::query("delete from campaign_recipients where company_id = $1 and contact_id = $2");
+    with_timeout(delete.bind(company).bind(contact).execute(db)).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Channels: lines on which contacts write. Plain; created on the command line, readable over the API.
+//! Channels through which contacts write. Plain; created on the command line, readable over the API.
 
 mod reseal;
 mod settings;
@@ -12,7 +12,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use crate::sealed::Secret;
-pub use reseal::{Reseal, reseal};
+pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
 use super::events::{self, EventKind, Record, ShownThen, Told};
@@ -88,8 +88,8 @@ impl ChannelRow {
     /// Opens its secrets for use. A secret that cannot be opened is logged and left out: the channel then works without
     /// it, and other channels are not affected.
     pub fn open(&mut self, keys: &Keyring) {
-        let place = self.id.to_string();
-        for lost in keys.open_json(&place_of(self.company_id, &place), &mut self.settings) {
+        let row_id = self.id.to_string();
+        for lost in keys.open_json(&location_of(self.company_id, &row_id), &mut self.settings) {
             tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = lost.field,
                 error = %lost.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
         }
@@ -123,7 +123,7 @@ impl ChannelRow {
 }
 
 /// The location of a channel's secrets.
-fn place_of(company: CompanyId, channel: &str) -> Location<'_> {
+fn location_of(company: CompanyId, channel: &str) -> Location<'_> {
     Location { column: "channels.settings", company, row: channel }
 }
 
@@ -155,10 +155,10 @@ pub async fn insert(
     Ok(row)
 }
 
-/// The same in a transaction that has begun.
+/// Creates a channel in an open transaction.
 ///
 /// # Errors
-/// As of [`insert`].
+/// As [`insert`].
 pub async fn insert_in(
     db: &mut PgConnection,
     keys: &Keyring,
@@ -168,7 +168,7 @@ pub async fn insert_in(
     // Its secrets are bound to its id, so the id is assigned first.
     let id = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
     let id: i64 = id.fetch_one(&mut *db).await?;
-    let settings = keys.seal_json(&place_of(company, &id.to_string()), &new.settings)?;
+    let settings = keys.seal_json(&location_of(company, &id.to_string()), &new.settings)?;
     let status = if new.settings.are_enough(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
     let row = sqlx::query_as(
         "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings, id)
@@ -185,14 +185,14 @@ pub async fn insert_in(
     .bind(id)
     .fetch_one(&mut *db)
     .await
-    .map_err(refused)?;
-    tell(db, None, &row).await?;
+    .map_err(map_constraint_error)?;
+    write_event(db, None, &row).await?;
     Ok(row)
 }
 
 /// Writes the event of a changed status; a new channel that is not connected has none.
-async fn tell(db: &mut PgConnection, was: Option<ChannelStatus>, row: &ChannelRow) -> Result<()> {
-    if was.unwrap_or(ChannelStatus::Disconnected) == row.status {
+async fn write_event(db: &mut PgConnection, previous_status: Option<ChannelStatus>, row: &ChannelRow) -> Result<()> {
+    if previous_status.unwrap_or(ChannelStatus::Disconnected) == row.status {
         return Ok(());
     }
     let kind = match row.status {
@@ -200,22 +200,22 @@ async fn tell(db: &mut PgConnection, was: Option<ChannelStatus>, row: &ChannelRo
         ChannelStatus::Disconnected => EventKind::ChannelDisconnected,
         ChannelStatus::Error => EventKind::ChannelError,
     };
-    let named = sqlx::query_scalar("select name from queues where company_id = $1 and id = $2");
+    let select = sqlx::query_scalar("select name from queues where company_id = $1 and id = $2");
     let queue: Option<String> =
-        with_timeout(named.bind(row.company_id).bind(row.queue_id).fetch_optional(&mut *db)).await?;
+        with_timeout(select.bind(row.company_id).bind(row.queue_id).fetch_optional(&mut *db)).await?;
     // As the API shows it, without fields that are hidden from integrations.
-    let shown = json!({
+    let channel = json!({
         "id": row.id, "name": row.name, "type": row.kind, "status": row.status, "number": row.number,
         "queue": row.queue_id.zip(queue).map(|(id, name)| json!({"id": id, "name": name})),
         "lastError": row.last_error,
         "createdAt": Timestamp(row.created_at), "updatedAt": Timestamp(row.updated_at),
     });
-    let (at, record) = (row.updated_at, Record::Channel(ShownThen::of(row.id, &shown)?));
-    let previous = was.map(|was| json!({"status": was}));
+    let (at, record) = (row.updated_at, Record::Channel(ShownThen::of(row.id, &channel)?));
+    let previous = previous_status.map(|status| json!({"status": status}));
     events::tell(db, row.company_id, &[Told::plain(kind, at, record, previous)]).await
 }
 
-fn refused(error: sqlx::Error) -> Error {
+fn map_constraint_error(error: sqlx::Error) -> Error {
     let known = [
         ("channels_company_id_fkey", Error::NotFound("company")),
         ("channels_company_id_queue_id_fkey", Error::NotFound("queue")),
@@ -241,21 +241,21 @@ pub async fn update<E: From<Error>>(
     Ok(row)
 }
 
-/// The same in a transaction that has begun, and is rolled back if this fails.
+/// Updates a channel in an open transaction, which the caller rolls back if this fails.
 ///
 /// # Errors
-/// As of [`update`].
+/// As [`update`].
 pub async fn update_in<E: From<Error>>(
     db: &mut PgConnection,
     keys: &Keyring,
     id: ChannelId,
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
 ) -> std::result::Result<ChannelRow, E> {
-    let mut row = opened(&mut *db, keys, id).await?.ok_or(Error::NotFound("channel"))?;
+    let mut row = lock_and_open(&mut *db, keys, id).await?.ok_or(Error::NotFound("channel"))?;
     let mut settings = row.settings()?;
-    let was = row.status;
+    let previous_status = row.status;
     change(&mut row, &mut settings)?;
-    let settings = keys.seal_json(&place_of(row.company_id, &row.id.to_string()), &settings).map_err(Error::from)?;
+    let settings = keys.seal_json(&location_of(row.company_id, &row.id.to_string()), &settings).map_err(Error::from)?;
     let row: ChannelRow = sqlx::query_as(
         "update channels set name = $3, status = $4, number = $5, queue_id = $6, last_error = $7, settings = $8,
              updated_at = now()
@@ -271,19 +271,19 @@ pub async fn update_in<E: From<Error>>(
     .bind(Json(settings))
     .fetch_one(&mut *db)
     .await
-    .map_err(refused)?;
-    tell(db, Some(was), &row).await?;
+    .map_err(map_constraint_error)?;
+    write_event(db, Some(previous_status), &row).await?;
     Ok(row)
 }
 
 /// Locks a channel and opens its secrets. If a key is missing, the channel is not changed, since the secret would be
 /// lost. A damaged secret cannot be opened with any key, so it may be dropped.
-async fn opened(connection: &mut PgConnection, keys: &Keyring, id: ChannelId) -> Result<Option<ChannelRow>> {
+async fn lock_and_open(connection: &mut PgConnection, keys: &Keyring, id: ChannelId) -> Result<Option<ChannelRow>> {
     let row: Option<ChannelRow> =
         sqlx::query_as("select * from channels where id = $1 for update").bind(id).fetch_optional(connection).await?;
     let Some(mut row) = row else { return Ok(None) };
-    let place = row.id.to_string();
-    for lost in keys.open_json(&place_of(row.company_id, &place), &mut row.settings) {
+    let row_id = row.id.to_string();
+    for lost in keys.open_json(&location_of(row.company_id, &row_id), &mut row.settings) {
         match lost.error {
             KeyError::Damaged => tracing::warn!(channel.id = %row.id, company.id = %row.company_id, field = lost.field,
                 "a channel's damaged secret was cleared; set it again"),
@@ -324,7 +324,7 @@ pub async fn refuse_token(
         let mut change = db.change().await?;
         // The settings changed or were resealed meanwhile, perhaps with a new token: check again.
         if let Some(changed) = with_timeout(update.fetch_optional(change.connection()?)).await? {
-            tell(change.connection()?, Some(ChannelStatus::Connected), &document::read(&changed)?).await?;
+            write_event(change.connection()?, Some(ChannelStatus::Connected), &document::read(&changed)?).await?;
             return change.commit().await;
         }
     }
@@ -345,7 +345,7 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
 /// When the database cannot answer.
 pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Result<Vec<ChannelRow>> {
     let all = sqlx::query("select * from channels where company_id = any($1)").bind(companies);
-    Ok(document::read_all(&crate::error::with_timeout(all.fetch_all(db)).await?))
+    Ok(document::read_all(&with_timeout(all.fetch_all(db)).await?))
 }
 
 /// The conditions of the API's list.
@@ -385,16 +385,16 @@ pub async fn list(
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> Result<Option<ChannelRow>> {
     let found = sqlx::query("select * from channels where company_id = $1 and id = $2").bind(company).bind(id);
-    Ok(crate::error::with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
-/// The company of a channel, for the command line, which names no company; none when there is no such channel.
+/// The company of a channel, for the command line, which names no company; `None` if there is no such channel.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<Option<CompanyId>> {
     let company = sqlx::query_scalar("select company_id from channels where id = $1").bind(id);
-    crate::error::with_timeout(company.fetch_optional(db)).await
+    with_timeout(company.fetch_optional(db)).await
 }
 
 /// Number of channels that use a queue.
@@ -403,5 +403,5 @@ pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<Option<CompanyId>>
 /// When the database cannot answer.
 pub async fn of_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from channels where company_id = $1 and queue_id = $2");
-    crate::error::with_timeout(count.bind(company).bind(queue).fetch_one(db)).await
+    with_timeout(count.bind(company).bind(queue).fetch_one(db)).await
 }

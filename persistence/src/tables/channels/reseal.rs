@@ -4,7 +4,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{FromRow, PgPool};
 
-use super::{ChannelSettings, opened, place_of};
+use super::{ChannelSettings, location_of, lock_and_open};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::sealed::{self, Keyring};
@@ -20,9 +20,9 @@ struct StoredSettings {
 
 /// Which channels to reseal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reseal {
+pub enum ResealScope {
     /// Those with an unsealed secret, as earlier releases stored them.
-    Plain,
+    Unsealed,
     /// Those with any secret.
     All,
 }
@@ -32,22 +32,22 @@ pub enum Reseal {
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::Key`] when a secret cannot be opened.
-pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
-    let stored =
+pub async fn reseal(db: &PgPool, keys: &Keyring, scope: ResealScope) -> Result<u64> {
+    let rows =
         with_timeout(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
     // An unreadable row is left unchanged and does not block the others.
-    let stored = document::read_all::<StoredSettings>(&stored);
+    let channels = document::read_all::<StoredSettings>(&rows);
     let is_due = |stored: &Value| {
         // Settings written by another release stay unchanged.
-        let plain = ChannelSettings::read(&sealed::without_secrets(stored));
-        let plain = plain.map_or(0, |settings| sealed::secrets_in(&settings));
-        plain > 0 || which == Reseal::All && sealed::sealed_in(stored) > 0
+        let unsealed = ChannelSettings::read(&sealed::without_secrets(stored));
+        let unsealed = unsealed.map_or(0, |settings| sealed::secrets_in(&settings));
+        unsealed > 0 || scope == ResealScope::All && sealed::sealed_in(stored) > 0
     };
     let mut resealed = 0;
-    for StoredSettings { id, .. } in stored.into_iter().filter(|stored| is_due(&stored.settings)) {
+    for StoredSettings { id, .. } in channels.into_iter().filter(|channel| is_due(&channel.settings)) {
         let mut transaction = db.begin().await?;
-        let Some(row) = opened(&mut transaction, keys, id).await? else { continue };
-        let settings = keys.seal_json(&place_of(row.company_id, &id.to_string()), &row.settings()?)?;
+        let Some(row) = lock_and_open(&mut transaction, keys, id).await? else { continue };
+        let settings = keys.seal_json(&location_of(row.company_id, &id.to_string()), &row.settings()?)?;
         resealed += sealed::sealed_in(&settings) as u64;
         let statement = "update channels set settings = $3 where company_id = $1 and id = $2";
         let update = sqlx::query(statement).bind(row.company_id).bind(id).bind(Json(settings));

@@ -49,8 +49,8 @@ pub struct ChannelSettings {
     /// The provider's base URL; `None`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_url: Option<String>,
-    /// Whether that address was given on the command line: it is the operator's own then, and may lead into a network
-    /// that is not public. One that was given in the panel is checked whenever it is called.
+    /// Whether that URL was set on the command line. The operator's URL may lead into a private network; one that was
+    /// set in the panel is checked on every call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_provider_url_operators: bool,
     /// Messages per second to all recipients, 0: unlimited; `None`: the installation's default.
@@ -89,15 +89,15 @@ pub struct ChannelSettings {
     pub require_identity: bool,
     /// Settings of another release, which are preserved. They may be secret.
     #[serde(flatten)]
-    pub other: Other,
+    pub other: UnknownSettings,
 }
 
 /// Settings of another release, unchanged.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Other(Map<String, Value>);
+pub struct UnknownSettings(Map<String, Value>);
 
-impl fmt::Debug for Other {
+impl fmt::Debug for UnknownSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -141,7 +141,7 @@ impl ChannelSettings {
             app_secret: None,
             verify_token: None,
             identity_secrets,
-            other: Other::default(),
+            other: UnknownSettings::default(),
             ..self
         }
     }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_keys_stay_and_secrets_show_nowhere() {
+    fn unknown_keys_are_preserved_and_secrets_are_hidden() {
         let stored = json!({"pageId": "7", "accessToken": "hidden", "allowedOrigins": ["https://shop.example"],
             "position": "left", "preChatFields": ["name"], "identitySecrets": ["hidden"], "requireIdentity": true,
             "laterKey": {"also": "hidden"}});
@@ -163,12 +163,12 @@ mod tests {
         let without = ChannelSettings { access_token: None, identity_secrets: Vec::new(), ..settings.clone() };
         assert_eq!(serde_json::to_value(&without).expect("json")["laterKey"], stored["laterKey"]);
         assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");
-        let shown = serde_json::to_string(&settings.shown()).expect("json");
-        assert!(!shown.contains("hidden") && shown.contains("\"pageId\":\"7\""), "{shown}");
+        let visible = serde_json::to_string(&settings.shown()).expect("json");
+        assert!(!visible.contains("hidden") && visible.contains("\"pageId\":\"7\""), "{visible}");
     }
 
     #[test]
-    fn two_identity_secrets_are_good_at_a_time() {
+    fn at_most_two_identity_secrets_are_valid() {
         let mut settings = ChannelSettings::default();
         let first = settings.rotate_identity_secret(true);
         let second = settings.rotate_identity_secret(true);

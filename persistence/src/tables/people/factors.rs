@@ -21,19 +21,19 @@ const CODE_GROUP: usize = 4;
 /// Characters of recovery codes, without ones that look alike.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-fn place_of<'a>(person: PersonId, row: &'a str) -> Location<'a> {
+fn location_of<'a>(person: PersonId, row: &'a str) -> Location<'a> {
     Location { column: "second_factors.secret", company: person.company(), row }
 }
 
 /// A second factor as stored.
 #[derive(FromRow)]
-struct Stored {
+struct FactorRow {
     secret: String,
     confirmed_at: Option<DateTime<Utc>>,
     last_step: i64,
 }
 
-async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Stored>> {
+async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<FactorRow>> {
     let found = sqlx::query_as(
         "select secret, confirmed_at, last_step from second_factors where company_id = $1 and person_id = $2",
     );
@@ -45,11 +45,11 @@ async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Stored
 /// # Errors
 /// When the database cannot answer.
 pub async fn codes_left(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<i32>> {
-    let left = sqlx::query_scalar(
+    let select = sqlx::query_scalar(
         "select cardinality(recovery_codes) from second_factors
          where company_id = $1 and person_id = $2 and confirmed_at is not null",
     );
-    with_timeout(left.bind(person.company()).bind(person.id()).fetch_optional(db)).await
+    with_timeout(select.bind(person.company()).bind(person.id()).fetch_optional(db)).await
 }
 
 /// Starts the setup: creates a new secret, which becomes active once it is confirmed by a code. Returns the secret.
@@ -59,18 +59,18 @@ pub async fn codes_left(db: impl PgExecutor<'_>, person: PersonId) -> Result<Opt
 /// answer.
 pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) -> Result<Vec<u8>> {
     let secret = totp::new_secret();
-    let sealed = keys.seal(&place_of(person, &person.id().to_string()), &secret)?;
-    let begin = sqlx::query(
+    let sealed = keys.seal(&location_of(person, &person.id().to_string()), &secret)?;
+    let insert = sqlx::query(
         "insert into second_factors as f (company_id, person_id, secret) values ($1, $2, $3)
          on conflict (company_id, person_id) do update set secret = excluded.secret, last_step = 0
          where f.confirmed_at is null",
     );
-    let begun = with_timeout(begin.bind(person.company()).bind(person.id()).bind(sealed).execute(db)).await?;
-    if begun.rows_affected() == 0 { Err(Error::InUse) } else { Ok(secret.to_vec()) }
+    let result = with_timeout(insert.bind(person.company()).bind(person.id()).bind(sealed).execute(db)).await?;
+    if result.rows_affected() == 0 { Err(Error::InUse) } else { Ok(secret.to_vec()) }
 }
 
 /// Checks a current code of the app, for an active or an unconfirmed factor. Each code works once.
-async fn take(
+async fn use_code(
     db: &mut PgConnection,
     keys: &Keyring,
     person: PersonId,
@@ -81,14 +81,14 @@ async fn take(
     if stored.confirmed_at.is_some() != is_confirmed {
         return Ok(false);
     }
-    let secret = keys.open(&place_of(person, &person.id().to_string()), &stored.secret)?;
+    let secret = keys.open(&location_of(person, &person.id().to_string()), &stored.secret)?;
     let Some(step) = totp::step_of(&secret, code, now, stored.last_step) else { return Ok(false) };
     // If the same code is used twice at once, only the first one succeeds.
-    let take = sqlx::query(
+    let update = sqlx::query(
         "update second_factors set last_step = $3 where company_id = $1 and person_id = $2 and last_step < $3",
     );
-    let taken = with_timeout(take.bind(person.company()).bind(person.id()).bind(step).execute(db)).await?;
-    Ok(taken.rows_affected() > 0)
+    let updated = with_timeout(update.bind(person.company()).bind(person.id()).bind(step).execute(db)).await?;
+    Ok(updated.rows_affected() > 0)
 }
 
 /// Checks a code of the person's app; each code works once.
@@ -102,13 +102,13 @@ pub async fn is_right(
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<bool> {
-    take(db, keys, person, code, (now, true)).await
+    use_code(db, keys, person, code, (now, true)).await
 }
 
 /// Activates the new factor with one of its codes; returns recovery codes, or `None` if the code is wrong.
 ///
 /// # Errors
-/// As of [`is_right`].
+/// As [`is_right`].
 pub async fn confirm(
     db: &mut PgConnection,
     keys: &Keyring,
@@ -116,7 +116,7 @@ pub async fn confirm(
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<Vec<String>>> {
-    if !take(&mut *db, keys, person, code, (now, false)).await? {
+    if !use_code(&mut *db, keys, person, code, (now, false)).await? {
         return Ok(None);
     }
     let confirm =
@@ -131,7 +131,7 @@ pub async fn confirm(
 /// When the database cannot answer.
 pub async fn renew_codes(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Vec<String>>> {
     let codes: Vec<String> = (0..CODES).map(|_| new_code()).collect();
-    let hashes: Vec<Vec<u8>> = codes.iter().map(|code| hash(&plain(code)).to_vec()).collect();
+    let hashes: Vec<Vec<u8>> = codes.iter().map(|code| hash(&normalize(code)).to_vec()).collect();
     let renew = sqlx::query(
         "update second_factors set recovery_codes = $3
          where company_id = $1 and person_id = $2 and confirmed_at is not null",
@@ -153,7 +153,7 @@ fn new_code() -> String {
 }
 
 /// Normalizes a typed recovery code.
-fn plain(code: &str) -> String {
+fn normalize(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
 }
 
@@ -162,12 +162,12 @@ fn plain(code: &str) -> String {
 /// # Errors
 /// When the database cannot answer.
 pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> Result<bool> {
-    let take = sqlx::query(
+    let update = sqlx::query(
         "update second_factors set recovery_codes = array_remove(recovery_codes, $3)
          where company_id = $1 and person_id = $2 and confirmed_at is not null and $3 = any(recovery_codes)",
     );
-    let take = take.bind(person.company()).bind(person.id()).bind(hash(&plain(code)).to_vec());
-    Ok(with_timeout(take.execute(db)).await?.rows_affected() > 0)
+    let update = update.bind(person.company()).bind(person.id()).bind(hash(&normalize(code)).to_vec());
+    Ok(with_timeout(update.execute(db)).await?.rows_affected() > 0)
 }
 
 /// Removes a person's second factor; returns whether there was one.
@@ -185,18 +185,18 @@ pub async fn remove(db: impl PgExecutor<'_>, person: PersonId) -> Result<bool> {
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
-    let stored =
+    let select =
         sqlx::query_as("select company_id, person_id, secret from second_factors order by company_id, person_id");
-    let stored: Vec<(CompanyId, i64, String)> = with_timeout(stored.fetch_all(db)).await?;
+    let rows: Vec<(CompanyId, i64, String)> = with_timeout(select.fetch_all(db)).await?;
     let mut resealed = 0;
-    for (company, id, sealed) in stored {
+    for (company, id, sealed) in rows {
         let (person, row) = (PersonId::of(company, id), id.to_string());
-        let anew = keys.seal(&place_of(person, &row), &keys.open(&place_of(person, &row), &sealed)?)?;
+        let new_sealed = keys.seal(&location_of(person, &row), &keys.open(&location_of(person, &row), &sealed)?)?;
         // A concurrent setup has already sealed its secret with the new key.
         let update = sqlx::query(
             "update second_factors set secret = $4 where company_id = $1 and person_id = $2 and secret = $3",
         );
-        let update = update.bind(company).bind(id).bind(sealed).bind(anew);
+        let update = update.bind(company).bind(id).bind(sealed).bind(new_sealed);
         resealed += with_timeout(update.execute(db)).await?.rows_affected();
     }
     Ok(resealed)
@@ -207,11 +207,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recovery_code_is_read_however_it_is_typed() {
+    fn recovery_codes_ignore_case_and_separators() {
         let code = new_code();
         assert_eq!(code.len(), CODE_CHARACTERS + CODE_CHARACTERS / CODE_GROUP - 1, "{code}");
-        assert_eq!(plain(&code).len(), CODE_CHARACTERS);
-        assert_eq!(plain(&code.to_uppercase().replace('-', " ")), plain(&code));
+        assert_eq!(normalize(&code).len(), CODE_CHARACTERS);
+        assert_eq!(normalize(&code.to_uppercase().replace('-', " ")), normalize(&code));
         assert_ne!(new_code(), code);
     }
 }

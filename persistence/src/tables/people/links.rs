@@ -22,7 +22,7 @@ words! {
 
 impl LinkKind {
     /// Its validity as an `interval`.
-    fn lives(self) -> &'static str {
+    fn validity(self) -> &'static str {
         match self {
             Self::Invitation => "7 days",
             Self::Reset => "1 hour",
@@ -46,16 +46,17 @@ pub async fn make(db: impl PgExecutor<'_>, person: PersonId, kind: LinkKind) -> 
              set kind = excluded.kind, hash = excluded.hash, expires_at = excluded.expires_at, created_at = now()
          returning expires_at",
         person.table(),
-        person.found_by()
+        person.condition()
     );
-    let make = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
-    let made = with_timeout(make.bind(kind).bind(hash(&token)).bind(kind.lives()).fetch_optional(db)).await?;
-    Ok((token, made.ok_or(Error::NotFound("person"))?))
+    let insert = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
+    let expires_at =
+        with_timeout(insert.bind(kind).bind(hash(&token)).bind(kind.validity()).fetch_optional(db)).await?;
+    Ok((token, expires_at.ok_or(Error::NotFound("person"))?))
 }
 
 /// Minimum age of the previous link before a requested one replaces it, as an `interval`, so that nobody can flood a
 /// mailbox by entering its address repeatedly.
-const AGAIN_AFTER: &str = "5 minutes";
+const REQUEST_INTERVAL: &str = "5 minutes";
 
 /// Creates a link on a person's own request; returns its token and kind, or `None` if the previous link is recent or
 /// the person does not exist. An invited person who has not signed in yet gets a new invitation, so that a request by
@@ -76,12 +77,12 @@ pub async fn make_again(db: impl PgExecutor<'_>, person: PersonId) -> Result<Opt
              where l.created_at <= now() - $6::text::interval
          returning kind",
         person.table(),
-        person.found_by()
+        person.condition()
     );
-    let make = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
-    let make = make.bind(hash(&token)).bind(LinkKind::Invitation.lives()).bind(LinkKind::Reset.lives());
-    let made: Option<LinkKind> = with_timeout(make.bind(AGAIN_AFTER).fetch_optional(db)).await?;
-    Ok(made.map(|kind| (token, kind)))
+    let insert = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
+    let insert = insert.bind(hash(&token)).bind(LinkKind::Invitation.validity()).bind(LinkKind::Reset.validity());
+    let kind: Option<LinkKind> = with_timeout(insert.bind(REQUEST_INTERVAL).fetch_optional(db)).await?;
+    Ok(kind.map(|kind| (token, kind)))
 }
 
 /// A valid link.
@@ -135,14 +136,14 @@ pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> 
 pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> Result<Option<Link>> {
     let Some(link) = find(&mut *db, token).await? else { return Ok(None) };
     let person = link.person();
-    // First the person, as whoever changes what lets them in does: of two, neither waits for what the other holds.
-    let hold = format!("select from {} where {} for no key update", person.table(), person.found_by());
-    let hold = sqlx::query(sqlx::AssertSqlSafe(hold)).bind(person.company()).bind(person.id());
-    with_timeout(hold.execute(&mut *db)).await?;
+    // The person is locked first, as by every change of credentials, so that two of them cannot deadlock.
+    let lock = format!("select from {} where {} for no key update", person.table(), person.condition());
+    let lock = sqlx::query(sqlx::AssertSqlSafe(lock)).bind(person.company()).bind(person.id());
+    with_timeout(lock.execute(&mut *db)).await?;
     let spend = sqlx::query("delete from person_links where company_id = $1 and person_id = $2 and hash = $3");
-    let spent = spend.bind(link.company_id).bind(link.person_id).bind(hash(token));
+    let spend = spend.bind(link.company_id).bind(link.person_id).bind(hash(token));
     // If it is redeemed twice at once, only the first one succeeds.
-    if with_timeout(spent.execute(&mut *db)).await?.rows_affected() == 0 {
+    if with_timeout(spend.execute(&mut *db)).await?.rows_affected() == 0 {
         return Ok(None);
     }
     super::set_password(&mut *db, person, password_hash).await?;
@@ -150,12 +151,12 @@ pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> R
     Ok(Some(link))
 }
 
-/// Makes a person's link good no longer, if there is one.
+/// Invalidates a person's link, if there is one.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn void(db: impl PgExecutor<'_>, person: PersonId) -> Result<()> {
-    let void = sqlx::query("delete from person_links where company_id = $1 and person_id = $2");
-    with_timeout(void.bind(person.company()).bind(person.id()).execute(db)).await?;
+    let delete = sqlx::query("delete from person_links where company_id = $1 and person_id = $2");
+    with_timeout(delete.bind(person.company()).bind(person.id()).execute(db)).await?;
     Ok(())
 }

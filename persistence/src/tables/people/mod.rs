@@ -18,7 +18,7 @@ use crate::{AdminId, CompanyId, Error, Result, UserId};
 /// The pseudo company of administrators.
 pub const INSTALLATION: CompanyId = CompanyId::new(0);
 
-/// Nobody's company: its share of the connections looks up what anybody can show who has never signed in.
+/// The pseudo company of requests without a session: lookups of links, for example, use its share of the connections.
 pub const STRANGERS: CompanyId = CompanyId::new(-1);
 
 /// Maximum memberships checked per sign-in with an e-mail: each has its own password, whose hash takes time.
@@ -69,7 +69,7 @@ impl PersonId {
     }
 
     /// The condition that selects them; company and id are the first two values.
-    fn found_by(self) -> &'static str {
+    fn condition(self) -> &'static str {
         // The table of administrators has no company column.
         if self.is_admin() { "$1::bigint = 0 and id = $2" } else { "company_id = $1 and id = $2" }
     }
@@ -119,7 +119,7 @@ pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> R
 /// A person, as shown in their own account.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
-pub struct Profile {
+pub struct Person {
     pub name: String,
     pub email: String,
     pub language: Option<Language>,
@@ -131,11 +131,11 @@ pub struct Profile {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Profile>> {
+pub async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Person>> {
     let statement = format!(
         "select name, email, language, password_hash, created_at from {} where {}",
         person.table(),
-        person.found_by()
+        person.condition()
     );
     let found = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
     with_timeout(found.fetch_optional(db)).await
@@ -159,26 +159,26 @@ pub async fn change(db: impl PgExecutor<'_>, person: PersonId, changes: Changes)
         "update {} set name = coalesce($3, name), language = case when $4 then $5 else language end, updated_at = now()
          where {}",
         person.table(),
-        person.found_by()
+        person.condition()
     );
     let update = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
     let update = update.bind(changes.name).bind(changes.language.is_some()).bind(changes.language.flatten());
-    changed(with_timeout(update.execute(db)).await?.rows_affected())
+    check_found(with_timeout(update.execute(db)).await?.rows_affected())
 }
 
-/// Gives a person another password, by its hash. A link by which they could choose one is good no longer.
+/// Sets the hash of a person's password and invalidates their link.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is no such person.
+/// When the database cannot answer; [`Error::NotFound`] when the person does not exist.
 pub async fn set_password(db: &mut PgConnection, person: PersonId, hash: &str) -> Result<()> {
     let statement =
-        format!("update {} set password_hash = $3, updated_at = now() where {}", person.table(), person.found_by());
+        format!("update {} set password_hash = $3, updated_at = now() where {}", person.table(), person.condition());
     let update = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id()).bind(hash);
-    changed(with_timeout(update.execute(&mut *db)).await?.rows_affected())?;
+    check_found(with_timeout(update.execute(&mut *db)).await?.rows_affected())?;
     links::void(db, person).await
 }
 
-/// Ends all that was begun to let a person in: they are signed in nowhere, and no link is good.
+/// Ends all sessions of a person and invalidates their link.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -187,22 +187,22 @@ pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
     links::void(db, person).await
 }
 
-/// Whether an e-mail and what is stored of a password still let a person in. What lets them in is held until the end of the
-/// transaction: a session that is begun in it is seen by whoever changes it afterwards.
+/// Whether a person may still sign in with this e-mail and password hash. Locks the person until the transaction ends, so
+/// that a later change of the credentials also ends a session that begins in it.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn lets_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
-    let is_on = if person.is_admin() { "" } else { "and active" };
+    let active = if person.is_admin() { "" } else { "and active" };
     let statement = format!(
-        "select 1 from {} where {} {is_on} and lower(email) = lower($3) and password_hash = $4 for no key update",
+        "select 1 from {} where {} {active} and lower(email) = lower($3) and password_hash = $4 for no key update",
         person.table(),
-        person.found_by()
+        person.condition()
     );
-    let held = sqlx::query_scalar::<_, i32>(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
-    Ok(with_timeout(held.bind(email).bind(hash).fetch_optional(db)).await?.is_some())
+    let select = sqlx::query_scalar::<_, i32>(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
+    Ok(with_timeout(select.bind(email).bind(hash).fetch_optional(db)).await?.is_some())
 }
 
-fn changed(rows: u64) -> Result<()> {
+fn check_found(rows: u64) -> Result<()> {
     if rows == 0 { Err(Error::NotFound("person")) } else { Ok(()) }
 }

@@ -22,17 +22,17 @@ pub enum PersonSession {}
 /// Maximum open sessions of one person: a few devices, and some left open. A further session ends the oldest.
 const SESSIONS_MAX: i64 = 20;
 
-/// Maximum sessions of one person that wait for the second factor. They end no open session, since who begins them may know
-/// the password alone; and of those of ten minutes, at ten tries a minute, none is ended by another.
-const HALVES_MAX: i64 = 100;
+/// Maximum sessions of one person that wait for the second factor: as many as ten minutes allow at ten sign-ins a minute.
+/// They never end an open session, since they may come from somebody who knows only the password.
+const UNVERIFIED_SESSIONS_MAX: i64 = 100;
 
 /// Maximum lifetime, maximum idle time, and the time to enter the second factor, each as an `interval`.
-const LONGEST: &str = "30 days";
+const LIFETIME: &str = "30 days";
 const IDLE: &str = "12 hours";
-const CODE_TIME: &str = "10 minutes";
+const CODE_ENTRY_TIME: &str = "10 minutes";
 
 /// Minimum interval between updates of the last use: a page sends many requests a minute.
-const SEEN_EVERY: &str = "1 minute";
+const SEEN_INTERVAL: &str = "1 minute";
 
 /// Number of wrong codes that ends a session before it is open.
 const WRONG_CODES_MAX: i16 = 5;
@@ -58,8 +58,8 @@ const SEPARATOR: char = '.';
 /// Creates a key: the cookie's text, and the stored hash.
 fn new_session_key(company: CompanyId) -> (String, KeyHash) {
     let text = new_key(&format!("{company}{SEPARATOR}"));
-    let kept = hash(&text);
-    (text, kept)
+    let key_hash = hash(&text);
+    (text, key_hash)
 }
 
 impl SessionKey {
@@ -74,7 +74,7 @@ impl SessionKey {
         self.company
     }
 
-    /// What is stored of it.
+    /// Its hash, which is stored.
     pub fn hash(&self) -> KeyHash {
         self.hash
     }
@@ -112,7 +112,7 @@ impl Signed {
     }
 }
 
-const OF_A_USER: &str = "select s.id, s.company_id, s.person_id, s.state, u.name, u.email, u.language,
+const USER_SESSIONS: &str = "select s.id, s.company_id, s.person_id, s.state, u.name, u.email, u.language,
         coalesce(p.permissions, '{}') as permissions, coalesce(p.administers, false) as administers,
         coalesce(p.sees_all_cards, false) as sees_all_cards, f.confirmed_at is not null as has_factor,
         c.second_factor_required as needs_factor, s.seen_at < now() - $3::text::interval as is_stale,
@@ -123,7 +123,7 @@ const OF_A_USER: &str = "select s.id, s.company_id, s.person_id, s.state, u.name
     left join profiles p on p.company_id = u.company_id and p.id = u.profile_id
     left join second_factors f on f.company_id = s.company_id and f.person_id = s.person_id";
 
-const OF_AN_ADMIN: &str = "select s.id, s.company_id, s.person_id, s.state, a.name, a.email, a.language,
+const ADMIN_SESSIONS: &str = "select s.id, s.company_id, s.person_id, s.state, a.name, a.email, a.language,
         '{}'::jsonb as permissions, true as administers, true as sees_all_cards,
         f.confirmed_at is not null as has_factor, false as needs_factor, s.seen_at < now() - $3::text::interval as is_stale,
         extract(epoch from least(s.expires_at, s.seen_at + $4::text::interval) - now())::float8 as lives_s
@@ -132,7 +132,7 @@ const OF_AN_ADMIN: &str = "select s.id, s.company_id, s.person_id, s.state, a.na
     left join second_factors f on f.company_id = s.company_id and f.person_id = s.person_id";
 
 /// The condition for a live session.
-const LIVES: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::interval
+const IS_LIVE: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::interval
         and (s.state = 'open' or s.created_at > now() - $5::text::interval)";
 
 /// The live session of a key; records its use.
@@ -140,15 +140,15 @@ const LIVES: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::inte
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Option<Signed>> {
-    let from = if key.company == super::INSTALLATION { OF_AN_ADMIN } else { OF_A_USER };
-    let statement = format!("{from} where s.company_id = $1 and s.hash = $2 and {LIVES}");
+    let from = if key.company == super::INSTALLATION { ADMIN_SESSIONS } else { USER_SESSIONS };
+    let statement = format!("{from} where s.company_id = $1 and s.hash = $2 and {IS_LIVE}");
     let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(key.company).bind(key.hash);
-    let found = found.bind(SEEN_EVERY).bind(IDLE).bind(CODE_TIME);
+    let found = found.bind(SEEN_INTERVAL).bind(IDLE).bind(CODE_ENTRY_TIME);
     let found = with_timeout(found.fetch_optional(db)).await?;
     let signed: Option<Signed> = found.as_ref().map(document::read).transpose()?;
     if let Some(signed) = signed.as_ref().filter(|signed| signed.is_stale) {
-        let note = sqlx::query("update person_sessions set seen_at = now() where company_id = $1 and id = $2");
-        with_timeout(note.bind(signed.company_id).bind(signed.id).execute(db)).await?;
+        let update = sqlx::query("update person_sessions set seen_at = now() where company_id = $1 and id = $2");
+        with_timeout(update.bind(signed.company_id).bind(signed.id).execute(db)).await?;
     }
     Ok(signed)
 }
@@ -158,10 +158,10 @@ pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Op
 /// # Errors
 /// When the database cannot answer.
 pub async fn lives(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<Signed>> {
-    let from = if session.person().is_admin() { OF_AN_ADMIN } else { OF_A_USER };
-    let statement = format!("{from} where s.company_id = $1 and s.id = $2 and {LIVES}");
+    let from = if session.person().is_admin() { ADMIN_SESSIONS } else { USER_SESSIONS };
+    let statement = format!("{from} where s.company_id = $1 and s.id = $2 and {IS_LIVE}");
     let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(session.company_id).bind(session.id);
-    let found = found.bind(SEEN_EVERY).bind(IDLE).bind(CODE_TIME);
+    let found = found.bind(SEEN_INTERVAL).bind(IDLE).bind(CODE_ENTRY_TIME);
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
@@ -173,11 +173,10 @@ pub struct Origin<'a> {
     pub user_agent: Option<&'a str>,
 }
 
-/// Deletes a person's expired sessions, and the oldest ones in this state beyond its limit: so many are left that there is
-/// room for another.
-async fn make_room(db: &mut PgConnection, person: PersonId, state: SessionState) -> Result<()> {
-    let most = match state {
-        SessionState::SecondFactor => HALVES_MAX,
+/// Deletes a person's expired sessions, and so many of the oldest ones in this state that one can be added.
+async fn remove_excess(db: &mut PgConnection, person: PersonId, state: SessionState) -> Result<()> {
+    let maximum = match state {
+        SessionState::SecondFactor => UNVERIFIED_SESSIONS_MAX,
         SessionState::Open => SESSIONS_MAX,
     };
     let clear = sqlx::query(
@@ -187,7 +186,8 @@ async fn make_room(db: &mut PgConnection, person: PersonId, state: SessionState)
                  or state = $5 and id not in (select id from person_sessions
                      where company_id = $1 and person_id = $2 and state = $5 order by seen_at desc, id desc limit $6))",
     );
-    let clear = clear.bind(person.company()).bind(person.id()).bind(IDLE).bind(CODE_TIME).bind(state).bind(most - 1);
+    let clear =
+        clear.bind(person.company()).bind(person.id()).bind(IDLE).bind(CODE_ENTRY_TIME).bind(state).bind(maximum - 1);
     with_timeout(clear.execute(db)).await?;
     Ok(())
 }
@@ -197,30 +197,30 @@ async fn make_room(db: &mut PgConnection, person: PersonId, state: SessionState)
 /// # Errors
 /// When the database cannot answer.
 pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState, from: Origin<'_>) -> Result<String> {
-    let (text, kept) = new_session_key(person.company());
-    make_room(&mut *db, person, state).await?;
+    let (text, key_hash) = new_session_key(person.company());
+    remove_excess(&mut *db, person, state).await?;
     let insert = sqlx::query(
         "insert into person_sessions (company_id, person_id, hash, state, address, user_agent, expires_at)
          values ($1, $2, $3, $4, $5, $6, now() + $7::text::interval)",
     );
     let agent = from.user_agent.map(|agent| agent.chars().take(USER_AGENT_CHARACTERS_MAX).collect::<String>());
-    let insert = insert.bind(person.company()).bind(person.id()).bind(kept).bind(state);
-    with_timeout(insert.bind(from.address).bind(agent).bind(LONGEST).execute(db)).await?;
+    let insert = insert.bind(person.company()).bind(person.id()).bind(key_hash).bind(state);
+    with_timeout(insert.bind(from.address).bind(agent).bind(LIFETIME).execute(db)).await?;
     Ok(text)
 }
 
-/// Opens a session after its second factor was given, with a new key; returns the cookie's text. Ends the oldest open ones
-/// beyond the limit.
+/// Opens a session after its second factor was verified, with a new key; returns the cookie's text. Ends the oldest open
+/// sessions beyond the limit.
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::NotFound`] when it has ended meanwhile.
 pub async fn open(db: &mut PgConnection, session: &Signed) -> Result<String> {
-    let (text, kept) = new_session_key(session.company_id);
-    make_room(&mut *db, session.person(), SessionState::Open).await?;
+    let (text, key_hash) = new_session_key(session.company_id);
+    remove_excess(&mut *db, session.person(), SessionState::Open).await?;
     let update = sqlx::query(
         "update person_sessions set state = 'open', hash = $3, seen_at = now() where company_id = $1 and id = $2",
     );
-    let update = update.bind(session.company_id).bind(session.id).bind(kept);
+    let update = update.bind(session.company_id).bind(session.id).bind(key_hash);
     let opened = with_timeout(update.execute(db)).await?.rows_affected();
     if opened == 0 { Err(crate::Error::NotFound("session")) } else { Ok(text) }
 }
@@ -242,7 +242,7 @@ pub async fn note_wrong_code(db: impl PgExecutor<'_>, session: &Signed) -> Resul
 /// A session, as its owner sees it.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
-pub struct Listed {
+pub struct SessionInfo {
     pub id: PersonSessionId,
     pub address: Option<String>,
     pub user_agent: Option<String>,
@@ -255,15 +255,15 @@ pub struct Listed {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<Listed>> {
-    let listed = sqlx::query_as(
+pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<SessionInfo>> {
+    let select = sqlx::query_as(
         "select id, address, user_agent, created_at, seen_at,
              least(expires_at, seen_at + $3::text::interval) as expires_at
          from person_sessions where company_id = $1 and person_id = $2 and state = 'open' and expires_at > now()
              and seen_at > now() - $3::text::interval
          order by seen_at desc, id desc",
     );
-    with_timeout(listed.bind(person.company()).bind(person.id()).bind(IDLE).fetch_all(db)).await
+    with_timeout(select.bind(person.company()).bind(person.id()).bind(IDLE).fetch_all(db)).await
 }
 
 /// Ends one session of a person; returns whether it existed.
@@ -280,10 +280,10 @@ pub async fn end(db: impl PgExecutor<'_>, person: PersonId, id: PersonSessionId)
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn end_all(db: impl PgExecutor<'_>, person: PersonId, but: Option<PersonSessionId>) -> Result<()> {
+pub async fn end_all(db: impl PgExecutor<'_>, person: PersonId, except: Option<PersonSessionId>) -> Result<()> {
     let end = sqlx::query(
         "delete from person_sessions where company_id = $1 and person_id = $2 and ($3::bigint is null or id <> $3)",
     );
-    with_timeout(end.bind(person.company()).bind(person.id()).bind(but).execute(db)).await?;
+    with_timeout(end.bind(person.company()).bind(person.id()).bind(except).execute(db)).await?;
     Ok(())
 }
