@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::kinds::Kind;
 use crate::tables::messages::{DeliveryStatus, DeliveryStatusRow, Direction, FailedMessage, MessageRow, MessageStatus};
 use crate::tables::reports::{
-    Counts, MessageCounts, MessagePlace, TicketCounts, TicketPlace, WrapupPlace, begin_of_quarter,
+    Counts, MessageCell, MessageCounts, TicketCell, TicketCounts, WrapupCell, begin_of_quarter,
 };
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -32,9 +32,9 @@ impl Origin {
 
 /// One contribution to the figures.
 enum Fact {
-    Ticket(TicketPlace, TicketCounts),
-    Message(MessagePlace, MessageCounts),
-    Wrapup(WrapupPlace, i64),
+    Ticket(TicketCell, TicketCounts),
+    Message(MessageCell, MessageCounts),
+    Wrapup(WrapupCell, i64),
 }
 
 /// The contributions of a batch.
@@ -57,7 +57,7 @@ impl Facts {
                 }
                 Change::Message(message) => {
                     self.add_message(message);
-                    // On a webchat, where a message has left with its entry.
+                    // A webchat message is delivered with its entry.
                     if let Some(ticket) = ticket_of(entry, |row| row.answer_id == Some(message.id)) {
                         self.add_answer(Origin::of_message(message), ticket, first_transfer(entry, ticket.id));
                     }
@@ -65,7 +65,7 @@ impl Facts {
                 Change::Progress(row) if matches!(row.milestone, DeliveryStatus::Failed(_)) => {
                     self.failing.push((row.company_id, row.message_id));
                 }
-                // The ticket is in the entry of the first status that says so, and in no later one of this message.
+                // Only the entry with the message's first such status contains the ticket.
                 Change::Progress(row) => {
                     if let Some(ticket) = ticket_of(entry, |ticket| ticket.answer_id == Some(row.message_id)) {
                         let origin =
@@ -91,20 +91,20 @@ impl Facts {
                 continue;
             }
             match fact {
-                Fact::Ticket(place, more) => *counts.tickets.entry(*place).or_default() += *more,
-                Fact::Message(place, more) => *counts.messages.entry(*place).or_default() += *more,
-                Fact::Wrapup(place, more) => *counts.wrapups.entry(*place).or_default() += more,
+                Fact::Ticket(cell, increment) => *counts.tickets.entry(*cell).or_default() += *increment,
+                Fact::Message(cell, increment) => *counts.messages.entry(*cell).or_default() += *increment,
+                Fact::Wrapup(cell, increment) => *counts.wrapups.entry(*cell).or_default() += increment,
             }
         }
         for message in failed {
-            let place = MessagePlace {
+            let cell = MessageCell {
                 company: message.company_id,
                 at: begin_of_quarter(message.created_at),
                 channel: message.channel_id,
                 user: message.user_id,
                 kind: message.kind,
             };
-            counts.messages.entry(place).or_default().failed += 1;
+            counts.messages.entry(cell).or_default().failed += 1;
         }
         counts
     }
@@ -112,7 +112,7 @@ impl Facts {
     /// `next` is the event that transferred the ticket further in the same entry.
     fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, next: Option<&EventRow>) {
         let origin = Origin { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
-        let counted = match event.kind {
+        let counts = match event.kind {
             EventType::Opened => TicketCounts { opened: 1, ..TicketCounts::default() },
             EventType::Reopened => TicketCounts { reopened: 1, ..TicketCounts::default() },
             EventType::Closed => {
@@ -127,59 +127,59 @@ impl Facts {
             }
             EventType::Transferred | EventType::NoteAdded | EventType::Read => return,
         };
-        let place = place_before(place_of(ticket, event.created_at), next);
-        self.facts.push((origin, Fact::Ticket(place, counted)));
+        let cell = cell_before(cell_of(ticket, event.created_at), next);
+        self.facts.push((origin, Fact::Ticket(cell, counts)));
     }
 
     /// The wrap-up of a closed ticket counts at the time the ticket was closed.
-    fn add_wrapup(&mut self, origin: Origin, ticket: &TicketRow, wrapup_type: Option<i64>, more: i64) {
+    fn add_wrapup(&mut self, origin: Origin, ticket: &TicketRow, wrapup_type: Option<i64>, increment: i64) {
         let (Some(wrapup_type), Some(closed_at)) = (wrapup_type, ticket.closed_at) else { return };
-        let place = WrapupPlace {
+        let cell = WrapupCell {
             company: ticket.company_id,
             at: begin_of_quarter(closed_at),
             queue: ticket.queue_id,
             wrapup_type: WrapupTypeId::new(wrapup_type),
         };
-        self.facts.push((origin, Fact::Wrapup(place, more)));
+        self.facts.push((origin, Fact::Wrapup(cell, increment)));
     }
 
     fn add_message(&mut self, message: &MessageRow) {
-        let mut counted = MessageCounts::default();
+        let mut counts = MessageCounts::default();
         match message.direction {
-            Direction::Inbound => counted.inbound = 1,
-            Direction::Outbound => counted.outbound = 1,
+            Direction::Inbound => counts.inbound = 1,
+            Direction::Outbound => counts.outbound = 1,
             Direction::Internal => return,
         }
-        counted.failed = i64::from(message.status == MessageStatus::Failed);
-        let place = MessagePlace {
+        counts.failed = i64::from(message.status == MessageStatus::Failed);
+        let cell = MessageCell {
             company: message.company_id,
             at: begin_of_quarter(message.created_at),
             channel: message.channel_id,
             user: message.user_id,
             kind: message.kind,
         };
-        self.facts.push((Origin::of_message(message), Fact::Message(place, counted)));
+        self.facts.push((Origin::of_message(message), Fact::Message(cell, counts)));
     }
 
-    /// The first answer of an opening, in a ticket that a contact opened, where the ticket was before its entry: `next` is the
-    /// event that transferred it in the same entry.
+    /// Counts the first answer of a ticket that a contact opened, for the queue and user before the entry: `next` is the
+    /// event that transferred the ticket in the same entry.
     fn add_answer(&mut self, origin: Origin, ticket: &TicketRow, next: Option<&EventRow>) {
         let Some(at) = ticket.first_response_at else { return };
         let answer_ms = milliseconds(ticket.opened_at, at);
-        let counted = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
-        self.facts.push((origin, Fact::Ticket(place_before(place_of(ticket, at), next), counted)));
+        let counts = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
+        self.facts.push((origin, Fact::Ticket(cell_before(cell_of(ticket, at), next), counts)));
     }
 }
 
-fn ticket_of(entry: &[Change], is_it: impl Fn(&TicketRow) -> bool) -> Option<&TicketRow> {
+fn ticket_of(entry: &[Change], predicate: impl Fn(&TicketRow) -> bool) -> Option<&TicketRow> {
     entry.iter().rev().find_map(|change| match change {
-        Change::Ticket(row) if is_it(row) => Some(row),
+        Change::Ticket(row) if predicate(row) => Some(row),
         _ => None,
     })
 }
 
-fn place_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketPlace {
-    TicketPlace {
+fn cell_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketCell {
+    TicketCell {
         company: ticket.company_id,
         at: begin_of_quarter(at),
         queue: ticket.queue_id,
@@ -188,13 +188,13 @@ fn place_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketPlace {
     }
 }
 
-/// Where a ticket was before it was transferred, if it was.
-fn place_before(place: TicketPlace, transfer: Option<&EventRow>) -> TicketPlace {
-    let Some(transfer) = transfer else { return place };
-    TicketPlace {
+/// The cell of a ticket before its transfer, if it was transferred.
+fn cell_before(cell: TicketCell, transfer: Option<&EventRow>) -> TicketCell {
+    let Some(transfer) = transfer else { return cell };
+    TicketCell {
         queue: id_in(transfer.from.as_ref(), "queue").map(QueueId::new),
         user: id_in(transfer.from.as_ref(), "assignedTo").map(UserId::new),
-        ..place
+        ..cell
     }
 }
 

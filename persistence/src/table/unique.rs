@@ -33,7 +33,7 @@ impl Unique {
     }
 
     /// The same for names that look the same.
-    pub const fn by_looks(constraint: &'static str, field: &'static str) -> Self {
+    pub const fn by_appearance(constraint: &'static str, field: &'static str) -> Self {
         Self { constraint, field, compared: Compared::ByLooks }
     }
 

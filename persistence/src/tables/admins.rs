@@ -33,8 +33,8 @@ pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<Adm
     .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail".into()))]))
 }
 
-/// Gives an administrator another password. They are signed in nowhere any more, and a link they were given is good no
-/// longer; with `and_factor` their second factor is gone as well.
+/// Sets an administrator's password, ends all their sessions and invalidates their link; with `and_factor` also removes
+/// their second factor.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.

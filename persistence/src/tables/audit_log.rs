@@ -15,7 +15,7 @@ use crate::{CompanyId, Database, Id, Result, TokenId};
 pub type AuditEntryId = Id<AuditEntry>;
 
 /// Retention of entries in days: a year, and some time to review it.
-pub const KEPT_DAYS: i64 = 400;
+pub const RETENTION_DAYS: i64 = 400;
 
 /// Partitions of about a month: dropping one is cheap.
 const MONTHS: Partitions = Partitions { table: "audit_log", span: TimeDelta::days(30) };
@@ -124,14 +124,14 @@ async fn write(
     new: NewEntry<'_>,
     status: Option<u16>,
 ) -> Result<Begun> {
-    let written = async {
+    let write = async {
         match insert(db, company, new, status).await {
             // The partition of the row was attached after the statement had chosen another one.
             Err(sqlx::Error::Database(error)) if error.is_check_violation() => insert(db, company, new, status).await,
             outcome => outcome,
         }
     };
-    let (id, at) = with_timeout(written).await?;
+    let (id, at) = with_timeout(write).await?;
     Ok(Begun { company, id, at })
 }
 
@@ -156,7 +156,7 @@ async fn insert(
 /// When the database cannot answer.
 pub async fn end(
     db: impl PgExecutor<'_>,
-    begun: Begun,
+    entry: Begun,
     status: u16,
     target: (Option<&str>, Option<&str>),
 ) -> Result<()> {
@@ -164,7 +164,7 @@ pub async fn end(
         "update audit_log set status = $4, target_id = coalesce(target_id, $5), target_name = $6
          where company_id = $1 and id = $2 and created_at = $3",
     );
-    let update = update.bind(begun.company).bind(begun.id).bind(begun.at);
+    let update = update.bind(entry.company).bind(entry.id).bind(entry.at);
     let update = update.bind(i16::try_from(status).unwrap_or(i16::MAX)).bind(target.0).bind(target.1);
     with_timeout(update.execute(db)).await?;
     Ok(())
@@ -217,8 +217,8 @@ pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> 
 /// Creates upcoming partitions and drops expired ones.
 ///
 /// # Errors
-/// As of [`make_room`].
+/// As [`make_room`].
 pub async fn turn(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     make_room(db, now).await?;
-    MONTHS.drop_expired(db, now - TimeDelta::days(KEPT_DAYS)).await
+    MONTHS.drop_expired(db, now - TimeDelta::days(RETENTION_DAYS)).await
 }

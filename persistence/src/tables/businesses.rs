@@ -27,7 +27,7 @@ impl Table for Business {
     const NAME: &'static str = "businesses";
     const NOUN: &'static str = "business";
     const UNIQUE: &'static [Unique] =
-        &[Unique::new("businesses_company_id_name_key", "name"), Unique::by_looks("businesses_looks", "name")];
+        &[Unique::new("businesses_company_id_name_key", "name"), Unique::by_appearance("businesses_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = BusinessId;
 }

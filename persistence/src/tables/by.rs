@@ -22,7 +22,7 @@ pub struct By {
     pub kind: ByKind,
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<i64>,
-    /// Their name then; of an integration it may be absent, and is its token's.
+    /// Their name at that time; for an integration it may be missing: it is its token's name.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -40,7 +40,7 @@ impl By {
     /// The contact whose record it is.
     pub const ITS_CONTACT: Self = Self { kind: ByKind::Contact, id: None, name: None };
 
-    /// A user; none of an administrator of the installation, who is of no company.
+    /// A user; without an id for an administrator of the installation, who belongs to no company.
     pub fn user(id: Option<UserId>, name: Option<String>) -> Self {
         Self { kind: ByKind::User, id: id.map(|id| id.0), name }
     }
@@ -55,8 +55,8 @@ impl By {
         Self { kind: ByKind::Contact, id: Some(id.0), name }
     }
 
-    /// The author of a live change. Whose token was used did it, also on behalf of a user. What a campaign or a scheduled
-    /// message does is by who made it; what the company has configured, as a greeting, is by nobody.
+    /// The author of a live change. With a token it is the integration, even if that acts for a user. The author of a
+    /// campaign or a scheduled message is its creator; automatic messages, such as greetings, have none.
     pub fn author(
         user: (Option<UserId>, Option<&str>),
         integration: Option<TokenId>,
@@ -82,12 +82,12 @@ tokio::task_local! {
     static ACTING: By;
 }
 
-/// Who the current task acts for: what it changes is by them.
+/// The author of what the current task changes.
 pub fn current() -> By {
     ACTING.try_with(By::clone).unwrap_or_default()
 }
 
-/// Does work for somebody. What the work spawns is not theirs unless it says so.
+/// Does work on behalf of an author. Tasks that it spawns do not inherit the author.
 pub fn acting<T>(by: By, work: impl Future<Output = T>) -> impl Future<Output = T> {
     ACTING.scope(by, work)
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_later_is_by_who_asked_for_it() {
+    fn deferred_changes_have_the_author_who_requested_them() {
         let (user, token) = (UserId::new(3), TokenId::new(5));
         let by = |user: Option<UserId>, token, source| {
             By::author((user, user.map(|_| "Ana")), token, source, (ContactId::new(9), Some("Maria")))

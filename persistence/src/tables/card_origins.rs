@@ -27,7 +27,7 @@ impl Table for CardOrigin {
     const NAME: &'static str = "card_origins";
     const NOUN: &'static str = "card origin";
     const UNIQUE: &'static [Unique] =
-        &[Unique::new("card_origins_company_id_name_key", "name"), Unique::by_looks("card_origins_looks", "name")];
+        &[Unique::new("card_origins_company_id_name_key", "name"), Unique::by_appearance("card_origins_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = CardOriginId;
 }

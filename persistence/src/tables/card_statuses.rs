@@ -28,8 +28,10 @@ pub struct CardStatus {
 impl Table for CardStatus {
     const NAME: &'static str = "card_statuses";
     const NOUN: &'static str = "card status";
-    const UNIQUE: &'static [Unique] =
-        &[Unique::new("card_statuses_company_id_name_key", "name"), Unique::by_looks("card_statuses_looks", "name")];
+    const UNIQUE: &'static [Unique] = &[
+        Unique::new("card_statuses_company_id_name_key", "name"),
+        Unique::by_appearance("card_statuses_looks", "name"),
+    ];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = CardStatusId;
 }

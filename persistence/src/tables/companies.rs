@@ -43,7 +43,7 @@ pub async fn insert(db: &PgPool, name: &str) -> Result<CompanyRow> {
     Ok(row)
 }
 
-/// The same within a transaction.
+/// Creates a company in an open transaction.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -108,13 +108,13 @@ pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies order by id").fetch_all(db).await?)
 }
 
-/// Returns the companies of some slots, including those the directory does not know yet.
+/// The companies of some slots, including those the directory does not know yet.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn of_slots(db: &PgPool, of: &OfSlots) -> Result<Vec<CompanyId>> {
-    let found = "select id from companies where ($1::smallint[] is null or slot = any($1)) order by id";
-    with_timeout(sqlx::query_scalar(found).bind(of.numbers()).fetch_all(db)).await
+pub async fn of_slots(db: &PgPool, slots: &OfSlots) -> Result<Vec<CompanyId>> {
+    let select = "select id from companies where ($1::smallint[] is null or slot = any($1)) order by id";
+    with_timeout(sqlx::query_scalar(select).bind(slots.numbers()).fetch_all(db)).await
 }
 
 /// Those of these companies that exist.
@@ -122,8 +122,8 @@ pub async fn of_slots(db: &PgPool, of: &OfSlots) -> Result<Vec<CompanyId>> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_all(db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<CompanyRow>> {
-    let found = sqlx::query_as("select * from companies where id = any($1)").bind(ids).fetch_all(db);
-    with_timeout(found).await
+    let select = sqlx::query_as("select * from companies where id = any($1)").bind(ids).fetch_all(db);
+    with_timeout(select).await
 }
 
 /// The conditions of the installation's list of companies.
@@ -139,11 +139,11 @@ pub struct CompanyFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
-    let (order, beyond) = if page.descending { ("desc", "<") } else { ("asc", ">") };
+    let (order, operator) = if page.descending { ("desc", "<") } else { ("asc", ">") };
     let statement = format!(
         "select * from companies where ($1::boolean is null or active = $1)
              and ($2::text is null or hotline_fold(name) like hotline_pattern($2))
-             and ($5::bigint is null or id {beyond} $5)
+             and ($5::bigint is null or id {operator} $5)
          order by id {order} offset $3 limit $4"
     );
     let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(filter.active).bind(filter.search.as_deref());

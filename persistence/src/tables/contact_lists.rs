@@ -72,11 +72,11 @@ pub async fn add(
     tag: Option<TagId>,
 ) -> Result<Added> {
     // The lock orders this before or after a deletion of the list.
-    let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
-    let held = with_timeout(held.bind(company).bind(list).fetch_optional(&mut *db)).await?;
-    held.ok_or(Error::NotFound(ContactList::NOUN))?;
+    let select = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
+    let row = with_timeout(select.bind(company).bind(list).fetch_optional(&mut *db)).await?;
+    row.ok_or(Error::NotFound(ContactList::NOUN))?;
     allow_time(db, ADD_TIME_MAX).await?;
-    let added = within(
+    let insert = within(
         ADD_TIME_MAX,
         sqlx::query_as(
             "with wanted as (
@@ -94,7 +94,7 @@ pub async fn add(
         .bind(tag)
         .fetch_one(db),
     );
-    added.await.map_err(map_constraint(&[]))
+    insert.await.map_err(map_constraint(&[]))
 }
 
 /// Deletes a contact list, unless unfinished campaigns refer to it; returns the number of such campaigns.
@@ -103,15 +103,15 @@ pub async fn add(
 /// [`Error::NotFound`] when the list does not exist.
 pub async fn remove(db: &mut PgConnection, company: CompanyId, id: ContactListId) -> Result<i64> {
     // A concurrently created campaign comes first, or finds the list deleted.
-    let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for update");
-    let held = with_timeout(held.bind(company).bind(id).fetch_optional(&mut *db)).await?;
-    held.ok_or(Error::NotFound(ContactList::NOUN))?;
-    let using = "select count(*) from (select from campaigns where company_id = $1 and contact_list_id = $2
+    let select = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for update");
+    let row = with_timeout(select.bind(company).bind(id).fetch_optional(&mut *db)).await?;
+    row.ok_or(Error::NotFound(ContactList::NOUN))?;
+    let count = "select count(*) from (select from campaigns where company_id = $1 and contact_list_id = $2
          and status in ('scheduled', 'processing', 'paused') limit $3) counted";
-    let using = sqlx::query_scalar(using).bind(company).bind(id).bind(table::COUNTED_MAX);
-    let using = with_timeout(using.fetch_one(&mut *db)).await?;
-    if using == 0 {
+    let count = sqlx::query_scalar(count).bind(company).bind(id).bind(table::COUNTED_MAX);
+    let campaigns = with_timeout(count.fetch_one(&mut *db)).await?;
+    if campaigns == 0 {
         table::remove::<ContactList>(db, company, id).await?;
     }
-    Ok(using)
+    Ok(campaigns)
 }

@@ -175,7 +175,7 @@ pub async fn insert(
     mut columns: Columns,
 ) -> Result<CustomField> {
     table::take_turn::<CustomField>(db, company, application).await?;
-    let taken = with_timeout(
+    let existing = with_timeout(
         sqlx::query_scalar("select key from custom_fields where company_id = $1 and application = $2")
             .bind(company)
             .bind(application)
@@ -183,7 +183,7 @@ pub async fn insert(
     )
     .await?;
     let name = columns.text("name").unwrap_or_default();
-    let key = free_key(application, name, &taken.into_iter().collect());
+    let key = free_key(application, name, &existing.into_iter().collect());
     columns.set("key", key);
     if !columns.has("position") {
         columns.set("position", table::next_position::<CustomField>(db, company, application).await?);
@@ -191,24 +191,24 @@ pub async fn insert(
     table::insert(db, company, &columns).await
 }
 
-/// Comes before the key of a contact's field whose name is that of a built-in variable, which takes precedence in texts.
-const BESIDE_BUILT_IN: &str = "contact_";
+/// Prefix of a contact's field whose name is that of a built-in variable, which takes precedence in texts.
+const BUILT_IN_PREFIX: &str = "contact_";
 
-/// The first of `name`, `name_2`, `name_3`, … that is not taken.
-fn free_key(application: Application, name: &str, taken: &HashSet<String>) -> String {
-    let plain = key_of(name, KEY_CHARACTERS_MAX);
-    let is_built_in = super::global_variables::BUILT_IN.iter().any(|known| plain.eq_ignore_ascii_case(known));
-    let before = if application == Application::Contact && is_built_in { BESIDE_BUILT_IN } else { "" };
-    let key = format!("{before}{plain}");
-    if !taken.contains(&key) {
+/// The first of `name`, `name_2`, `name_3`, … that is not an existing key.
+fn free_key(application: Application, name: &str, existing: &HashSet<String>) -> String {
+    let base = key_of(name, KEY_CHARACTERS_MAX);
+    let is_built_in = super::global_variables::BUILT_IN.iter().any(|known| base.eq_ignore_ascii_case(known));
+    let prefix = if application == Application::Contact && is_built_in { BUILT_IN_PREFIX } else { "" };
+    let key = format!("{prefix}{base}");
+    if !existing.contains(&key) {
         return key;
     }
     // There are more numbers than keys, so one is free.
-    let numbered = (2..taken.len() + 3).map(|number| {
+    let candidates = (2..existing.len() + 3).map(|number| {
         let suffix = format!("_{number}");
-        format!("{before}{}{suffix}", key_of(name, KEY_CHARACTERS_MAX - suffix.len()))
+        format!("{prefix}{}{suffix}", key_of(name, KEY_CHARACTERS_MAX - suffix.len()))
     });
-    numbered.into_iter().find(|key| !taken.contains(key)).unwrap_or(key)
+    candidates.into_iter().find(|key| !existing.contains(key)).unwrap_or(key)
 }
 
 /// Converts a name to a key: lower-case ASCII letters and digits, in words joined by `_`.
@@ -234,18 +234,18 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) 
     .await
 }
 
-/// How many records of a kind stand in the way of a change.
+/// The records of one kind that prevent a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holders {
     /// The name of the records.
     pub noun: &'static str,
-    /// How many of them somebody sees, at most [`COUNTED_MAX`].
+    /// Number of them that the user sees, at most [`COUNTED_MAX`].
     pub seen: i64,
-    /// Whether there are any, seen or not.
+    /// Whether there are any, even ones that the user does not see.
     pub are_any: bool,
 }
 
-/// The records of each kind with a value of the field, counted as far as they are seen.
+/// The records of each kind with a value of the field; only those that the user sees are counted.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -258,7 +258,7 @@ pub async fn values(
     holders(db, company, field, "true", &[], seen).await
 }
 
-/// The records of each kind with a value of the field outside these options, counted as far as they are seen.
+/// The records of each kind with a value of the field outside these options; only those that the user sees are counted.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -269,13 +269,13 @@ pub async fn values_beside(
     options: &[String],
     seen: &SeenCards,
 ) -> Result<Vec<Holders>> {
-    let is_beside = match field.kind {
+    let is_other = match field.kind {
         CustomFieldType::Multiselect => {
             "exists (select from jsonb_array_elements_text(value::jsonb) as chosen where chosen <> all ($3))"
         }
         _ => "value <> all ($3)",
     };
-    holders(db, company, field, is_beside, options, seen).await
+    holders(db, company, field, is_other, options, seen).await
 }
 
 async fn holders(
@@ -288,15 +288,16 @@ async fn holders(
 ) -> Result<Vec<Holders>> {
     let mut holders = Vec::with_capacity(VALUES.len());
     for (table, noun) in VALUES {
-        let held = format!("select from {table} held where company_id = $1 and custom_field_id = $2 and {condition}");
-        let is_seen = if *noun == CARD_VALUES.noun {
+        let holding =
+            format!("select from {table} held where company_id = $1 and custom_field_id = $2 and {condition}");
+        let is_visible = if *noun == CARD_VALUES.noun {
             "and ($4::bigint is null or exists (select from cards c where c.company_id = $1 and c.id = held.card_id
                 and (c.assigned_user_id = $4 or c.board_id = any ($5))))"
         } else {
             "and ($4::bigint is null or $5::bigint[] is not null)"
         };
         let statement = format!(
-            "select (select count(*) from ({held} {is_seen} limit {COUNTED_MAX}) counted), exists ({held}),
+            "select (select count(*) from ({holding} {is_visible} limit {COUNTED_MAX}) counted), exists ({holding}),
                  $3::text[] is null"
         );
         let counted = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));
@@ -311,12 +312,12 @@ async fn holders(
 mod tests {
     use super::*;
 
-    fn taken(keys: &[&str]) -> HashSet<String> {
+    fn existing(keys: &[&str]) -> HashSet<String> {
         keys.iter().map(|key| (*key).to_owned()).collect()
     }
 
     #[test]
-    fn a_key_is_the_name_in_plain_words() {
+    fn keys_are_names_in_lower_case_ascii() {
         for (name, key) in [
             ("Shoe size", "shoe_size"),
             ("  Data de Nascimento (dd/mm) ", "data_de_nascimento_dd_mm"),
@@ -334,22 +335,22 @@ mod tests {
     }
 
     #[test]
-    fn a_contacts_field_named_as_a_built_in_variable_has_a_key_of_its_own() {
+    fn names_of_built_in_variables_get_a_prefix() {
         for name in super::super::global_variables::BUILT_IN {
             let key = key_of(name, KEY_CHARACTERS_MAX);
             assert_eq!(free_key(Application::Contact, name, &HashSet::new()), format!("contact_{key}"));
-            let second = free_key(Application::Contact, name, &taken(&[&format!("contact_{key}")]));
+            let second = free_key(Application::Contact, name, &existing(&[&format!("contact_{key}")]));
             assert_eq!(second, format!("contact_{key}_2"));
             assert_eq!(free_key(Application::Card, name, &HashSet::new()), key);
         }
     }
 
     #[test]
-    fn a_taken_key_gets_the_first_free_number_and_stays_short_enough() {
-        assert_eq!(free_key(Application::Card, "Size", &taken(&["size"])), "size_2");
-        assert_eq!(free_key(Application::Card, "Size", &taken(&["size", "size_2", "size_4", "other"])), "size_3");
+    fn taken_keys_get_the_first_free_number() {
+        assert_eq!(free_key(Application::Card, "Size", &existing(&["size"])), "size_2");
+        assert_eq!(free_key(Application::Card, "Size", &existing(&["size", "size_2", "size_4", "other"])), "size_3");
         let long = "x".repeat(60);
-        assert_eq!(free_key(Application::Card, &long, &taken(&[&long])), format!("{}_2", "x".repeat(58)));
+        assert_eq!(free_key(Application::Card, &long, &existing(&[&long])), format!("{}_2", "x".repeat(58)));
         let all: HashSet<String> =
             (2..10).map(|number| format!("{}_{number}", "x".repeat(58))).chain([long.clone()]).collect();
         assert_eq!(free_key(Application::Card, &long, &all), format!("{}_10", "x".repeat(57)));

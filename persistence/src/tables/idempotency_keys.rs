@@ -48,7 +48,7 @@ impl Digest {
     }
 
     /// The prefix of a longer hash; `None` for a shorter one.
-    fn beginning(bytes: &[u8]) -> Option<Self> {
+    fn prefix_of(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().copied().map(Self)
     }
 }
@@ -83,14 +83,14 @@ impl Serialize for Digest {
 /// Older journals contain the key itself, and a fingerprint of 32 numbers.
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct DigestVisitor;
+        impl<'de> Visitor<'de> for DigestVisitor {
             type Value = Digest;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a digest of 16 bytes, or the text it is of")
             }
             fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> std::result::Result<Digest, E> {
-                Digest::beginning(bytes).ok_or_else(|| E::invalid_length(bytes.len(), &self))
+                Digest::prefix_of(bytes).ok_or_else(|| E::invalid_length(bytes.len(), &self))
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Digest, E> {
                 Ok(Digest::of(&[text.as_bytes()]))
@@ -100,10 +100,10 @@ impl<'de> Deserialize<'de> for Digest {
                 while let Some(byte) = numbers.next_element()? {
                     bytes.push(byte);
                 }
-                Digest::beginning(&bytes).ok_or_else(|| A::Error::invalid_length(bytes.len(), &self))
+                Digest::prefix_of(&bytes).ok_or_else(|| A::Error::invalid_length(bytes.len(), &self))
             }
         }
-        from.deserialize_any(Read)
+        from.deserialize_any(DigestVisitor)
     }
 }
 
@@ -122,12 +122,12 @@ pub struct AnswerRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// Prefix of a body that a release before sealed, because it contains a secret; no JSON starts with it.
+/// Prefix of a body that an earlier release sealed, because it contains a secret; no JSON starts with it.
 const SEALED: &str = "v1.";
 
 impl AnswerRow {
-    /// The body of an answer that a release before recorded with its secret, sealed; `None` for any other. Such answers
-    /// expire within a day of the update.
+    /// The opened body of an answer that an earlier release sealed; `None` for any other. Such answers expire within a
+    /// day of the update.
     ///
     /// # Errors
     /// [`crate::Error::Key`] when it cannot be opened.
@@ -136,8 +136,8 @@ impl AnswerRow {
             return Ok(None);
         }
         let row = format!("{:?}", self.key);
-        let place = Location { column: "idempotency_keys.body", company: self.company_id, row: &row };
-        Ok(Some(keys.open(&place, &self.body)?))
+        let location = Location { column: "idempotency_keys.body", company: self.company_id, row: &row };
+        Ok(Some(keys.open(&location, &self.body)?))
     }
 }
 
@@ -181,9 +181,9 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
     // what the lock waited for.
     let lock = "select pg_advisory_xact_lock($1, $2)";
     let [a, b, c, d, ..] = row.key.0;
-    let name = i32::from_be_bytes([a, b, c, d]);
-    with_timeout(sqlx::query(lock).bind(KEY_LOCK).bind(name).execute(&mut *db)).await?;
-    let written = with_timeout(
+    let lock_id = i32::from_be_bytes([a, b, c, d]);
+    with_timeout(sqlx::query(lock).bind(KEY_LOCK).bind(lock_id).execute(&mut *db)).await?;
+    let inserted = with_timeout(
         sqlx::query(
             "insert into idempotency_keys (company_id, key, fingerprint, status, body, created_at)
              select $1, $2, $3, $4, $5, $6
@@ -199,7 +199,7 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
         .execute(db),
     )
     .await?;
-    Ok(written.rows_affected() == 1)
+    Ok(inserted.rows_affected() == 1)
 }
 
 /// Replaces the body of an answer that was recorded at this time.
@@ -209,8 +209,8 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
 pub async fn amend(db: impl Database<'_>, row: &AnswerRow) -> Result<()> {
     // The time finds the partition.
     let statement = "update idempotency_keys set body = $4 where company_id = $1 and key = $2 and created_at = $3";
-    let amend = sqlx::query(statement).bind(row.company_id).bind(row.key).bind(row.created_at).bind(&row.body);
-    with_timeout(amend.execute(db)).await?;
+    let update = sqlx::query(statement).bind(row.company_id).bind(row.key).bind(row.created_at).bind(&row.body);
+    with_timeout(update.execute(db)).await?;
     Ok(())
 }
 
@@ -287,10 +287,10 @@ pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> 
     PARTITIONS.create_ahead(db, now).await
 }
 
-/// The same, and drops those from before `before`.
+/// Creates partitions ahead and drops those from before `before`.
 ///
 /// # Errors
-/// As of [`make_room`].
+/// As [`make_room`].
 pub async fn sweep(db: impl Database<'_>, now: DateTime<Utc>, before: DateTime<Utc>) -> Result<()> {
     make_room(db, now).await?;
     PARTITIONS.drop_expired(db, before).await
@@ -301,17 +301,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_read_as_it_was_written_before() {
+    fn digests_of_earlier_journals_are_readable() {
         let digest = Digest::of(&[b"key"]);
         assert_eq!(format!("{digest:?}"), "2c70e12b7a0646f92279f427c7b38e73", "printf key | sha256sum");
-        let written = rmp_serde::to_vec_named(&digest).expect("bytes");
-        assert_eq!(written.len(), 18);
-        assert_eq!(rmp_serde::from_slice::<Digest>(&written).expect("a digest"), digest);
-        let before = rmp_serde::to_vec_named("key").expect("bytes");
-        assert_eq!(rmp_serde::from_slice::<Digest>(&before).expect("a digest"), digest);
+        let bytes = rmp_serde::to_vec_named(&digest).expect("bytes");
+        assert_eq!(bytes.len(), 18);
+        assert_eq!(rmp_serde::from_slice::<Digest>(&bytes).expect("a digest"), digest);
+        let earlier = rmp_serde::to_vec_named("key").expect("bytes");
+        assert_eq!(rmp_serde::from_slice::<Digest>(&earlier).expect("a digest"), digest);
         let whole: Vec<u8> = <Sha256 as sha2::Digest>::digest(b"key").to_vec();
-        let before = rmp_serde::to_vec_named(&whole).expect("bytes");
-        assert_eq!(rmp_serde::from_slice::<Digest>(&before).expect("a digest"), digest);
+        let earlier = rmp_serde::to_vec_named(&whole).expect("bytes");
+        assert_eq!(rmp_serde::from_slice::<Digest>(&earlier).expect("a digest"), digest);
         let short = rmp_serde::to_vec_named(&whole[..15]).expect("bytes");
         assert!(rmp_serde::from_slice::<Digest>(&short).is_err());
     }

@@ -12,9 +12,9 @@ use crate::{CompanyId, Database, Result};
 pub type InstallationKey = [u8; 64];
 
 /// Length of a key stored unsealed, as earlier releases did; a sealed one is longer.
-const PLAIN_BYTES: usize = size_of::<InstallationKey>();
+const KEY_BYTES: usize = size_of::<InstallationKey>();
 
-fn place_of(name: &str) -> Location<'_> {
+fn location_of(name: &str) -> Location<'_> {
     Location { column: "installation_keys.key", company: CompanyId::new(0), row: name }
 }
 
@@ -23,10 +23,10 @@ fn place_of(name: &str) -> Location<'_> {
 /// # Errors
 /// When the database cannot answer; [`crate::Error::Key`] when it cannot be sealed or opened.
 pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -> Result<InstallationKey> {
-    let mut fresh: InstallationKey = [0; PLAIN_BYTES];
+    let mut new_key: InstallationKey = [0; KEY_BYTES];
     // `rand::rng` is a cryptographic generator, seeded and reseeded by the operating system.
-    rand::rng().fill_bytes(&mut fresh);
-    let sealed = keys.seal(&place_of(name), &fresh)?;
+    rand::rng().fill_bytes(&mut new_key);
+    let sealed = keys.seal(&location_of(name), &new_key)?;
     let stored: Vec<u8> = with_timeout(
         sqlx::query_scalar(
             // If another process inserted first, return its key: a no-op update makes `returning` work.
@@ -38,28 +38,28 @@ pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -
         .fetch_one(db),
     )
     .await?;
-    opened(keys, name, &stored)
+    open(keys, name, &stored)
 }
 
-fn opened(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> {
-    if let Ok(plain) = InstallationKey::try_from(stored) {
-        return Ok(plain);
+fn open(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> {
+    if let Ok(key) = InstallationKey::try_from(stored) {
+        return Ok(key);
     }
     let sealed = std::str::from_utf8(stored).map_err(|_| KeyError::Damaged)?;
-    let plain = keys.open(&place_of(name), sealed)?;
-    InstallationKey::try_from(plain.as_slice()).map_err(|_| KeyError::Damaged.into())
+    let key = keys.open(&location_of(name), sealed)?;
+    InstallationKey::try_from(key.as_slice()).map_err(|_| KeyError::Damaged.into())
 }
 
 /// Reseals all secrets with the current key, or only unsealed ones; returns how many.
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::Key`] when one cannot be opened.
-pub async fn reseal(db: &PgPool, keys: &Keyring, only_plain: bool) -> Result<u64> {
+pub async fn reseal(db: &PgPool, keys: &Keyring, only_unsealed: bool) -> Result<u64> {
     let statement = "select name, key from installation_keys order by name";
     let all: Vec<(String, Vec<u8>)> = with_timeout(sqlx::query_as(statement).fetch_all(db)).await?;
     let mut resealed = 0;
-    for (name, stored) in all.iter().filter(|(_, stored)| !only_plain || stored.len() == PLAIN_BYTES) {
-        let sealed = keys.seal(&place_of(name), &opened(keys, name, stored)?)?;
+    for (name, stored) in all.iter().filter(|(_, stored)| !only_unsealed || stored.len() == KEY_BYTES) {
+        let sealed = keys.seal(&location_of(name), &open(keys, name, stored)?)?;
         // Secrets never change, so a concurrent process has resealed the same value.
         let update = sqlx::query("update installation_keys set key = $3 where name = $1 and key = $2");
         with_timeout(update.bind(name).bind(stored).bind(sealed.into_bytes()).execute(db)).await?;

@@ -57,10 +57,10 @@ impl FromStr for MediaId {
     fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         let is_hour = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let bytes = text.as_bytes();
-        let is_one = bytes.len() == HOUR_DIGITS + KEY_CHARACTERS
+        let is_valid = bytes.len() == HOUR_DIGITS + KEY_CHARACTERS
             && bytes[..HOUR_DIGITS].iter().all(is_hour)
             && bytes[HOUR_DIGITS..].iter().all(u8::is_ascii_alphanumeric);
-        if is_one { Ok(Self(text.to_owned())) } else { Err("no id of a file") }
+        if is_valid { Ok(Self(text.to_owned())) } else { Err("no id of a file") }
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_knows_its_hour_and_nothing_else_is_one() {
+    fn ids_contain_their_hour_and_other_texts_are_refused() {
         let now = DateTime::from_timestamp(1_766_000_000, 0).expect("a time");
         let id = MediaId::new(now);
         assert_eq!(id.hour(), hour_digits(1_766_000_000 / 3600));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_message_keeps_is_read_again_and_anything_else_is_none() {
+    fn stored_media_is_read_and_other_json_is_not() {
         let stored = StoredMedia {
             id: MediaId::new(DateTime::UNIX_EPOCH),
             mime_type: "image/png".to_owned(),

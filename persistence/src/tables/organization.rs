@@ -25,7 +25,7 @@ pub struct Organization {
     pub channels: HashMap<ChannelId, ChannelRow>,
     pub queues: HashMap<QueueId, Queue>,
     pub users: HashMap<UserId, User>,
-    /// Names of users who have left, to whom closed tickets are still assigned, or who have scheduled messages.
+    /// Names of former users to whom closed tickets are still assigned, or who have scheduled messages.
     pub former_users: HashMap<UserId, String>,
     pub wrapup_types: HashMap<WrapupTypeId, WrapupType>,
     /// The value of every key.
@@ -33,8 +33,8 @@ pub struct Organization {
 }
 
 impl Organization {
-    /// A company that has nothing yet.
-    fn of(company: CompanyRow) -> Self {
+    /// A company without any data.
+    fn new(company: CompanyRow) -> Self {
         Self {
             version: 0,
             company,
@@ -48,10 +48,10 @@ impl Organization {
         }
     }
 
-    /// A user's name, or the last one of a user who has left.
+    /// A user's name, or the last one of a former user.
     pub fn user_name(&self, id: UserId) -> Option<&str> {
-        let working = self.users.get(&id).map(|user| &user.name);
-        working.or_else(|| self.former_users.get(&id)).map(String::as_str)
+        let current = self.users.get(&id).map(|user| &user.name);
+        current.or_else(|| self.former_users.get(&id)).map(String::as_str)
     }
 }
 
@@ -96,7 +96,7 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
 pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) -> Result<Vec<Organization>> {
     let found = companies::find_all(db, ids).await?;
     let mut all: HashMap<CompanyId, Organization> =
-        found.into_iter().map(|company| (company.id, Organization::of(company))).collect();
+        found.into_iter().map(|company| (company.id, Organization::new(company))).collect();
     for token in tokens::of_companies(db, ids).await? {
         if let Some(organization) = all.get_mut(&token.company_id) {
             organization.tokens.push(token);
@@ -109,8 +109,8 @@ pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) 
         }
     }
     let queues = sqlx::query("select * from queues where company_id = any($1)").bind(ids).fetch_all(db);
-    let queues: Vec<Of<queues::Queue>> = document::read_all(&with_timeout(queues).await?);
-    for Of { company_id, row } in queues {
+    let queues: Vec<CompanyRecord<queues::Queue>> = document::read_all(&with_timeout(queues).await?);
+    for CompanyRecord { company_id, row } in queues {
         if let Some(organization) = all.get_mut(&company_id) {
             organization.queues.insert(row.id, Queue { row, users: HashSet::new() });
         }
@@ -131,9 +131,10 @@ pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) 
             organization.users.insert(id, User { name, active });
         }
     }
-    let left = "select company_id, id, name from former_users where company_id = any($1)";
-    let left: Vec<(CompanyId, UserId, String)> = with_timeout(sqlx::query_as(left).bind(ids).fetch_all(db)).await?;
-    for (company, id, name) in left {
+    let former_users = "select company_id, id, name from former_users where company_id = any($1)";
+    let former_users: Vec<(CompanyId, UserId, String)> =
+        with_timeout(sqlx::query_as(former_users).bind(ids).fetch_all(db)).await?;
+    for (company, id, name) in former_users {
         if let Some(organization) = all.get_mut(&company) {
             organization.former_users.insert(id, name);
         }
@@ -156,9 +157,9 @@ pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) 
     Ok(all.into_values().collect())
 }
 
-/// A row, and the company it is of.
+/// A row with its company.
 #[derive(FromRow)]
-struct Of<T> {
+struct CompanyRecord<T> {
     company_id: CompanyId,
     #[sqlx(flatten)]
     row: T,

@@ -31,7 +31,7 @@ impl Table for ProductCategory {
     const NOUN: &'static str = "product category";
     const UNIQUE: &'static [Unique] = &[
         Unique::new("product_categories_company_id_name_key", "name"),
-        Unique::by_looks("product_categories_looks", "name"),
+        Unique::by_appearance("product_categories_looks", "name"),
     ];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = ProductCategoryId;

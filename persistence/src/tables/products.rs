@@ -40,7 +40,7 @@ impl Table for Product {
         (select jsonb_build_object('id', c.id, 'name', c.name) from product_categories c
             where c.company_id = products.company_id and c.id = products.category_id) as category";
     const UNIQUE: &'static [Unique] =
-        &[Unique::new("products_company_id_sku_key", "sku"), Unique::by_looks("products_looks", "sku")];
+        &[Unique::new("products_company_id_sku_key", "sku"), Unique::by_appearance("products_looks", "sku")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name || E'\\n' || coalesce(sku, ''))"];
     type Id = ProductId;
 }

@@ -34,7 +34,7 @@ impl Table for ProfileRow {
     const NAME: &'static str = "profiles";
     const NOUN: &'static str = "profile";
     const UNIQUE: &'static [Unique] =
-        &[Unique::new("profiles_company_id_name_key", "name"), Unique::by_looks("profiles_looks", "name")];
+        &[Unique::new("profiles_company_id_name_key", "name"), Unique::by_appearance("profiles_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = ProfileId;
 }
@@ -82,8 +82,8 @@ pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Resul
     Ok(())
 }
 
-/// Keeps others from changing a company's profiles, and from counting who administers it, until the end of the
-/// transaction. It does not hold up who gives a profile to a user, and so waits for nobody who waits for this one.
+/// Locks a company's profiles until the transaction ends, so that checks for a remaining administrator are serialized.
+/// Assigning a profile to a user takes a weaker lock and does not wait for it, so there is no deadlock.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -102,17 +102,17 @@ pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<
     with_timeout(count.bind(company).fetch_one(db)).await
 }
 
-/// Whether any user who is not switched off administers a company, but for one if one is named. After [`lock`], nobody else
-/// who asks this changes it.
+/// Whether an active user administers a company, ignoring the user `except`. After [`lock`], the answer stays true until
+/// the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, but: Option<UserId>) -> Result<bool> {
+pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, except: Option<UserId>) -> Result<bool> {
     let exists = sqlx::query_scalar(
         "select exists (select from users u join profiles p on p.company_id = u.company_id and p.id = u.profile_id
              where u.company_id = $1 and u.active and p.administers and ($2::bigint is null or u.id <> $2))",
     );
-    with_timeout(exists.bind(company).bind(but).fetch_one(db)).await
+    with_timeout(exists.bind(company).bind(except).fetch_one(db)).await
 }
 
 /// The default profile for users without a profile.

@@ -43,7 +43,7 @@ impl Table for Queue {
     const NAME: &'static str = "queues";
     const NOUN: &'static str = "queue";
     const UNIQUE: &'static [Unique] =
-        &[Unique::new("queues_company_id_name_key", "name"), Unique::by_looks("queues_looks", "name")];
+        &[Unique::new("queues_company_id_name_key", "name"), Unique::by_appearance("queues_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = QueueId;
 }

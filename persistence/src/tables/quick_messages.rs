@@ -30,7 +30,7 @@ impl Table for QuickMessage {
     const NOUN: &'static str = "quick message";
     const UNIQUE: &'static [Unique] = &[
         Unique::new("quick_messages_company_id_shortcut_key", "shortcut"),
-        Unique::by_looks("quick_messages_looks", "shortcut"),
+        Unique::by_appearance("quick_messages_looks", "shortcut"),
     ];
     const SEARCH: &'static [&'static str] = &["hotline_fold(shortcut)", "hotline_fold(message)"];
     type Id = QuickMessageId;

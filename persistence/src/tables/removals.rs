@@ -36,14 +36,14 @@ pub struct Removal {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn unfinished(db: impl Database<'_>, of: &OfSlots, limit: i64) -> Result<Vec<Removal>> {
+pub async fn unfinished(db: impl Database<'_>, slots: &OfSlots, limit: i64) -> Result<Vec<Removal>> {
     let holds = OfSlots::holds("company_id", 2);
     let removals =
         format!("select company_id, noun, id from removals where {holds} order by company_id, noun, id limit $1");
-    with_timeout(sqlx::query_as(AssertSqlSafe(removals)).bind(limit).bind(of.numbers()).fetch_all(db)).await
+    with_timeout(sqlx::query_as(AssertSqlSafe(removals)).bind(limit).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Deletes up to `limit` rows of a deleted record; they are not visible any more. Returns false when none were left.
+/// Deletes up to `limit` rows of a deleted record, which are no longer visible. Returns false when none remained.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -53,11 +53,11 @@ pub async fn go_on(db: impl Database<'_>, removal: &Removal, limit: i64) -> Resu
         "delete from {table} where ctid = any (array(
              select ctid from {table} where company_id = $1 and {column} = $2 limit $3))"
     );
-    let deleted = sqlx::query(AssertSqlSafe(delete)).bind(removal.company_id).bind(removal.id).bind(limit);
-    if with_timeout(deleted.execute(db)).await?.rows_affected() > 0 {
+    let delete = sqlx::query(AssertSqlSafe(delete)).bind(removal.company_id).bind(removal.id).bind(limit);
+    if with_timeout(delete.execute(db)).await?.rows_affected() > 0 {
         return Ok(true);
     }
-    let done = sqlx::query("delete from removals where company_id = $1 and noun = $2 and id = $3");
-    with_timeout(done.bind(removal.company_id).bind(removal.noun.as_str()).bind(removal.id).execute(db)).await?;
+    let forget = sqlx::query("delete from removals where company_id = $1 and noun = $2 and id = $3");
+    with_timeout(forget.bind(removal.company_id).bind(removal.noun.as_str()).bind(removal.id).execute(db)).await?;
     Ok(false)
 }

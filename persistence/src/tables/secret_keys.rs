@@ -68,21 +68,21 @@ pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()>
     // Serialize this: two concurrent starts would each record a different key.
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
     let known = all(db).await?;
-    let is_there = keys.load()?;
-    let held = keys.ids();
+    let exists = keys.load()?;
+    let available = keys.ids();
     // Needed are the last recorded key, even if nothing is sealed yet, and every key with sealed values.
     let needed = known.iter().enumerate().filter(|(index, key)| *index == 0 || key.sealed > 0).map(|(_, key)| &key.id);
-    if let Some(id) = needed.into_iter().find(|id| !held.contains(id)) {
+    if let Some(id) = needed.into_iter().find(|id| !available.contains(id)) {
         return Err(keys.lacks(id).into());
     }
-    if !is_there {
+    if !exists {
         if new_file == NewFile::Refused {
             return Err(KeyError::NoKey { path: keys.path().to_owned() }.into());
         }
         keys.load_or_create()?;
     }
     if let Some(first) = keys.ids().first() {
-        note(&mut transaction, first).await?;
+        record(&mut transaction, first).await?;
     }
     transaction.commit().await?;
     channels::reseal(db, keys, channels::ResealScope::Unsealed).await?;
@@ -90,7 +90,7 @@ pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()>
     Ok(())
 }
 
-async fn note(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {
+async fn record(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {
     sqlx::query("insert into secret_keys (id) values ($1) on conflict do nothing").bind(id).execute(connection).await?;
     Ok(())
 }
@@ -115,7 +115,7 @@ pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
     // Write the file first: a running service reads it when it sees a value with an unknown key.
     let id = keys.add_key()?;
-    note(&mut transaction, &id).await?;
+    record(&mut transaction, &id).await?;
     transaction.commit().await?;
     let resealed = reseal(db, keys).await?;
     Ok(Rotated { id, resealed })
@@ -142,11 +142,11 @@ pub async fn forget(db: &PgPool, keys: &Keyring, id: &str) -> Result<()> {
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
     let known = all(db).await?;
     let key = known.iter().find(|key| key.id == id);
-    let held = keys.ids();
-    if key.is_none() && !held.iter().any(|held| held == id) {
+    let available = keys.ids();
+    if key.is_none() && !available.iter().any(|available_id| available_id == id) {
         return Err(Error::NotFound("key"));
     }
-    if key.is_some_and(|key| key.sealed > 0) || held.first().is_some_and(|first| first == id) {
+    if key.is_some_and(|key| key.sealed > 0) || available.first().is_some_and(|first| first == id) {
         return Err(Error::InUse);
     }
     sqlx::query("delete from secret_keys where id = $1").bind(id).execute(&mut *transaction).await?;

@@ -23,8 +23,8 @@ words! {
 }
 
 impl Source {
-    /// Whether a message of this source that has left answers a waiting contact: one that a person, an integration or a
-    /// chatbot wrote. A greeting, a campaign and a scheduled message do not: the contact still waits for somebody.
+    /// Whether a sent message of this source answers a waiting contact: those of people, integrations and chatbots do.
+    /// After a greeting, a campaign or a scheduled message the contact still waits.
     pub fn answers(self) -> bool {
         matches!(self, Self::Api | Self::User | Self::Bot)
     }

@@ -29,7 +29,7 @@ impl Table for Tag {
     const NAME: &'static str = "tags";
     const NOUN: &'static str = "tag";
     const UNIQUE: &'static [Unique] =
-        &[Unique::new("tags_company_id_name_key", "name"), Unique::by_looks("tags_looks", "name")];
+        &[Unique::new("tags_company_id_name_key", "name"), Unique::by_appearance("tags_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = TagId;
 }

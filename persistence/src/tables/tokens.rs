@@ -198,7 +198,7 @@ pub async fn count(db: impl PgExecutor<'_>, company: CompanyId) -> Result<i64> {
 /// Like [`rotate`], restricted to one company.
 ///
 /// # Errors
-/// As of [`rotate`].
+/// As [`rotate`].
 pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId) -> Result<(TokenRow, String)> {
     let key = new_key(KEY_PREFIX);
     let hash = format!("\\x{}", hex::encode(hash(&key)));
@@ -212,7 +212,7 @@ pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId)
 /// When the database cannot answer.
 pub async fn note_uses(db: impl Database<'_>, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
     let (ids, times): (Vec<TokenId>, Vec<DateTime<Utc>>) = uses.iter().copied().unzip();
-    crate::error::with_timeout(
+    with_timeout(
         sqlx::query(
             "update tokens t set last_used_at = x.at from unnest($1::bigint[], $2::timestamptz[]) as x (id, at)
              where t.id = x.id and (t.last_used_at is null or t.last_used_at < x.at)",

@@ -41,8 +41,9 @@ pub async fn list(
     filter: &UserMetricsFilter,
     page: PageRequest,
 ) -> Result<Page<UserMetricsRow>> {
-    let list =
-        Select::with_query(counted(filter), "users.company_id", company).equals("users.id", filter.user_id).related(
+    let list = Select::with_query(query_counts(filter), "users.company_id", company)
+        .equals("users.id", filter.user_id)
+        .related(
             "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
             filter.queue_id,
         );
@@ -50,7 +51,7 @@ pub async fn list(
 }
 
 /// Starts the list: the users of the page are found first, so that only their tickets are counted.
-fn counted(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
+fn query_counts(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
         "select users.id, users.id as user_id, users.name as user_name,
             coalesce((select p.name from profiles p

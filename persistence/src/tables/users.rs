@@ -75,56 +75,56 @@ pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Colu
     table::insert(db, company, &columns).await
 }
 
-/// Changes what is given; who gives up their profile has an agent's. Who has another password or e-mail, or is switched
-/// off, is signed in nowhere any more, and a link they were given is good no longer.
+/// Updates the given columns; a user without a profile gets the agent's. A changed password or e-mail, or deactivation,
+/// ends all sessions of the user and invalidates their link.
 ///
 /// # Errors
-/// As of [`insert`]; [`Error::NotFound`] as well when there is no such user.
+/// As [`insert`], and [`Error::NotFound`] when there is no such user.
 pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut columns: Columns) -> Result<User> {
     if columns.has("profileId") && columns.is_none("profileId") {
         columns.set("profileId", profiles::agent(&mut *db, company).await?);
     }
-    let before = entry(&mut *db, company, id).await?;
+    let before = lock_credentials(&mut *db, company, id).await?;
     let changed = table::update(&mut *db, company, id, &columns).await?;
-    let after = entry(&mut *db, company, id).await?;
-    if before.zip(after).is_some_and(|(before, after)| before.is_closed_by(&after)) {
+    let after = lock_credentials(&mut *db, company, id).await?;
+    if before.zip(after).is_some_and(|(before, after)| before.are_revoked_by(&after)) {
         people::shut_out(db, PersonId::User(company, id)).await?;
     }
     Ok(changed)
 }
 
-/// What lets a user in.
+/// What a user signs in with.
 #[derive(FromRow)]
-struct Entry {
+struct Credentials {
     email: String,
     password_hash: Option<String>,
     active: bool,
 }
 
-impl Entry {
-    /// Whether who came in by this one would not come in by the other.
-    fn is_closed_by(&self, after: &Self) -> bool {
-        // A hash has a salt of its own: the same password set once more counts as another.
+impl Credentials {
+    /// Whether sessions begun with these are no longer allowed by the new ones.
+    fn are_revoked_by(&self, after: &Self) -> bool {
+        // Each hash has its own salt, so setting the same password again counts as a change.
         self.email != after.email || self.password_hash != after.password_hash || self.active && !after.active
     }
 }
 
-/// Holds a user until the end of the transaction: nobody else changes what lets them in.
+/// Locks the credentials of a user until the transaction ends.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<()> {
-    entry(db, company, id).await?;
+    lock_credentials(db, company, id).await?;
     Ok(())
 }
 
-/// What lets a user in now. Their row is held until the end of the transaction, before anything else that is theirs.
-async fn entry(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<Option<Entry>> {
-    let entry = sqlx::query_as(
+/// The current credentials of a user. Their row is locked until the transaction ends, before any of their other rows.
+async fn lock_credentials(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<Option<Credentials>> {
+    let select = sqlx::query_as(
         "select lower(email) as email, password_hash, active from users where company_id = $1 and id = $2
          for no key update",
     );
-    with_timeout(entry.bind(company).bind(id).fetch_optional(db)).await
+    with_timeout(select.bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// Ends a membership. Closed tickets assigned to the user keep the name, and so do scheduled messages of theirs.

@@ -88,7 +88,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
              utm, created_at, last_seen_at, ended_at, verified, claimed, shown_from, token_hashes)
          select company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page, utm, created_at,
              last_seen_at, ended_at, verified, claimed, shown_from,
-             -- An array of arrays is a rectangle to PostgreSQL: each row's comes as one text.
+             -- Nested arrays are rectangular in PostgreSQL, so the hashes of a row are passed as one text.
              array(select decode(hash, 'hex') from unnest(string_to_array(nullif(tokens, ''), ',')) as hash)
          from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
              $7::bytea[], $8::jsonb[], $9::jsonb[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[],
@@ -114,7 +114,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
     .bind(rows.iter().map(|row| row.verified).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.claimed.clone()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.shown_from).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| in_hex(&row.token_hashes)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| to_hex(&row.token_hashes)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())
@@ -140,7 +140,7 @@ pub(crate) async fn statuses(
     Ok(found.into_iter().map(|(company, id, status)| ((company, id), status)).collect())
 }
 
-fn in_hex(hashes: &[Vec<u8>]) -> String {
+fn to_hex(hashes: &[Vec<u8>]) -> String {
     let hex = |hash: &Vec<u8>| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     hashes.iter().map(hex).collect::<Vec<_>>().join(",")
 }
@@ -250,7 +250,7 @@ pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelI
 /// When the database cannot answer.
 pub async fn idle(
     db: impl Database<'_>,
-    of: &OfSlots,
+    slots: &OfSlots,
     before: DateTime<Utc>,
     limit: i64,
 ) -> Result<Vec<(CompanyId, SessionId)>> {
@@ -259,6 +259,6 @@ pub async fn idle(
          order by last_seen_at limit $2",
         OfSlots::holds("company_id", 3)
     );
-    let idle = sqlx::query_as(AssertSqlSafe(idle)).bind(before).bind(limit).bind(of.numbers());
+    let idle = sqlx::query_as(AssertSqlSafe(idle)).bind(before).bind(limit).bind(slots.numbers());
     with_timeout(idle.fetch_all(db)).await
 }

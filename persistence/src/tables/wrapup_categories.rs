@@ -28,7 +28,7 @@ impl Table for WrapupCategory {
     const NOUN: &'static str = "wrap-up category";
     const UNIQUE: &'static [Unique] = &[
         Unique::new("wrapup_categories_company_id_name_key", "name"),
-        Unique::by_looks("wrapup_categories_looks", "name"),
+        Unique::by_appearance("wrapup_categories_looks", "name"),
     ];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = WrapupCategoryId;

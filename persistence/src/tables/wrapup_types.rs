@@ -35,7 +35,7 @@ impl Table for WrapupType {
             from wrapup_type_queues l join queues q on q.company_id = l.company_id and q.id = l.queue_id
             where l.company_id = wrapup_types.company_id and l.wrapup_type_id = wrapup_types.id), '[]') as queues";
     const UNIQUE: &'static [Unique] =
-        &[Unique::new("wrapup_types_company_id_name_key", "name"), Unique::by_looks("wrapup_types_looks", "name")];
+        &[Unique::new("wrapup_types_company_id_name_key", "name"), Unique::by_appearance("wrapup_types_looks", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = WrapupTypeId;
 }

@@ -12,7 +12,7 @@ use crate::{ChannelId, CompanyId, QueueId, UserId, WrapupTypeId};
 
 /// The cell of a ticket figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TicketPlace {
+pub(crate) struct TicketCell {
     pub(crate) company: CompanyId,
     /// The start of the quarter of an hour.
     pub(crate) at: DateTime<Utc>,
@@ -33,20 +33,20 @@ pub(crate) struct TicketCounts {
 }
 
 impl AddAssign for TicketCounts {
-    fn add_assign(&mut self, more: Self) {
-        self.opened += more.opened;
-        self.closed += more.closed;
-        self.reopened += more.reopened;
-        self.answered += more.answered;
+    fn add_assign(&mut self, other: Self) {
+        self.opened += other.opened;
+        self.closed += other.closed;
+        self.reopened += other.reopened;
+        self.answered += other.answered;
         // Saturating, because sums over invalid rows may overflow.
-        self.answer_ms = self.answer_ms.saturating_add(more.answer_ms);
-        self.resolution_ms = self.resolution_ms.saturating_add(more.resolution_ms);
+        self.answer_ms = self.answer_ms.saturating_add(other.answer_ms);
+        self.resolution_ms = self.resolution_ms.saturating_add(other.resolution_ms);
     }
 }
 
 /// The cell of a message figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct MessagePlace {
+pub(crate) struct MessageCell {
     pub(crate) company: CompanyId,
     /// The start of the quarter of an hour.
     pub(crate) at: DateTime<Utc>,
@@ -65,16 +65,16 @@ pub(crate) struct MessageCounts {
 }
 
 impl AddAssign for MessageCounts {
-    fn add_assign(&mut self, more: Self) {
-        self.inbound += more.inbound;
-        self.outbound += more.outbound;
-        self.failed += more.failed;
+    fn add_assign(&mut self, other: Self) {
+        self.inbound += other.inbound;
+        self.outbound += other.outbound;
+        self.failed += other.failed;
     }
 }
 
 /// The cell of a wrap-up figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct WrapupPlace {
+pub(crate) struct WrapupCell {
     pub(crate) company: CompanyId,
     /// The start of the quarter of an hour in which the ticket was closed.
     pub(crate) at: DateTime<Utc>,
@@ -85,14 +85,14 @@ pub(crate) struct WrapupPlace {
 /// Increments by cell: few cells, however many messages a batch has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    pub(crate) tickets: HashMap<TicketPlace, TicketCounts>,
-    pub(crate) messages: HashMap<MessagePlace, MessageCounts>,
-    pub(crate) wrapups: HashMap<WrapupPlace, i64>,
+    pub(crate) tickets: HashMap<TicketCell, TicketCounts>,
+    pub(crate) messages: HashMap<MessageCell, MessageCounts>,
+    pub(crate) wrapups: HashMap<WrapupCell, i64>,
 }
 
-/// A row of the figures: company, dimension, grain, time, key. Rows are written in this order, that of the tables'
-/// keys.
-type Cell = (CompanyId, &'static str, Grain, DateTime<Utc>, String);
+/// The key of a row of figures: company, dimension, grain, time, key. Rows are written in this order, which is that of
+/// the tables' primary keys.
+type RowKey = (CompanyId, &'static str, Grain, DateTime<Utc>, String);
 
 /// The time span of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,16 +120,16 @@ impl Grain {
 }
 
 /// Adds to the row of each dimension and grain.
-fn spread<C: AddAssign + Copy + Default>(
-    cells: &mut BTreeMap<Cell, C>,
+fn add_to_rows<C: AddAssign + Copy + Default>(
+    rows: &mut BTreeMap<RowKey, C>,
     company: CompanyId,
     at: DateTime<Utc>,
     keys: [(Dimension, String); 4],
-    more: C,
+    counts: C,
 ) {
     for (dimension, key) in keys {
         for grain in Grain::ALL {
-            *cells.entry((company, dimension.as_str(), grain, grain.begin(at), key.clone())).or_default() += more;
+            *rows.entry((company, dimension.as_str(), grain, grain.begin(at), key.clone())).or_default() += counts;
         }
     }
 }
@@ -144,22 +144,22 @@ impl Counts {
         if self.tickets.len() + self.messages.len() + self.wrapups.len() < 2 {
             return None;
         }
-        let (mut one, mut other) = (Self::default(), Self::default());
-        let mut turn = false;
+        let (mut first, mut second) = (Self::default(), Self::default());
+        let mut is_first = false;
         let mut next = || {
-            turn = !turn;
-            turn
+            is_first = !is_first;
+            is_first
         };
-        for (place, counts) in self.tickets {
-            if next() { &mut one } else { &mut other }.tickets.insert(place, counts);
+        for (cell, counts) in self.tickets {
+            if next() { &mut first } else { &mut second }.tickets.insert(cell, counts);
         }
-        for (place, counts) in self.messages {
-            if next() { &mut one } else { &mut other }.messages.insert(place, counts);
+        for (cell, counts) in self.messages {
+            if next() { &mut first } else { &mut second }.messages.insert(cell, counts);
         }
-        for (place, count) in self.wrapups {
-            if next() { &mut one } else { &mut other }.wrapups.insert(place, count);
+        for (cell, count) in self.wrapups {
+            if next() { &mut first } else { &mut second }.wrapups.insert(cell, count);
         }
-        Some((one, other))
+        Some((first, second))
     }
 
     /// Adds all increments to the tables.
@@ -173,18 +173,18 @@ impl Counts {
         if self.tickets.is_empty() {
             return Ok(());
         }
-        let mut cells = BTreeMap::<Cell, TicketCounts>::new();
-        for (place, more) in &self.tickets {
+        let mut rows = BTreeMap::<RowKey, TicketCounts>::new();
+        for (cell, counts) in &self.tickets {
             let keys = [
                 (Dimension::Company, String::new()),
-                (Dimension::Queue, key_of(place.queue.map(|id| id.0))),
-                (Dimension::Channel, key_of(Some(place.channel.0))),
-                (Dimension::User, key_of(place.user.map(|id| id.0))),
+                (Dimension::Queue, key_of(cell.queue.map(|id| id.0))),
+                (Dimension::Channel, key_of(Some(cell.channel.0))),
+                (Dimension::User, key_of(cell.user.map(|id| id.0))),
             ];
-            spread(&mut cells, place.company, place.at, keys, *more);
+            add_to_rows(&mut rows, cell.company, cell.at, keys, *counts);
         }
-        let count = |count: fn(&TicketCounts) -> i64| cells.values().map(count).collect::<Vec<_>>();
-        let (companies, dimensions, grains, times, keys) = columns(&cells);
+        let count = |count: fn(&TicketCounts) -> i64| rows.values().map(count).collect::<Vec<_>>();
+        let (companies, dimensions, grains, times, keys) = columns(&rows);
         sqlx::query(
             "insert into report_tickets as r (company_id, dimension, grain, at, key, opened, closed, reopened, answered,
                  answer_ms, resolution_ms)
@@ -218,18 +218,18 @@ impl Counts {
         if self.messages.is_empty() {
             return Ok(());
         }
-        let mut cells = BTreeMap::<Cell, MessageCounts>::new();
-        for (place, more) in &self.messages {
+        let mut rows = BTreeMap::<RowKey, MessageCounts>::new();
+        for (cell, counts) in &self.messages {
             let keys = [
                 (Dimension::Company, String::new()),
-                (Dimension::Channel, key_of(Some(place.channel.0))),
-                (Dimension::User, key_of(place.user.map(|id| id.0))),
-                (Dimension::Type, place.kind.as_str().to_owned()),
+                (Dimension::Channel, key_of(Some(cell.channel.0))),
+                (Dimension::User, key_of(cell.user.map(|id| id.0))),
+                (Dimension::Type, cell.kind.as_str().to_owned()),
             ];
-            spread(&mut cells, place.company, place.at, keys, *more);
+            add_to_rows(&mut rows, cell.company, cell.at, keys, *counts);
         }
-        let count = |count: fn(&MessageCounts) -> i64| cells.values().map(count).collect::<Vec<_>>();
-        let (companies, dimensions, grains, times, keys) = columns(&cells);
+        let count = |count: fn(&MessageCounts) -> i64| rows.values().map(count).collect::<Vec<_>>();
+        let (companies, dimensions, grains, times, keys) = columns(&rows);
         sqlx::query(
             "insert into report_messages as r (company_id, dimension, grain, at, key, inbound, outbound, failed)
              select * from unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::bigint[],
@@ -253,15 +253,15 @@ impl Counts {
     }
 
     async fn write_wrapups(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {
-        let mut cells = BTreeMap::<(CompanyId, Grain, DateTime<Utc>, i64, WrapupTypeId), i64>::new();
-        for (place, more) in &self.wrapups {
-            let queue = place.queue.map_or(0, |queue| queue.0);
+        let mut rows = BTreeMap::<(CompanyId, Grain, DateTime<Utc>, i64, WrapupTypeId), i64>::new();
+        for (cell, count) in &self.wrapups {
+            let queue = cell.queue.map_or(0, |queue| queue.0);
             for grain in Grain::ALL {
-                let cell = (place.company, grain, grain.begin(place.at), queue, place.wrapup_type);
-                *cells.entry(cell).or_default() += more;
+                let key = (cell.company, grain, grain.begin(cell.at), queue, cell.wrapup_type);
+                *rows.entry(key).or_default() += count;
             }
         }
-        if cells.is_empty() {
+        if rows.is_empty() {
             return Ok(());
         }
         sqlx::query(
@@ -269,12 +269,12 @@ impl Counts {
              select * from unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[])
              on conflict (company_id, grain, at, queue_id, wrapup_type_id) do update set count = r.count + excluded.count",
         )
-        .bind(cells.keys().map(|cell| cell.0).collect::<Vec<_>>())
-        .bind(cells.keys().map(|cell| cell.1.as_str()).collect::<Vec<_>>())
-        .bind(cells.keys().map(|cell| cell.2).collect::<Vec<_>>())
-        .bind(cells.keys().map(|cell| cell.3).collect::<Vec<_>>())
-        .bind(cells.keys().map(|cell| cell.4).collect::<Vec<_>>())
-        .bind(cells.values().copied().collect::<Vec<_>>())
+        .bind(rows.keys().map(|key| key.0).collect::<Vec<_>>())
+        .bind(rows.keys().map(|key| key.1.as_str()).collect::<Vec<_>>())
+        .bind(rows.keys().map(|key| key.2).collect::<Vec<_>>())
+        .bind(rows.keys().map(|key| key.3).collect::<Vec<_>>())
+        .bind(rows.keys().map(|key| key.4).collect::<Vec<_>>())
+        .bind(rows.values().copied().collect::<Vec<_>>())
         .execute(db)
         .await?;
         Ok(())
@@ -283,12 +283,12 @@ impl Counts {
 
 type Columns<'a> = (Vec<CompanyId>, Vec<&'a str>, Vec<&'a str>, Vec<DateTime<Utc>>, Vec<&'a str>);
 
-fn columns<C>(cells: &BTreeMap<Cell, C>) -> Columns<'_> {
+fn columns<C>(rows: &BTreeMap<RowKey, C>) -> Columns<'_> {
     (
-        cells.keys().map(|cell| cell.0).collect(),
-        cells.keys().map(|cell| cell.1).collect(),
-        cells.keys().map(|cell| cell.2.as_str()).collect(),
-        cells.keys().map(|cell| cell.3).collect(),
-        cells.keys().map(|cell| cell.4.as_str()).collect(),
+        rows.keys().map(|key| key.0).collect(),
+        rows.keys().map(|key| key.1).collect(),
+        rows.keys().map(|key| key.2.as_str()).collect(),
+        rows.keys().map(|key| key.3).collect(),
+        rows.keys().map(|key| key.4.as_str()).collect(),
     )
 }

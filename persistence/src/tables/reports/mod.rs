@@ -10,7 +10,7 @@ pub mod sales;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 
-pub(crate) use counts::{Counts, MessageCounts, MessagePlace, TicketCounts, TicketPlace, WrapupPlace};
+pub(crate) use counts::{Counts, MessageCell, MessageCounts, TicketCell, TicketCounts, WrapupCell};
 pub use read::{Figures, MessageFigures, TicketFigures, WrapupFigures, by_day, by_key, labels, total, wrapups};
 pub use rebuild::{Difference, rebuild};
 

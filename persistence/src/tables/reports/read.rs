@@ -91,25 +91,25 @@ pub async fn by_day<F: Figures>(
     )
     .await?;
     // Bucket 1 starts at the first bound.
-    let place = |row: Row<i32, F>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
-    Ok(rows.into_iter().filter_map(place).collect())
+    let by_index = |row: Row<i32, F>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
+    Ok(rows.into_iter().filter_map(by_index).collect())
 }
 
 /// The parts of a period: quarters before the first whole day, whole days, quarters after the last one.
-struct Parts {
+struct PeriodParts {
     before: Period,
     days: Period,
     after: Period,
 }
 
-impl Parts {
+impl PeriodParts {
     fn of(period: Period) -> Self {
         let begin = begin_of_day(period.from);
         let first = if begin < period.from { begin + TimeDelta::days(1) } else { begin };
         let last = begin_of_day(period.to);
         if first >= last {
-            let none = Period { from: period.to, to: period.to };
-            return Self { before: period, days: none, after: none };
+            let empty = Period { from: period.to, to: period.to };
+            return Self { before: period, days: empty, after: empty };
         }
         Self {
             before: Period { from: period.from, to: first },
@@ -145,7 +145,7 @@ pub async fn by_key<F: Figures>(
         F::TABLE,
     );
     let mut query = sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(dimension);
-    for bound in Parts::of(period).bounds() {
+    for bound in PeriodParts::of(period).bounds() {
         query = query.bind(bound);
     }
     let rows: Vec<Row<String, F>> = with_timeout(query.fetch_all(db.heavy())).await?;
@@ -192,7 +192,7 @@ pub async fn wrapups(
          order by c.wrapup_type_id"
     );
     let mut query = sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(queue);
-    for bound in Parts::of(period).bounds() {
+    for bound in PeriodParts::of(period).bounds() {
         query = query.bind(bound);
     }
     with_timeout(query.fetch_all(db.heavy())).await
@@ -222,8 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn a_period_is_its_days_and_the_quarters_around_them() {
-        let parts = |from, to| Parts::of(Period { from: at(from), to: at(to) }).bounds();
+    fn a_period_consists_of_whole_days_and_quarters_around_them() {
+        let parts = |from, to| PeriodParts::of(Period { from: at(from), to: at(to) }).bounds();
         let [a, b, c, d, e, f] = ["05T22:15", "06T00:00", "06T00:00", "09T00:00", "09T00:00", "09T03:45"]
             .map(|text| at(&format!("2026-03-{text}:00Z")));
         assert_eq!(parts("2026-03-05T22:15:00Z", "2026-03-09T03:45:00Z"), [a, b, c, d, e, f]);

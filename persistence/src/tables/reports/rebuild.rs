@@ -20,35 +20,35 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether every figure was right.
+    /// Whether every figure was correct.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
 /// A table of figures, and the query that counts it from the rows of company `$1`.
-struct Counted {
+struct FigureTable {
     table: &'static str,
     key: &'static [&'static str],
     columns: &'static [&'static str],
     from_rows: &'static str,
 }
 
-const TICKETS: Counted = Counted {
+const TICKETS: FigureTable = FigureTable {
     table: "report_tickets",
     key: &["dimension", "grain", "at", "key"],
     columns: &["opened", "closed", "reopened", "answered", "answer_ms", "resolution_ms"],
     from_rows: include_str!("rebuild_tickets.sql"),
 };
 
-const MESSAGES: Counted = Counted {
+const MESSAGES: FigureTable = FigureTable {
     table: "report_messages",
     key: &["dimension", "grain", "at", "key"],
     columns: &["inbound", "outbound", "failed"],
     from_rows: include_str!("rebuild_messages.sql"),
 };
 
-const WRAPUPS: Counted = Counted {
+const WRAPUPS: FigureTable = FigureTable {
     table: "report_wrapups",
     key: &["grain", "at", "queue_id", "wrapup_type_id"],
     columns: &["count"],
@@ -71,8 +71,8 @@ pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Differ
             "the journal is being replayed, or its replay failed; run this while the service is running".into(),
         ));
     }
-    for counted in [&TICKETS, &MESSAGES, &WRAPUPS] {
-        counted.compare(&mut transaction, company).await?;
+    for table in [&TICKETS, &MESSAGES, &WRAPUPS] {
+        table.compare(&mut transaction, company).await?;
     }
     transaction.commit().await?;
     let mut transaction = db.begin().await?;
@@ -85,7 +85,7 @@ pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Differ
     Ok(difference)
 }
 
-impl Counted {
+impl FigureTable {
     fn differences(&self) -> String {
         format!("{}_differences", self.table)
     }
@@ -94,9 +94,9 @@ impl Counted {
     async fn compare(&self, db: &mut PgConnection, company: CompanyId) -> Result<()> {
         let (table, differences, from_rows) = (self.table, self.differences(), self.from_rows);
         let key = self.key.join(", ");
-        let lacking = |column: &&str| format!("coalesce(n.{column}, 0) - coalesce(r.{column}, 0) as {column}");
-        let lacking = self.columns.iter().map(lacking).collect::<Vec<_>>().join(", ");
-        let is_other = self.columns.iter().map(|column| format!("{column} <> 0")).collect::<Vec<_>>().join(" or ");
+        let difference = |column: &&str| format!("coalesce(n.{column}, 0) - coalesce(r.{column}, 0) as {column}");
+        let column_differences = self.columns.iter().map(difference).collect::<Vec<_>>().join(", ");
+        let is_different = self.columns.iter().map(|column| format!("{column} <> 0")).collect::<Vec<_>>().join(" or ");
         // A temporary table's query takes no parameters, so the company is inserted as a number.
         let from_rows = from_rows.replace("$1", &company.0.to_string());
         let statements = [
@@ -104,9 +104,9 @@ impl Counted {
             format!(
                 "create temporary table {differences} as
                  select * from (
-                     select {key}, {lacking} from ({from_rows}) n
+                     select {key}, {column_differences} from ({from_rows}) n
                      full join (select * from {table} where company_id = {company}) r using ({key})) compared
-                 where ({is_other}) and at >= coalesce(
+                 where ({is_different}) and at >= coalesce(
                      (select counted_from from retentions where company_id = {company}), '-infinity')"
             ),
         ];
@@ -120,12 +120,12 @@ impl Counted {
     async fn correct(&self, db: &mut PgConnection, company: CompanyId) -> Result<u64> {
         let (table, differences) = (self.table, self.differences());
         let (key, columns) = (self.key.join(", "), self.columns.join(", "));
-        let add = |column: &&str| format!("{column} = r.{column} + excluded.{column}");
-        let add = self.columns.iter().map(add).collect::<Vec<_>>().join(", ");
+        let assignment = |column: &&str| format!("{column} = r.{column} + excluded.{column}");
+        let assignments = self.columns.iter().map(assignment).collect::<Vec<_>>().join(", ");
         let statement = format!(
             "insert into {table} as r (company_id, {key}, {columns})
              select $1, {key}, {columns} from pg_temp.{differences} order by {key}
-             on conflict (company_id, {key}) do update set {add}"
+             on conflict (company_id, {key}) do update set {assignments}"
         );
         let corrected = sqlx::query(AssertSqlSafe(statement)).bind(company).execute(db).await?;
         Ok(corrected.rows_affected())

@@ -31,9 +31,9 @@ struct Row<K> {
     figures: SalesFigures,
 }
 
-/// The cards of the boards `$4`, or all, that were won or lost from `$2` on and before `$3`: what `cards_won_then` and
-/// `cards_lost_then` hold, so that no card is read.
-const DECIDED: &str = "(
+/// The cards of the boards `$4`, or all, that were won or lost from `$2` on and before `$3`. Only columns of the indexes
+/// `cards_won_then` and `cards_lost_then`, so that no card is read.
+const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total_e4 as value from cards
     where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint[] is null or board_id = any($4))
     union all
@@ -63,7 +63,7 @@ pub async fn by_day(
     period: Period,
     days: &[DateTime<Utc>],
 ) -> Result<HashMap<usize, SalesFigures>> {
-    let statement = format!("select width_bucket(at, $5) as key, {} from {DECIDED} group by 1", sums(VALUE));
+    let statement = format!("select width_bucket(at, $5) as key, {} from {CLOSED_CARDS} group by 1", sums(VALUE));
     let rows: Vec<Row<i32>> = with_timeout(
         sqlx::query_as(AssertSqlSafe(statement))
             .bind(company)
@@ -74,8 +74,8 @@ pub async fn by_day(
             .fetch_all(db.heavy()),
     )
     .await?;
-    let place = |row: Row<i32>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
-    Ok(rows.into_iter().filter_map(place).collect())
+    let by_index = |row: Row<i32>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
+    Ok(rows.into_iter().filter_map(by_index).collect())
 }
 
 /// The sales of one user, origin or product.
@@ -90,8 +90,8 @@ pub struct SalesOf {
     pub figures: SalesFigures,
 }
 
-/// The sales of each user, origin or product (of days see [`by_day`]), by its id, of some boards or of all. Of products it is what their lines come to,
-/// and a card with two lines of one product is one card.
+/// The sales of each user, origin or product, by id, of some boards or of all; [`by_day`] returns those of days. Sales of
+/// products are the totals of their lines, and a card with two lines of one product counts once.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -102,7 +102,7 @@ pub async fn by_key(
     boards: Option<&[BoardId]>,
     period: Period,
 ) -> Result<Vec<SalesOf>> {
-    let (key, value, lines, named, noun) = match grouping {
+    let (key, value, lines, names_table, noun) = match grouping {
         SalesGrouping::Product => {
             let lines = " join card_products p on p.company_id = $1 and p.card_id = c.id";
             ("p.product_id", "p.total_price", lines, "products", "product")
@@ -110,13 +110,13 @@ pub async fn by_key(
         SalesGrouping::Origin => ("c.origin_id", VALUE, "", "card_origins", "card_origin"),
         SalesGrouping::User | SalesGrouping::Day => ("c.assigned_user_id", VALUE, "", "users", "user"),
     };
-    // One that was deleted is on cards until its steps are done.
-    let known = format!(
+    // Cards refer to a deleted record until its cascade is done.
+    let existing_key = format!(
         "case when {key} <> all (array(select id from cascades where company_id = $1 and noun = '{noun}')) then {key} end"
     );
     let statement = format!(
-        "select s.*, n.name from (select {known} as key, {} from {DECIDED}{lines} group by 1) s
-         left join {named} n on n.company_id = $1 and n.id = s.key order by s.key nulls last",
+        "select s.*, n.name from (select {existing_key} as key, {} from {CLOSED_CARDS}{lines} group by 1) s
+         left join {names_table} n on n.company_id = $1 and n.id = s.key order by s.key nulls last",
         sums(value)
     );
     with_timeout(
