@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_read_and_written_one_for_one() {
+    fn digits_are_preserved_exactly() {
         for (read, written) in [
             ("0", "0"),
             ("-0", "0"),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_says_why() {
+    fn invalid_amounts_are_refused_with_a_reason() {
         for digits in ["", "-", "x", "1.", ".5", "1,5", "1e", "e2", "0x10", "1.5.5", "NaN", "+1", "1e2.5", "١", "1 000"]
         {
             assert_eq!(Amount::parse(digits), Err(Malformed::NoNumber), "{digits}");
@@ -250,12 +250,14 @@ mod tests {
         ] {
             assert_eq!(amount(price).times(amount(quantity)), Some(amount(total)), "{price} x {quantity}");
         }
-        let most = amount("99999999999999.9999");
-        assert_eq!(most.times(amount("1")), Some(most));
-        for (price, quantity) in [(most, amount("1.0001")), (most, most), (amount("10000000"), amount("10000000"))] {
+        let maximum = amount("99999999999999.9999");
+        assert_eq!(maximum.times(amount("1")), Some(maximum));
+        for (price, quantity) in
+            [(maximum, amount("1.0001")), (maximum, maximum), (amount("10000000"), amount("10000000"))]
+        {
             assert_eq!(price.times(quantity), None, "{price} x {quantity}");
         }
-        assert_eq!(most.plus(amount("0.0001")), None);
+        assert_eq!(maximum.plus(amount("0.0001")), None);
         assert_eq!(amount("1").part_of(amount("3")), Some(amount("0.3333")));
         assert_eq!(amount("2").part_of(amount("3")), Some(amount("0.6667")));
         assert_eq!(amount("1").part_of(Amount::ZERO), None);
@@ -263,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_amount_survives_its_digits(units in -999_999_999_999_999_999_i64..=999_999_999_999_999_999) {
+        fn every_amount_round_trips(units in -999_999_999_999_999_999_i64..=999_999_999_999_999_999) {
             let decimal = Decimal::new(units, DECIMALS_MAX);
             let read = amount(&decimal.to_string());
             prop_assert_eq!(read.decimal(), decimal);
@@ -273,7 +275,7 @@ mod tests {
         }
 
         #[test]
-        fn a_product_is_what_integers_make_of_it(price in 0..=999_999_999_999_999_999_i64, quantity in 1..=999_999_999_999_999_999_i64) {
+        fn products_match_integer_arithmetic(price in 0..=999_999_999_999_999_999_i64, quantity in 1..=999_999_999_999_999_999_i64) {
             let units = i128::from(price) * i128::from(quantity);
             // Factors and result count ten-thousandths; all are non-negative.
             let rounded = (units + 5_000) / 10_000;

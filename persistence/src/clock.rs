@@ -1,7 +1,7 @@
 //! The service's clock. Everything that is decided by the time of day, whether an actor is idle, and every limit by the
-//! minute or hour is read here; so a test moves the time instead of waiting for it.
+//! minute or hour is read here, so that a test moves the time instead of waiting for it.
 //!
-//! Pauses and deadlines of single calls are no part of this: timers run in real time.
+//! Pauses and deadlines of single calls are not affected: timers run in real time.
 
 use std::time::Instant;
 
@@ -13,8 +13,7 @@ pub fn now() -> DateTime<Utc> {
     source::now().trunc_subsecs(3)
 }
 
-/// The time by which lengths are measured that may be minutes or hours. It is never set back, and moves with [`now`] in
-/// tests.
+/// A monotonic time for measuring minutes and hours. In tests it moves with [`now`].
 pub fn instant() -> Instant {
     source::instant()
 }

@@ -25,13 +25,13 @@ const CLOSE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The companies this process serves. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Ownership(Arc<Inner>);
+pub struct Ownership(Arc<OwnershipState>);
 
 #[derive(Default)]
-struct Inner {
+struct OwnershipState {
     /// One door per company that ever had work here: some hundred bytes each.
     doors: DashMap<CompanyId, Arc<Door>>,
-    /// Number of companies that are closing, closed or shut. It is usually 0, and then no door is looked up.
+    /// Number of companies that are closing, closed or shut. Usually 0; then no door is looked up.
     closing: AtomicUsize,
     /// The slots of a cluster member; unset for a process alone.
     gates: OnceLock<Gates>,
@@ -57,8 +57,8 @@ const FLAGS: usize = CLOSING | CLOSED | SHUT;
 impl Door {
     /// Counts one more piece of work, unless a flag of `unless` is set.
     fn enter(&self, unless: usize) -> bool {
-        let more = |state: usize| (state & unless == 0).then_some(state + 1);
-        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+        let increment = |state: usize| (state & unless == 0).then_some(state + 1);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, increment).is_ok()
     }
 
     fn leave(&self) {
@@ -190,7 +190,7 @@ impl Ownership {
         }
     }
 
-    /// The same without a time limit, for work whose caller was already answered.
+    /// As [`Ownership::enter`] without a time limit, for work whose caller was already answered.
     pub async fn enter_in_time(&self, company: CompanyId) -> Presence {
         let door = self.door(company);
         door.wait_for(|| self.enter_door(&door, company)).await;
@@ -205,9 +205,9 @@ impl Ownership {
             return None;
         }
         let presence = Presence(door);
-        // Besides this one.
-        let is_under_way = presence.0.state.load(Ordering::Acquire) & !FLAGS > 1;
-        (is_under_way || self.is_placed_here(company)).then_some(presence)
+        // More than this presence.
+        let has_other_work = presence.0.state.load(Ordering::Acquire) & !FLAGS > 1;
+        (has_other_work || self.is_placed_here(company)).then_some(presence)
     }
 
     /// Closes a company: waits until no work is in progress, and lets none begin. The log still accepts its entries
@@ -272,7 +272,7 @@ mod tests {
     const OTHER: CompanyId = CompanyId::new(2);
 
     #[tokio::test]
-    async fn a_company_is_closed_once_its_work_has_ended_and_work_waits_until_it_is_open_again() {
+    async fn closing_waits_for_work_and_new_work_waits_for_reopening() {
         let ownership = Ownership::default();
         let (first, second) = (ownership.enter(COMPANY).await, ownership.enter(COMPANY).await);
         assert!(first.is_ok() && second.is_ok(), "work does not wait for other work");
@@ -299,17 +299,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_company_of_a_slot_that_is_not_open_here_is_another_process_s() {
+    async fn companies_of_closed_slots_are_served_elsewhere() {
         let slot = Slot::of_new(COMPANY);
         let ownership = Ownership::default();
         ownership.use_gates(Gates::new(Box::new(|company| (company == COMPANY).then(|| Slot::of_new(company)))));
         assert!(!ownership.owns(COMPANY) && ownership.try_enter(COMPANY).is_none() && ownership.is_shut(COMPANY));
         assert!(matches!(ownership.enter(COMPANY).await, Err(Error::Elsewhere)));
         assert!(ownership.follow(COMPANY).is_none(), "nothing is under way that it could follow");
-        let mut patient = Box::pin(ownership.enter_in_time(COMPANY));
-        assert!(poll_immediate(&mut patient).await.is_none());
+        let mut waiting = Box::pin(ownership.enter_in_time(COMPANY));
+        assert!(poll_immediate(&mut waiting).await.is_none());
         ownership.open_slots(&[slot]);
-        let work = patient.await;
+        let work = waiting.await;
         assert!(ownership.owns(COMPANY) && !ownership.is_shut(COMPANY));
         assert!(!ownership.owns(OTHER) && ownership.try_enter(OTHER).is_none(), "nobody knows of this one");
         ownership.close_slot(slot);
@@ -327,21 +327,21 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn nothing_is_under_way_while_a_slot_is_closed() {
+    async fn no_work_runs_while_a_slot_is_closed() {
         const ROUNDS: usize = 500;
         let slot = Slot::of_new(COMPANY);
-        let (ownership, at_work, is_over) =
+        let (ownership, working, is_over) =
             (Ownership::default(), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         ownership.use_gates(Gates::new(Box::new(|company| Some(Slot::of_new(company)))));
         let workers: Vec<_> = (0..4)
             .map(|_| {
-                let (ownership, at_work, is_over) = (ownership.clone(), at_work.clone(), is_over.clone());
+                let (ownership, working, is_over) = (ownership.clone(), working.clone(), is_over.clone());
                 tokio::spawn(async move {
                     while !is_over.load(Ordering::SeqCst) {
                         let presence = ownership.try_enter(COMPANY);
-                        at_work.fetch_add(usize::from(presence.is_some()), Ordering::SeqCst);
+                        working.fetch_add(usize::from(presence.is_some()), Ordering::SeqCst);
                         tokio::task::yield_now().await;
-                        at_work.fetch_sub(usize::from(presence.is_some()), Ordering::SeqCst);
+                        working.fetch_sub(usize::from(presence.is_some()), Ordering::SeqCst);
                     }
                 })
             })
@@ -352,9 +352,9 @@ mod tests {
             ownership.close_slot(slot);
             drop(ownership.close(COMPANY).await.expect("work ends"));
             ownership.shut_slot(slot);
-            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody was at work in round {round}");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody was at work in round {round}");
             tokio::task::yield_now().await;
-            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody came in in round {round}");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody came in in round {round}");
         }
         is_over.store(true, Ordering::SeqCst);
         for worker in workers {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_does_not_end_keeps_the_company_and_a_door_that_stays_closed_refuses() {
+    async fn closing_and_entering_time_out() {
         let ownership = Ownership::default();
         let work = ownership.enter(COMPANY).await;
         assert!(matches!(ownership.close(COMPANY).await, Err(Error::Unavailable(_))));
@@ -377,19 +377,19 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn nothing_is_under_way_while_a_company_is_closed_and_everybody_has_a_turn() {
+    async fn no_work_runs_while_a_company_is_closed_and_none_starves() {
         const WORKERS: usize = 8;
         const ROUNDS: usize = 2000;
-        let (ownership, at_work) = (Ownership::default(), Arc::new(AtomicUsize::new(0)));
+        let (ownership, working) = (Ownership::default(), Arc::new(AtomicUsize::new(0)));
         let workers: Vec<_> = (0..WORKERS)
             .map(|_| {
-                let (ownership, at_work) = (ownership.clone(), at_work.clone());
+                let (ownership, working) = (ownership.clone(), working.clone());
                 tokio::spawn(async move {
                     for _ in 0..ROUNDS {
                         let presence = ownership.enter(COMPANY).await.expect("it opens again");
-                        at_work.fetch_add(1, Ordering::SeqCst);
+                        working.fetch_add(1, Ordering::SeqCst);
                         tokio::task::yield_now().await;
-                        at_work.fetch_sub(1, Ordering::SeqCst);
+                        working.fetch_sub(1, Ordering::SeqCst);
                         drop(presence);
                     }
                 })
@@ -398,9 +398,9 @@ mod tests {
         let mut closed = 0;
         while !workers.iter().all(tokio::task::JoinHandle::is_finished) {
             let _closed = ownership.close(COMPANY).await.expect("work ends");
-            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody was at work");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody was at work");
             tokio::task::yield_now().await;
-            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody came in");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody came in");
             closed += 1;
         }
         assert!(closed > 1, "it was closed {closed} times");

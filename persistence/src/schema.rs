@@ -40,9 +40,9 @@ pub async fn migrate(db: &PgPool) -> Result<()> {
     refuse_newer(db).await?;
     migrations().run(db).await?;
     // An older release must not overwrite the release that migrated last.
-    let newest = "update schema_needs set release = $1
+    let update = "update schema_needs set release = $1
          where release <> $1 and $2 >= (select max(version) from _sqlx_migrations)";
-    with_timeout(sqlx::query(newest).bind(RELEASE).bind(known()).execute(db)).await?;
+    with_timeout(sqlx::query(update).bind(RELEASE).bind(known()).execute(db)).await?;
     Ok(())
 }
 

@@ -22,12 +22,12 @@ impl Columns {
         self.0.insert(column_of(field), value.into());
     }
 
-    /// Notes a value by the name of its field, for a comparison with a record as it is shown.
+    /// Sets a value by the name of its API field, for a comparison with the API's representation of a record.
     pub fn set_field(&mut self, field: &'static str, value: impl Into<Value>) {
         self.0.insert(field.to_owned(), value.into());
     }
 
-    /// What was noted by the names of fields.
+    /// The values that were set by field names.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(field, value)| (field.as_str(), value))
     }
@@ -78,14 +78,14 @@ impl Columns {
         self.0.keys().map(|column| format!(", \"{column}\"")).collect()
     }
 
-    /// The column names of this owner, each preceded by a comma.
-    pub(super) fn names_after(&self, owner: &str) -> String {
-        self.0.keys().map(|column| format!(", {owner}.\"{column}\"")).collect()
+    /// The column names qualified with a table, each preceded by a comma.
+    pub(super) fn appended_names_of(&self, table: &str) -> String {
+        self.0.keys().map(|column| format!(", {table}.\"{column}\"")).collect()
     }
 
-    /// The column names, with this before each.
-    pub(super) fn names_of(&self, owner: &str) -> String {
-        let names: Vec<String> = self.0.keys().map(|column| format!("{owner}.\"{column}\"")).collect();
+    /// The column names qualified with a table, separated by commas.
+    pub(super) fn names_of(&self, table: &str) -> String {
+        let names: Vec<String> = self.0.keys().map(|column| format!("{table}.\"{column}\"")).collect();
         names.join(", ")
     }
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_has_the_column_of_its_name() {
+    fn fields_map_to_snake_case_columns() {
         for (field, column) in [("name", "name"), ("wrapupRequired", "wrapup_required"), ("categoryId", "category_id")]
         {
             assert_eq!(column_of(field), column);

@@ -40,9 +40,9 @@ impl Expected {
         if *self == Self::Any {
             return Ok(());
         }
-        let hold = format!("select updated_at from {} where company_id = $1 and id = $2 for no key update", T::NAME);
-        let held = sqlx::query_scalar(AssertSqlSafe(hold)).bind(company).bind(id).fetch_optional(db);
-        let updated_at: DateTime<Utc> = with_timeout(held).await?.ok_or(Error::NotFound(T::NOUN))?;
+        let select = format!("select updated_at from {} where company_id = $1 and id = $2 for no key update", T::NAME);
+        let select = sqlx::query_scalar(AssertSqlSafe(select)).bind(company).bind(id).fetch_optional(db);
+        let updated_at: DateTime<Utc> = with_timeout(select).await?.ok_or(Error::NotFound(T::NOUN))?;
         if self.holds(updated_at) { Ok(()) } else { Err(Error::Changed) }
     }
 }

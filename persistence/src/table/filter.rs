@@ -22,7 +22,7 @@ pub struct Filter {
     pub updated: Span,
     conditions: Vec<Condition>,
     /// Records that the filter refers to: table, noun and id.
-    named: Vec<(&'static str, &'static str, i64)>,
+    references: Vec<(&'static str, &'static str, i64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,14 +44,14 @@ impl Filter {
 
     /// Keeps rows that refer to a record of another table by the column of a field.
     pub fn refers<T: Table>(&mut self, field: &'static str, id: i64) {
-        self.named.push((T::NAME, T::NOUN, id));
+        self.references.push((T::NAME, T::NOUN, id));
         self.equals(field, id);
     }
 
     /// Keeps rows that are related to a record of another table: `query` is a `select from … where …` that ends with
     /// the column that holds its id.
     pub fn related<T: Table>(&mut self, query: &'static str, id: i64) {
-        self.named.push((T::NAME, T::NOUN, id));
+        self.references.push((T::NAME, T::NOUN, id));
         self.conditions.push(Condition::Related(query, id));
     }
 
@@ -62,7 +62,7 @@ impl Filter {
 
     /// Checks that all referenced records exist in the company.
     pub(super) async fn check(&self, db: impl Database<'_>, company: CompanyId) -> Result<()> {
-        for (table, noun, id) in &self.named {
+        for (table, noun, id) in &self.references {
             if !exists_in(db, table, company, *id).await? {
                 return Err(Error::NotFound(noun));
             }
@@ -70,7 +70,7 @@ impl Filter {
         Ok(())
     }
 
-    pub(super) fn narrow(&self, mut list: Select) -> Select {
+    pub(super) fn apply(&self, mut list: Select) -> Select {
         for condition in &self.conditions {
             list = match condition {
                 Condition::Equals(column, Value::Bool(truth)) => list.equals(column, Some(*truth)),

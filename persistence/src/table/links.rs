@@ -11,29 +11,29 @@ use crate::{CompanyId, Id, Result};
 /// A link table, seen from the noun `A`.
 pub struct Links<A, B> {
     table: &'static str,
-    one: &'static str,
-    other: &'static str,
-    /// The condition of the links that are replaced or removed.
-    replaced: &'static str,
+    record_column: &'static str,
+    linked_column: &'static str,
+    /// The condition of links that may be replaced or removed.
+    replaceable: &'static str,
     nouns: PhantomData<fn(A) -> B>,
 }
 
 impl<A, B> Links<A, B> {
-    /// The table, and the columns with the ids of either side. Its key is the company and both of them.
-    pub const fn new(table: &'static str, one: &'static str, other: &'static str) -> Self {
-        Self { table, one, other, replaced: "true", nouns: PhantomData }
+    /// The table, and the columns with the ids of both sides. The primary key is the company and these columns.
+    pub const fn new(table: &'static str, record_column: &'static str, linked_column: &'static str) -> Self {
+        Self { table, record_column, linked_column, replaceable: "true", nouns: PhantomData }
     }
 
-    /// Replaces and removes only links of which this is true. The company is `$1`.
+    /// Restricts replacing and removing to links that meet this condition. The company is `$1`.
     #[must_use]
-    pub const fn replacing(self, replaced: &'static str) -> Self {
-        Self { replaced, ..self }
+    pub const fn replacing(self, replaceable: &'static str) -> Self {
+        Self { replaceable, ..self }
     }
 
     /// Replaces the links of a record with these; returns whether any has changed.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`] when one of them, or the record, is not the company's.
+    /// [`crate::Error::NotFound`] when the company does not have the record, or one of the linked ones.
     pub async fn set(
         &self,
         db: impl PgExecutor<'_>,
@@ -41,13 +41,13 @@ impl<A, B> Links<A, B> {
         record: Id<A>,
         linked: &[Id<B>],
     ) -> Result<bool> {
-        let Self { table, one, other, replaced, .. } = self;
+        let Self { table, record_column, linked_column, replaceable, .. } = self;
         // Everybody inserts in the same order, which avoids deadlocks.
         let set = format!(
-            "with gone as (delete from {table} where company_id = $1 and {one} = $2 and {other} <> all($3)
-                     and {replaced} returning 1),
+            "with gone as (delete from {table} where company_id = $1 and {record_column} = $2 and {linked_column} <> all($3)
+                     and {replaceable} returning 1),
              added as (
-                 insert into {table} (company_id, {one}, {other})
+                 insert into {table} (company_id, {record_column}, {linked_column})
                  select $1, $2, id from (select distinct unnest($3) as id order by id) wanted
                  on conflict do nothing returning 1)
              select exists (select from gone) or exists (select from added)"
@@ -59,13 +59,13 @@ impl<A, B> Links<A, B> {
     /// Links two records; returns whether they were not linked before.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`] when one of them is not the company's.
-    pub async fn add(&self, db: impl PgExecutor<'_>, company: CompanyId, record: Id<A>, other: Id<B>) -> Result<bool> {
+    /// [`crate::Error::NotFound`] when the company does not have one of them.
+    pub async fn add(&self, db: impl PgExecutor<'_>, company: CompanyId, record: Id<A>, linked: Id<B>) -> Result<bool> {
         let add = format!(
             "insert into {} (company_id, {}, {}) values ($1, $2, $3) on conflict do nothing",
-            self.table, self.one, self.other
+            self.table, self.record_column, self.linked_column
         );
-        let add = sqlx::query(AssertSqlSafe(add)).bind(company).bind(record).bind(other);
+        let add = sqlx::query(AssertSqlSafe(add)).bind(company).bind(record).bind(linked);
         Ok(with_timeout(add.execute(db)).await.map_err(map_constraint(&[]))?.rows_affected() > 0)
     }
 
@@ -78,12 +78,13 @@ impl<A, B> Links<A, B> {
         db: impl PgExecutor<'_>,
         company: CompanyId,
         record: Id<A>,
-        other: Id<B>,
+        linked: Id<B>,
     ) -> Result<bool> {
-        let Self { table, one, other: column, replaced, .. } = self;
-        let remove =
-            format!("delete from {table} where company_id = $1 and {one} = $2 and {column} = $3 and {replaced}");
-        let remove = sqlx::query(AssertSqlSafe(remove)).bind(company).bind(record).bind(other);
+        let Self { table, record_column, linked_column, replaceable, .. } = self;
+        let remove = format!(
+            "delete from {table} where company_id = $1 and {record_column} = $2 and {linked_column} = $3 and {replaceable}"
+        );
+        let remove = sqlx::query(AssertSqlSafe(remove)).bind(company).bind(record).bind(linked);
         Ok(with_timeout(remove.execute(db)).await?.rows_affected() > 0)
     }
 }

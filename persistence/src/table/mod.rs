@@ -76,7 +76,7 @@ fn select<T: Table>() -> String {
     format!("select {} from {}", T::COLUMNS, T::NAME)
 }
 
-/// One row, or none.
+/// One row, or `None`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -116,7 +116,7 @@ pub async fn list<T: Table>(
 ) -> Result<Page<T>> {
     filter.check(db, company).await?;
     let list = Select::new(&select::<T>(), "company_id", company).any_contains(T::SEARCH, filter.search.as_deref());
-    filter.narrow(list).page_by(db, T::ORDER, page).await
+    filter.apply(list).page_by(db, T::ORDER, page).await
 }
 
 /// Creates a row. Unnamed columns get the table's defaults.
@@ -125,10 +125,10 @@ pub async fn list<T: Table>(
 /// [`Error::Taken`] when a unique value is taken; [`Error::NotFound`] when the company has no record that the row
 /// refers to.
 pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, columns: &Columns) -> Result<T> {
-    let (table, given) = (T::NAME, columns.names());
+    let (table, names) = (T::NAME, columns.names());
     let statement = format!(
-        "insert into {table} (company_id{given})
-         select $1{given} from jsonb_populate_record(null::{table}, $2) returning {}",
+        "insert into {table} (company_id{names})
+         select $1{names} from jsonb_populate_record(null::{table}, $2) returning {}",
         T::COLUMNS
     );
     let insert = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(columns.to_value());
@@ -136,28 +136,28 @@ pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, colum
     Ok(document::read(&inserted)?)
 }
 
-/// The time of a change: later than the change before, whatever the clock says, so that no two states of a record have the
-/// same `updated_at`.
+/// The time of a change: always later than that of the previous change, so that no two states of a record have the same
+/// `updated_at`.
 pub(crate) const CHANGED_AT: &str = "greatest(now(), updated_at + interval '1 millisecond')";
 
 /// Updates the given columns. If they have these values already, nothing changes, not even `updated_at`.
 ///
 /// # Errors
-/// As of [`insert`]; also [`Error::NotFound`] when the row does not exist.
+/// As [`insert`], and [`Error::NotFound`] when the row does not exist.
 pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id, columns: &Columns) -> Result<T> {
-    let (table, given) = (T::NAME, columns.names());
-    let becomes_other = if columns.is_empty() {
+    let (table, names) = (T::NAME, columns.names());
+    let is_changed = if columns.is_empty() {
         "false".to_owned()
     } else {
         format!("row({}) is distinct from row({})", columns.names_of(table), columns.names_of("x"))
     };
     let statement = format!(
-        "update {table} set (updated_at{given}) = (
-             select case when {becomes_other} then greatest(now(), {table}.updated_at + interval '1 millisecond')
+        "update {table} set (updated_at{names}) = (
+             select case when {is_changed} then greatest(now(), {table}.updated_at + interval '1 millisecond')
                  else {table}.updated_at end{}
              from jsonb_populate_record(null::{table}, $3) x)
          where company_id = $1 and id = $2 returning {}",
-        columns.names_after("x"),
+        columns.appended_names_of("x"),
         T::COLUMNS
     );
     let update = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).bind(columns.to_value());
@@ -165,7 +165,7 @@ pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T
     Ok(document::read(&updated.ok_or(Error::NotFound(T::NOUN))?)?)
 }
 
-/// Moves the `updated_at` of a record of which only links have changed.
+/// Updates `updated_at` of a record after only its links have changed.
 ///
 /// # Errors
 /// When the database cannot answer.

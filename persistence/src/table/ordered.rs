@@ -23,8 +23,8 @@ pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, par
     ordered(db, company, parent, "").await
 }
 
-/// The same for callers that will refer to the rows: until the transaction ends, none of them can be deleted or change
-/// its key.
+/// As [`all_of`], for callers that will refer to the rows: until the transaction ends, none of them can be deleted or
+/// change its key.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -37,10 +37,10 @@ async fn ordered<T: Ordered>(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     parent: T::Parent,
-    held: &'static str,
+    locking: &'static str,
 ) -> Result<Vec<T>> {
     let statement =
-        format!("{} where company_id = $1 and {} = $2 order by position, id{held}", select::<T>(), T::PARENT);
+        format!("{} where company_id = $1 and {} = $2 order by position, id{locking}", select::<T>(), T::PARENT);
     let rows = with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(parent).fetch_all(db)).await?;
     Ok(document::read_all(&rows))
 }
@@ -51,20 +51,20 @@ async fn ordered<T: Ordered>(
 /// When the database cannot answer.
 pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
     // One statement text per table: prepared statements are cached by their text, and parents have different types.
-    let turn =
+    let lock =
         format!("select pg_advisory_xact_lock(hashtextextended('{}:' || $1::text || ':' || $2::text, 0))", T::NAME);
-    with_timeout(sqlx::query(AssertSqlSafe(turn)).bind(company).bind(parent).execute(db)).await?;
+    with_timeout(sqlx::query(AssertSqlSafe(lock)).bind(company).bind(parent).execute(db)).await?;
     Ok(())
 }
 
-/// The position after the last row of a parent; reserved as long as the turn's lock is held.
+/// The position after the last row of a parent; reserved while the lock of [`take_turn`] is held.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<i32> {
     let (table, column) = (T::NAME, T::PARENT);
-    let next = format!("select coalesce(max(position), 0) + 1 from {table} where company_id = $1 and {column} = $2");
-    with_timeout(sqlx::query_scalar(AssertSqlSafe(next)).bind(company).bind(parent).fetch_one(db)).await
+    let select = format!("select coalesce(max(position), 0) + 1 from {table} where company_id = $1 and {column} = $2");
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(select)).bind(company).bind(parent).fetch_one(db)).await
 }
 
 /// Renumbers the rows of a parent in the order of `ids`, from position 1, and returns all of them. `None` unless `ids`
@@ -80,12 +80,13 @@ pub async fn reorder<T: Ordered<Id = Id<N>>, N: 'static>(
 ) -> Result<Option<Vec<T>>> {
     take_turn::<T>(db, company, parent).await?;
     let (table, column) = (T::NAME, T::PARENT);
-    let known = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
-    let known: Vec<Id<N>> =
-        with_timeout(sqlx::query_scalar(AssertSqlSafe(known)).bind(company).bind(parent).fetch_all(&mut *db)).await?;
-    let mut named = ids.to_vec();
-    named.sort_unstable();
-    if known != named {
+    let existing = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
+    let existing: Vec<Id<N>> =
+        with_timeout(sqlx::query_scalar(AssertSqlSafe(existing)).bind(company).bind(parent).fetch_all(&mut *db))
+            .await?;
+    let mut requested = ids.to_vec();
+    requested.sort_unstable();
+    if existing != requested {
         return Ok(None);
     }
     let update = format!(

@@ -10,31 +10,31 @@ use crate::{CompanyId, Error};
 pub struct Unique {
     constraint: &'static str,
     field: &'static str,
-    compared: Compared,
+    comparison: Comparison,
 }
 
 /// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compared {
-    AsWritten,
-    IgnoringCase,
-    ByLooks,
+enum Comparison {
+    Exact,
+    CaseInsensitive,
+    Appearance,
 }
 
 impl Unique {
     /// The name of the constraint, and the field with the value.
     pub const fn new(constraint: &'static str, field: &'static str) -> Self {
-        Self { constraint, field, compared: Compared::AsWritten }
+        Self { constraint, field, comparison: Comparison::Exact }
     }
 
-    /// The same, ignoring case.
+    /// As [`Unique::new`], ignoring case.
     pub const fn ignoring_case(constraint: &'static str, field: &'static str) -> Self {
-        Self { constraint, field, compared: Compared::IgnoringCase }
+        Self { constraint, field, comparison: Comparison::CaseInsensitive }
     }
 
-    /// The same for names that look the same.
+    /// As [`Unique::new`], for names that look the same.
     pub const fn by_appearance(constraint: &'static str, field: &'static str) -> Self {
-        Self { constraint, field, compared: Compared::ByLooks }
+        Self { constraint, field, comparison: Comparison::Appearance }
     }
 
     /// The field with the value.
@@ -42,15 +42,15 @@ impl Unique {
         self.field
     }
 
-    /// How to find the record that has the value.
+    /// The statement that finds the record with the value.
     fn holder(&self, table: &str, company: CompanyId, value: &str) -> Holder {
         let column = column_of(self.field);
-        let (column, given) = match self.compared {
-            Compared::AsWritten => (format!("\"{column}\""), "$2"),
-            Compared::IgnoringCase => (format!("lower(\"{column}\")"), "lower($2)"),
-            Compared::ByLooks => ("looks".to_owned(), "hotline_looks($2)"),
+        let (column, operand) = match self.comparison {
+            Comparison::Exact => (format!("\"{column}\""), "$2"),
+            Comparison::CaseInsensitive => (format!("lower(\"{column}\")"), "lower($2)"),
+            Comparison::Appearance => ("looks".to_owned(), "hotline_looks($2)"),
         };
-        let statement = format!("select id from {table} where company_id = $1 and {column} = {given}");
+        let statement = format!("select id from {table} where company_id = $1 and {column} = {operand}");
         Holder { statement, company, value: value.to_owned() }
     }
 }
@@ -63,24 +63,24 @@ pub(super) fn is_foreign_key(error: &sqlx::Error) -> bool {
 pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl Fn(Error) -> Error {
     move |error| match error {
         // A referenced record was deleted since it was checked.
-        Error::Database(refused) if is_foreign_key(&refused) => Error::NotFound("record"),
-        Error::Database(refused) => {
+        Error::Database(error) if is_foreign_key(&error) => Error::NotFound("record"),
+        Error::Database(error) => {
             let taken = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(Taken::from(*field))));
-            Error::of_constraint(refused, taken)
+            Error::of_constraint(error, taken)
         }
         error => error,
     }
 }
 
-/// The same for a written row, where the record that has the unique value can be found.
+/// As [`map_constraint`], for a written row: the error also finds the record that has the unique value.
 pub(super) fn map_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl Fn(Error) -> Error {
     move |error| match map_constraint(&[])(error) {
-        Error::Database(refused) => {
+        Error::Database(error) => {
             let taken = T::UNIQUE.iter().map(|unique| {
                 let holder = columns.text(unique.field).map(|value| unique.holder(T::NAME, company, value));
                 (unique.constraint, Error::Taken(Taken { field: unique.field, holder }))
             });
-            Error::of_constraint(refused, taken)
+            Error::of_constraint(error, taken)
         }
         error => error,
     }

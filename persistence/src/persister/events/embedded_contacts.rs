@@ -6,14 +6,14 @@ use sqlx::PgConnection;
 
 use crate::document;
 use crate::tables::contacts::ContactRef;
-use crate::tables::events::PersonThen;
+use crate::tables::events::ContactSnapshot;
 use crate::{CompanyId, ContactId};
 
 /// Loads contacts as tickets and scheduled messages embed them.
 pub(super) async fn embedded_contacts(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, ContactId)>,
-) -> sqlx::Result<HashMap<(CompanyId, ContactId), PersonThen>> {
+) -> sqlx::Result<HashMap<(CompanyId, ContactId), ContactSnapshot>> {
     let mut found = HashMap::new();
     let (companies, ids): (Vec<_>, Vec<_>) = ids.collect::<HashSet<_>>().into_iter().unzip();
     if ids.is_empty() {
@@ -27,7 +27,7 @@ pub(super) async fn embedded_contacts(
     for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
         let company: CompanyId = sqlx::Row::try_get(&row, "company_id")?;
         let contact: ContactRef = document::read(&row)?;
-        let embedded = PersonThen { name: contact.name, number: contact.number, verified: contact.verified };
+        let embedded = ContactSnapshot { name: contact.name, number: contact.number, verified: contact.verified };
         found.insert((company, contact.id), embedded);
     }
     Ok(found)

@@ -9,7 +9,9 @@ use sqlx::PgConnection;
 use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, RowEvent};
 use crate::persister::facts::Origin;
-use crate::tables::events::{By, EventKind, MessageThen, ReceivedThen, Record, SaidLast, TicketThen, Told};
+use crate::tables::events::{
+    By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageThen, Record, TicketThen, Told,
+};
 use crate::tables::messages::Direction;
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -72,7 +74,7 @@ impl EventCollector<'_> {
                         (row.contact_id, contact),
                     );
                     let is_inbound = row.direction == Direction::Inbound;
-                    let received = is_inbound.then(|| Box::new(received_in(*ticket, contact)));
+                    let received = is_inbound.then(|| Box::new(inbound_snapshot(*ticket, contact)));
                     let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
                     let message = MessageThen { id, ticket_id, status, received, updated_at: None };
                     (kind, Record::Message(message), None, by)
@@ -85,8 +87,8 @@ impl EventCollector<'_> {
 }
 
 /// The ticket and the contact of an inbound message when it arrived.
-fn received_in(ticket: Option<&TicketRow>, contact: Option<&str>) -> ReceivedThen {
-    ReceivedThen {
+fn inbound_snapshot(ticket: Option<&TicketRow>, contact: Option<&str>) -> InboundSnapshot {
+    InboundSnapshot {
         status: ticket.map(|row| row.status),
         queue_id: ticket.and_then(|row| row.queue_id),
         user_id: ticket.and_then(|row| row.user_id),
@@ -124,7 +126,7 @@ fn changed_fields(event: &EventRow) -> Option<Value> {
 async fn last_messages(
     db: &mut PgConnection,
     tickets: &[&TicketRow],
-) -> sqlx::Result<HashMap<(CompanyId, MessageId), SaidLast>> {
+) -> sqlx::Result<HashMap<(CompanyId, MessageId), LastMessageSnapshot>> {
     let ids: HashSet<_> = tickets.iter().filter_map(|row| Some((row.company_id, row.last_message_id?))).collect();
     if ids.is_empty() {
         return Ok(HashMap::new());
@@ -141,7 +143,7 @@ async fn last_messages(
     .fetch_all(db)
     .await?;
     let embed = |(company, id, body, direction, created_at): Row| {
-        Some(((company, id), SaidLast { body, direction: direction.parse().ok()?, created_at }))
+        Some(((company, id), LastMessageSnapshot { body, direction: direction.parse().ok()?, created_at }))
     };
     Ok(rows.into_iter().filter_map(embed).collect())
 }

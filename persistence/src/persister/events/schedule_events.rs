@@ -10,7 +10,7 @@ use super::{BatchIndex, EventCollector, PreviousRows};
 use crate::persister::facts::Origin;
 use crate::persister::kinds::Kind;
 use crate::tables::cascades;
-use crate::tables::events::{self, EventKind, PersonThen, Record, ScheduleThen, Told};
+use crate::tables::events::{self, ContactSnapshot, EventKind, Record, ScheduleSnapshot, Told};
 use crate::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use crate::{CompanyId, ContactId, ScheduleId};
 
@@ -63,7 +63,7 @@ impl EventCollector<'_> {
             let by = Some(by.unwrap_or_default());
             let contact = contacts.get(&(row.company_id, row.contact_id)).cloned();
             let snapshot = ScheduleRow { by: None, contact_was: None, ..(*row).clone() };
-            let record = Record::Schedule(Box::new(ScheduleThen { row: snapshot, contact }));
+            let record = Record::Schedule(Box::new(ScheduleSnapshot { row: snapshot, contact }));
             events.push((row.company_id, *index, Told { kind, at: row.updated_at, record, previous, by }));
         }
         Ok(())
@@ -80,7 +80,7 @@ fn changed_fields(
     was: &ScheduleRow,
     is: &ScheduleRow,
     contact_was: Option<&ContactWas>,
-    contacts: &HashMap<(CompanyId, ContactId), PersonThen>,
+    contacts: &HashMap<(CompanyId, ContactId), ContactSnapshot>,
 ) -> Option<Value> {
     let contact = |id: ContactId| {
         let contact = contacts.get(&(is.company_id, id))?;

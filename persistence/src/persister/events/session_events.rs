@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::embedded_contacts::{as_sqlx, by_company};
 use super::{BatchIndex, EventCollector, PreviousRows};
 use crate::tables::contacts;
-use crate::tables::events::{By, ByKind, EventKind, Record, SessionThen, Told};
+use crate::tables::events::{By, ByKind, EventKind, Record, SessionSnapshot, Told};
 use crate::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use crate::{CompanyId, SessionId};
 
@@ -54,7 +54,7 @@ impl EventCollector<'_> {
             let row = SessionRow { token_hash: Vec::new(), token_hashes: Vec::new(), by: None, ..row.clone() };
             let (company, at) = (row.company_id, row.ended_at.unwrap_or(row.created_at));
             let previous = was.map(|was| json!({"status": was, "endedAt": null}));
-            let record = Record::Session(Box::new(SessionThen { row, contact }));
+            let record = Record::Session(Box::new(SessionSnapshot { row, contact }));
             events.push((company, index, Told { kind, at, record, previous, by: Some(by) }));
         }
         Ok(())

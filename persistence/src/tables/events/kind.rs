@@ -63,7 +63,7 @@ impl EventKind {
         words
     }
 
-    /// Whether it is told of a card.
+    /// Whether it is an event of a card.
     pub const fn is_of_card(self) -> bool {
         matches!(
             self,

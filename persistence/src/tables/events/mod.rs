@@ -5,23 +5,24 @@
 //! message's row shows its state at any time; of every other record the event stores the state at that time. Formatting
 //! is up to the readers.
 
+mod append;
 mod kind;
-mod reading;
+mod read;
 mod record;
-mod telling;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::PgExecutor;
 
+pub(crate) use append::append;
+pub use append::tell;
 pub use kind::EventKind;
-pub use reading::{After, Portion, Reading, find, read};
+pub use read::{After, Portion, Reading, find, read};
 pub use record::{
-    MessageThen, PersonThen, ReceivedThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, Subject, TicketThen,
+    ContactSnapshot, InboundSnapshot, LastMessageSnapshot, MessageThen, Record, ScheduleSnapshot, SessionSnapshot,
+    ShownThen, Subject, TicketThen,
 };
-pub(crate) use telling::append;
-pub use telling::tell;
 
 pub use super::by::{By, ByKind, acting, current};
 use crate::error::with_timeout;
@@ -32,16 +33,16 @@ use crate::{CompanyId, Database, LoggedEventId, Result, TicketId};
 const DAYS: Partitions = Partitions { table: "events", span: chrono::TimeDelta::days(1) };
 
 /// Maximum events per row, so that a reader that wants few does not have to read thousands.
-const EVENTS_OF_ROW_MAX: usize = 200;
+const EVENTS_PER_ROW_MAX: usize = 200;
 
 /// Maximum bytes of the events of a row, unless a single one is larger: what a reader must load for the next event.
-const BYTES_OF_ROW_MAX: usize = 64 << 10;
+const BYTES_PER_ROW_MAX: usize = 64 << 10;
 
-/// Rows that are read with one statement, if they are no more bytes than who asks can take.
-const ROWS_AT_ONCE: i64 = 64;
+/// Rows read with one statement, unless they exceed the requested bytes.
+const ROWS_PER_QUERY: i64 = 64;
 
 /// Maximum rows skipped by one read, if few contain events of the requested types. The caller continues from there.
-const ROWS_PASSED_MAX: usize = 4096;
+const ROWS_SCANNED_MAX: usize = 4096;
 
 /// An event to be written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,21 +63,21 @@ pub struct Told {
 }
 
 impl Told {
-    /// An event of a plain change: by whom the task acts for.
+    /// An event of a plain change, by the current task's author.
     pub fn plain(kind: EventKind, at: DateTime<Utc>, record: Record, previous: Option<Value>) -> Self {
-        let by = Some(in_record(current(), &record));
+        let by = Some(resolve_author(current(), &record));
         Self { kind, at, record, previous, by }
     }
 }
 
-/// An author who is the contact of the record that has changed: with its id and name.
-fn in_record(by: By, record: &Record) -> By {
+/// Replaces [`By::ITS_CONTACT`] with the id and name of the contact that has changed.
+fn resolve_author(by: By, record: &Record) -> By {
     if by != By::ITS_CONTACT {
         return by;
     }
     let Record::Contact(contact) = record else { return By::SYSTEM };
-    let shown: Option<Value> = serde_json::from_str(contact.shown.get()).ok();
-    By::contact(contact.id, shown.and_then(|shown| shown.get("name")?.as_str().map(str::to_owned)))
+    let view: Option<Value> = serde_json::from_str(contact.shown.get()).ok();
+    By::contact(contact.id, view.and_then(|view| view.get("name")?.as_str().map(str::to_owned)))
 }
 
 /// One event of the log.
@@ -85,7 +86,7 @@ fn in_record(by: By, record: &Record) -> By {
 pub struct StoredEvent {
     pub company_id: CompanyId,
     pub id: LoggedEventId,
-    /// A time before which none of the later ones was written.
+    /// A lower bound for the times at which later events were written.
     pub since: DateTime<Utc>,
     pub kind: EventKind,
     /// When it happened.
@@ -98,7 +99,7 @@ pub struct StoredEvent {
 }
 
 impl StoredEvent {
-    /// Where who has read it goes on.
+    /// The position after this event.
     pub fn place(&self) -> After {
         After { id: self.id, since: self.since }
     }
@@ -128,7 +129,7 @@ pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> 
 /// Drops the partitions of days that ended before `before`.
 ///
 /// # Errors
-/// As of [`make_room`].
+/// As [`make_room`].
 pub async fn drop_expired(db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
     DAYS.drop_expired(db, before).await
 }
@@ -140,7 +141,7 @@ pub async fn drop_expired(db: impl Database<'_>, before: DateTime<Utc>) -> Resul
 /// When the database cannot answer.
 pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, limit: i64) -> Result<u64> {
     // By whole days: an emptied partition needs no more scans.
-    let removed = sqlx::query(
+    let delete = sqlx::query(
         "with old as (
              select last_id, created_at from events
              where company_id = $1 and created_at < date_trunc('day', now() - make_interval(hours => 24 * $2), 'UTC') order by last_id limit $3)
@@ -148,7 +149,7 @@ pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, 
          where e.company_id = $1 and e.last_id = old.last_id and e.created_at = old.created_at
              and e.created_at < date_trunc('day', now() - make_interval(hours => 24 * $2), 'UTC')",
     );
-    Ok(with_timeout(removed.bind(company).bind(days).bind(limit).execute(db)).await?.rows_affected())
+    Ok(with_timeout(delete.bind(company).bind(days).bind(limit).execute(db)).await?.rows_affected())
 }
 
 /// The first event of a company that is still stored; `None` if there is none.

@@ -25,10 +25,10 @@ pub enum Record {
     Message(MessageThen),
     /// A visitor session.
     #[serde(rename = "s")]
-    Session(Box<SessionThen>),
+    Session(Box<SessionSnapshot>),
     /// A scheduled message.
     #[serde(rename = "d")]
-    Schedule(Box<ScheduleThen>),
+    Schedule(Box<ScheduleSnapshot>),
     /// A contact.
     #[serde(rename = "c")]
     Contact(ShownThen<ContactId>),
@@ -99,15 +99,15 @@ pub struct TicketThen {
     #[serde(rename = "r")]
     pub row: TicketRow,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
-    pub contact: Option<PersonThen>,
+    pub contact: Option<ContactSnapshot>,
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
-    pub last_message: Option<SaidLast>,
+    pub last_message: Option<LastMessageSnapshot>,
 }
 
 /// A contact, as embedded in a ticket or a scheduled message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct PersonThen {
+pub struct ContactSnapshot {
     #[serde(rename = "n")]
     pub name: Box<str>,
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +119,7 @@ pub struct PersonThen {
 /// The last message of a ticket, as embedded in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct SaidLast {
+pub struct LastMessageSnapshot {
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Box<str>>,
     #[serde(rename = "d")]
@@ -138,10 +138,10 @@ pub struct MessageThen {
     pub ticket_id: TicketId,
     #[serde(rename = "s")]
     pub status: MessageStatus,
-    /// Of a contact's message: where it has come in.
+    /// The ticket and contact of an inbound message when it arrived.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
-    pub received: Option<Box<ReceivedThen>>,
-    /// When the message was changed last, of an event that tells of a change; earlier releases did not write it.
+    pub received: Option<Box<InboundSnapshot>>,
+    /// When the message was changed last, in events of changes; earlier releases did not write it.
     #[serde(
         rename = "u",
         default,
@@ -151,10 +151,10 @@ pub struct MessageThen {
     pub updated_at: Option<DateTime<Utc>>,
 }
 
-/// The ticket and the contact of a contact's message when it came.
+/// The ticket and the contact of an inbound message when it arrived.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct ReceivedThen {
+pub struct InboundSnapshot {
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TicketStatus>,
     #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ pub struct ReceivedThen {
 /// A visitor session with its contact, without its tokens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct SessionThen {
+pub struct SessionSnapshot {
     #[serde(rename = "r")]
     pub row: SessionRow,
     /// `None` if it was deleted before the event was written.
@@ -179,9 +179,9 @@ pub struct SessionThen {
 /// A scheduled message with its contact.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct ScheduleThen {
+pub struct ScheduleSnapshot {
     #[serde(rename = "r")]
     pub row: ScheduleRow,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
-    pub contact: Option<PersonThen>,
+    pub contact: Option<ContactSnapshot>,
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{BYTES_OF_ROW_MAX, EVENTS_OF_ROW_MAX, Told};
+use super::{BYTES_PER_ROW_MAX, EVENTS_PER_ROW_MAX, Told};
 use crate::error::with_timeout;
 use crate::{CompanyId, LoggedEventId, Result};
 
@@ -11,40 +11,40 @@ use crate::{CompanyId, LoggedEventId, Result};
 struct Row {
     events: usize,
     types: i64,
-    told: String,
+    json: String,
     /// The latest time of its events.
     last_at: Option<DateTime<Utc>>,
 }
 
 impl Row {
-    const EMPTY: Self = Self { events: 0, types: 0, told: String::new(), last_at: None };
+    const EMPTY: Self = Self { events: 0, types: 0, json: String::new(), last_at: None };
 }
 
 /// Groups a company's events into rows, in order.
-fn rows_of(told: &[Told]) -> serde_json::Result<Vec<Row>> {
+fn group_into_rows(events: &[Told]) -> serde_json::Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut row = Row::EMPTY;
-    for event in told {
+    for event in events {
         let json = serde_json::to_string(event)?;
-        if row.events >= EVENTS_OF_ROW_MAX || row.events > 0 && row.told.len() + json.len() > BYTES_OF_ROW_MAX {
+        if row.events >= EVENTS_PER_ROW_MAX || row.events > 0 && row.json.len() + json.len() > BYTES_PER_ROW_MAX {
             rows.push(std::mem::replace(&mut row, Row::EMPTY));
         }
-        row.told.push(if row.events == 0 { '[' } else { ',' });
-        row.told.push_str(&json);
+        row.json.push(if row.events == 0 { '[' } else { ',' });
+        row.json.push_str(&json);
         row.events += 1;
         row.types |= event.kind.bit();
-        // A time before 1970 is no clock's, and PostgreSQL does not take all of them.
+        // Times before 1970 are invalid, and PostgreSQL cannot store all of them.
         row.last_at = row.last_at.max(Some(event.at).filter(|at| at.timestamp() >= 0));
     }
     if row.events > 0 {
         rows.push(row);
     }
-    rows.iter_mut().for_each(|row| row.told.push(']'));
+    rows.iter_mut().for_each(|row| row.json.push(']'));
     Ok(rows)
 }
 
 /// The error when an event cannot be serialized; no event is known to cause that.
-fn unwritable(error: serde_json::Error) -> sqlx::Error {
+fn encode_error(error: serde_json::Error) -> sqlx::Error {
     sqlx::Error::Encode(Box::new(error))
 }
 
@@ -52,14 +52,14 @@ fn unwritable(error: serde_json::Error) -> sqlx::Error {
 /// step of its transaction: until the commit, nobody else can append events of these companies.
 pub(crate) async fn append(
     db: &mut PgConnection,
-    told: &[(CompanyId, Vec<Told>)],
+    events: &[(CompanyId, Vec<Told>)],
 ) -> std::result::Result<Vec<(CompanyId, LoggedEventId)>, sqlx::Error> {
-    let mut rows = Vec::with_capacity(told.len());
-    for (company, told) in told {
-        rows.push((*company, rows_of(told).map_err(unwritable)?));
+    let mut rows = Vec::with_capacity(events.len());
+    for (company, events) in events {
+        rows.push((*company, group_into_rows(events).map_err(encode_error)?));
     }
-    let (companies, events): (Vec<_>, Vec<_>) =
-        told.iter().map(|(company, told)| (*company, i64::try_from(told.len()).unwrap_or(i64::MAX))).unzip();
+    let (companies, counts): (Vec<_>, Vec<_>) =
+        events.iter().map(|(company, events)| (*company, i64::try_from(events.len()).unwrap_or(i64::MAX))).unzip();
     let latest = |rows: &Vec<Row>| rows.iter().filter_map(|row| row.last_at).max();
     let mut last: Vec<(CompanyId, LoggedEventId, Option<DateTime<Utc>>)> = sqlx::query_as(
         "insert into event_counters as c (company_id, last_id, last_at)
@@ -70,26 +70,27 @@ pub(crate) async fn append(
          returning c.company_id, c.last_id, c.before_at",
     )
     .bind(&companies)
-    .bind(&events)
+    .bind(&counts)
     .bind(rows.iter().map(|(_, rows)| latest(rows)).collect::<Vec<_>>())
     .fetch_all(&mut *db)
     .await?;
     last.sort_unstable();
-    let (mut owners, mut firsts, mut lasts, mut types, mut texts) = (vec![], vec![], vec![], vec![], vec![]);
-    let mut floors = vec![];
-    for ((company, rows), events) in rows.into_iter().zip(&events) {
-        let Ok(found) = last.binary_search_by_key(&company, |(company, ..)| *company) else { continue };
-        let Some((_, last, not_before)) = last.get(found) else { continue };
+    let (mut row_companies, mut first_ids, mut last_ids, mut types, mut texts) =
+        (vec![], vec![], vec![], vec![], vec![]);
+    let mut minimum_times = vec![];
+    for ((company, rows), count) in rows.into_iter().zip(&counts) {
+        let Ok(index) = last.binary_search_by_key(&company, |(company, ..)| *company) else { continue };
+        let Some((_, last, not_before)) = last.get(index) else { continue };
         let mut not_before = *not_before;
-        let mut before = last.0 - events;
+        let mut before = last.0 - count;
         for row in rows {
             let last_of_row = before + i64::try_from(row.events).unwrap_or(i64::MAX);
-            owners.push(company);
-            firsts.push(before + 1);
-            lasts.push(last_of_row);
+            row_companies.push(company);
+            first_ids.push(before + 1);
+            last_ids.push(last_of_row);
             types.push(row.types);
-            texts.push(row.told);
-            floors.push(not_before);
+            texts.push(row.json);
+            minimum_times.push(not_before);
             not_before = not_before.max(row.last_at);
             before = last_of_row;
         }
@@ -99,12 +100,12 @@ pub(crate) async fn append(
          select *, now()
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::timestamptz[])",
     )
-    .bind(owners)
-    .bind(firsts)
-    .bind(lasts)
+    .bind(row_companies)
+    .bind(first_ids)
+    .bind(last_ids)
     .bind(types)
     .bind(texts)
-    .bind(floors)
+    .bind(minimum_times)
     .execute(db)
     .await?;
     Ok(last.into_iter().map(|(company, last, _)| (company, last)).collect())
@@ -114,11 +115,11 @@ pub(crate) async fn append(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn tell(db: &mut PgConnection, company: CompanyId, told: &[Told]) -> Result<()> {
-    if told.is_empty() {
+pub async fn tell(db: &mut PgConnection, company: CompanyId, events: &[Told]) -> Result<()> {
+    if events.is_empty() {
         return Ok(());
     }
-    let rows = rows_of(told).map_err(unwritable)?;
+    let rows = group_into_rows(events).map_err(encode_error)?;
     with_timeout(
         sqlx::query(
             "insert into event_drafts (company_id, events, types, told, last_at)
@@ -127,7 +128,7 @@ pub async fn tell(db: &mut PgConnection, company: CompanyId, told: &[Told]) -> R
         .bind(company)
         .bind(rows.iter().map(|row| i32::try_from(row.events).unwrap_or(i32::MAX)).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.types).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.told.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.json.as_str()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.last_at).collect::<Vec<_>>())
         .execute(db),
     )

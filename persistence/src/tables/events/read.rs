@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use sqlx::{FromRow, PgExecutor};
 
-use super::{EventKind, ROWS_AT_ONCE, ROWS_PASSED_MAX, StoredEvent, Told};
+use super::{EventKind, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent, Told};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
 /// How much earlier than a row the next one may be dated: transactions are dated at their start.
-const DATES_APART_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
+const DATE_LAG_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
 
 /// The position after which a company's events are read.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +27,12 @@ impl After {
     }
 }
 
-/// How much is read at once. The first event is read in any case, however large it is.
+/// Limits of one read. The first event is read even if it exceeds them.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Portion {
     pub events: usize,
-    /// Of the rows that are read.
+    /// Total size of the rows that are read.
     pub bytes: usize,
 }
 
@@ -48,20 +48,21 @@ pub struct Reading {
 }
 
 #[derive(FromRow)]
-struct StoredRow {
+struct Row {
     first_id: i64,
     last_id: i64,
     created_at: DateTime<Utc>,
-    /// No event of the row is shown with an earlier time.
+    /// Earlier event times of the row are replaced by this.
     not_before: Option<DateTime<Utc>>,
-    told: Option<String>,
-    /// Whether the rows before it are as many bytes as may be read: then it is not read itself.
+    #[sqlx(rename = "told")]
+    events: Option<String>,
+    /// Whether the preceding rows already reach the limit of bytes; then this one is not read.
     #[sqlx(default)]
     is_beyond: bool,
 }
 
-/// The next events of a company, of any type if none is named, one portion at most. Rows are weighed where they are: what
-/// does not fit stays in the database.
+/// The next events of a company, of these types, or of all if `kinds` is empty. PostgreSQL adds up the sizes of the rows,
+/// so that rows beyond the limit are not loaded.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -74,9 +75,9 @@ pub async fn read(
 ) -> Result<Reading> {
     let types = if kinds.is_empty() { -1 } else { kinds.iter().fold(0, |types, kind| types | kind.bit()) };
     let mut reading = Reading { events: Vec::new(), next: after, has_more: false };
-    let (mut passed, mut bytes) = (0, 0);
+    let (mut rows_scanned, mut bytes) = (0, 0);
     loop {
-        let rows: Vec<StoredRow> = with_timeout(
+        let rows: Vec<Row> = with_timeout(
             sqlx::query_as(
                 "select first_id, last_id, created_at, not_before, bytes_before >= $6 as is_beyond,
                      case when types & $4 <> 0 and bytes_before < $6 then told end as told
@@ -91,28 +92,28 @@ pub async fn read(
             .bind(reading.next.id)
             .bind(reading.next.since)
             .bind(types)
-            .bind(ROWS_AT_ONCE)
+            .bind(ROWS_PER_QUERY)
             .bind(i64::try_from(bytes_max.saturating_sub(bytes)).unwrap_or(i64::MAX))
             .fetch_all(db),
         )
         .await?;
-        let are_all = rows.len() < usize::try_from(ROWS_AT_ONCE).unwrap_or(usize::MAX);
-        passed += rows.len();
+        let is_last_batch = rows.len() < usize::try_from(ROWS_PER_QUERY).unwrap_or(usize::MAX);
+        rows_scanned += rows.len();
         for row in rows {
             if reading.events.len() >= limit || row.is_beyond {
                 reading.has_more = true;
                 return Ok(reading);
             }
-            bytes += row.told.as_ref().map_or(0, String::len);
-            reading.take(company, &row, types, limit);
+            bytes += row.events.as_ref().map_or(0, String::len);
+            reading.add_row(company, &row, types, limit);
             if reading.has_more {
                 return Ok(reading);
             }
         }
-        if are_all {
+        if is_last_batch {
             return Ok(reading);
         }
-        if passed >= ROWS_PASSED_MAX {
+        if rows_scanned >= ROWS_SCANNED_MAX {
             reading.has_more = true;
             return Ok(reading);
         }
@@ -120,13 +121,13 @@ pub async fn read(
 }
 
 impl Reading {
-    /// Takes the matching events of a row; sets `has_more` if the limit cuts the row.
-    fn take(&mut self, company: CompanyId, row: &StoredRow, types: i64, limit: usize) {
-        let since = (row.created_at - DATES_APART_MAX).max(self.next.since);
+    /// Adds the matching events of a row; sets `has_more` if the limit cuts the row.
+    fn add_row(&mut self, company: CompanyId, row: &Row, types: i64, limit: usize) {
+        let since = (row.created_at - DATE_LAG_MAX).max(self.next.since);
         let after = self.next.id;
         self.next.since = since;
         let mut not_before = row.not_before;
-        for (id, mut event) in (row.first_id..).zip(row.told.as_deref().map(events_of).unwrap_or_default()) {
+        for (id, mut event) in (row.first_id..).zip(row.events.as_deref().map(parse_events).unwrap_or_default()) {
             if let Some(event) = &mut event {
                 event.at = not_before.map_or(event.at, |not_before| event.at.max(not_before));
                 not_before = Some(event.at);
@@ -155,23 +156,23 @@ impl Reading {
     }
 }
 
-/// The events of a row. Events of newer releases that this one cannot read are left out.
-fn events_of(told: &str) -> Vec<Option<Told>> {
-    let parts: Vec<&RawValue> = match serde_json::from_str(told) {
-        Ok(parts) => parts,
+/// Parses the events of a row. Unreadable ones, as of a newer release, are `None`.
+fn parse_events(json: &str) -> Vec<Option<Told>> {
+    let events: Vec<&RawValue> = match serde_json::from_str(json) {
+        Ok(events) => events,
         Err(error) => {
             tracing::error!(%error, "row of the event log is unreadable");
             return Vec::new();
         }
     };
-    let read = |part: &RawValue| match serde_json::from_str(part.get()) {
+    let parse = |event: &RawValue| match serde_json::from_str(event.get()) {
         Ok(event) => Some(event),
         Err(error) => {
             tracing::warn!(%error, "event is unreadable and was skipped");
             None
         }
     };
-    parts.into_iter().map(read).collect()
+    events.into_iter().map(parse).collect()
 }
 
 /// One event of a company with a known date, if it is still stored.
@@ -184,14 +185,14 @@ pub async fn find(
     id: LoggedEventId,
     at: DateTime<Utc>,
 ) -> Result<Option<StoredEvent>> {
-    let row = sqlx::query_as(
+    let select = sqlx::query_as(
         "select first_id, last_id, created_at, not_before, told from events
          where company_id = $1 and last_id >= $2 and created_at >= $3 order by last_id limit 1",
     );
-    let row = row.bind(company).bind(id).bind(at - DATES_APART_MAX);
-    let row: Option<StoredRow> = with_timeout(row.fetch_optional(db)).await?;
+    let select = select.bind(company).bind(id).bind(at - DATE_LAG_MAX);
+    let row: Option<Row> = with_timeout(select.fetch_optional(db)).await?;
     let before = After::event(LoggedEventId::new(id.0 - 1));
     let mut reading = Reading { events: Vec::new(), next: before, has_more: false };
-    row.iter().for_each(|row| reading.take(company, row, -1, 1));
+    row.iter().for_each(|row| reading.add_row(company, row, -1, 1));
     Ok(reading.events.into_iter().find(|event| event.id == id))
 }
