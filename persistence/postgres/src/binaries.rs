@@ -32,16 +32,16 @@ impl Binaries {
     /// Finds suitable binaries: the named ones if given, otherwise the first found; for an existing cluster those of
     /// the major version that created it.
     pub(super) async fn find(
-        named: Option<&Path>,
+        configured: Option<&Path>,
         cluster: Option<(&Path, u32)>,
         user: &OsUser,
     ) -> Result<Self, ClusterError> {
-        let named = named
+        let configured = configured
             .map(Path::to_owned)
             .or_else(|| std::env::var_os(BINARIES_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from));
-        match named {
+        match configured {
             Some(directory) => {
-                let usable = resolved(&directory).ok_or_else(|| ClusterError::BadBinaries {
+                let usable = resolve(&directory).ok_or_else(|| ClusterError::BadBinaries {
                     directory: directory.clone(),
                     reason: "it does not contain both `postgres` and `initdb`".to_owned(),
                 })?;
@@ -66,29 +66,29 @@ pub(super) async fn choose(
     cluster: Option<(&Path, u32)>,
     user: &OsUser,
 ) -> Result<Binaries, ClusterError> {
-    let mut seen = HashSet::new();
-    let mut refused = None;
+    let mut checked = HashSet::new();
+    let mut first_error = None;
     for directory in candidates {
-        if !seen.insert(directory.clone()) {
+        if !checked.insert(directory.clone()) {
             continue;
         }
         let problem = match (version(&directory, user).await, cluster) {
             (Err(problem), _) => problem,
             (Ok(version), _) if version < OLDEST_SUPPORTED => ClusterError::TooOld { directory, version },
-            (Ok(version), Some((path, wanted))) if version != wanted => {
-                ClusterError::OtherVersion { cluster: path.to_owned(), cluster_version: wanted, found: version }
+            (Ok(version), Some((path, required))) if version != required => {
+                ClusterError::OtherVersion { cluster: path.to_owned(), cluster_version: required, found: version }
             }
             (Ok(_), _) => return Ok(Binaries { directory }),
         };
-        refused.get_or_insert(problem);
+        first_error.get_or_insert(problem);
     }
-    Err(refused.unwrap_or(ClusterError::NoBinaries))
+    Err(first_error.unwrap_or(ClusterError::NoBinaries))
 }
 
 async fn candidates() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    found.extend(std::env::split_paths(&path).filter_map(|directory| resolved(&directory)));
+    found.extend(std::env::split_paths(&path).filter_map(|directory| resolve(&directory)));
     found.extend(from_pg_config().await);
     for (parent, prefix, inner) in VERSIONED {
         found.extend(newest_first(Path::new(parent), prefix, inner));
@@ -98,7 +98,7 @@ async fn candidates() -> Vec<PathBuf> {
 
 /// The real folder of the programs. A link such as `/usr/local/bin/postgres` is resolved because `initdb` searches its
 /// templates relative to its own location.
-fn resolved(directory: &Path) -> Option<PathBuf> {
+fn resolve(directory: &Path) -> Option<PathBuf> {
     ["postgres", "initdb"].into_iter().find_map(|program| {
         let real = directory.join(program).canonicalize().ok()?;
         let home = real.parent()?;
@@ -111,7 +111,7 @@ async fn from_pg_config() -> Option<PathBuf> {
     let mut command = tokio::process::Command::new("pg_config");
     command.arg("--bindir").kill_on_drop(true);
     let output = tokio::time::timeout(VERSION_TIMEOUT, command.output()).await.ok()?.ok()?;
-    resolved(Path::new(String::from_utf8(output.stdout).ok()?.trim()))
+    resolve(Path::new(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
 fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
@@ -123,7 +123,7 @@ fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
             let entry = entry.ok()?;
             let name = entry.file_name();
             let version = name.to_str()?.strip_prefix(prefix)?.parse().ok()?;
-            Some((version, resolved(&entry.path().join(inner))?))
+            Some((version, resolve(&entry.path().join(inner))?))
         })
         .collect();
     versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));

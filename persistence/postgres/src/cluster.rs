@@ -15,11 +15,11 @@ use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
 
 /// How long a command waits for another process to start or stop the cluster, and for the guests of a cluster it wants
 /// to stop.
-const PASSING_PATIENCE: Duration = Duration::from_secs(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a test process waits for another to create and start the shared cluster: covers `initdb` on a machine that
 /// is compiling.
-const SHARED_PATIENCE: Duration = Duration::from_secs(120);
+const SHARED_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Poll interval while another process starts or stops the cluster.
 const OPEN_INTERVAL: Duration = Duration::from_millis(50);
@@ -30,12 +30,12 @@ const OPEN_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Cluster {
     home: Home,
-    hold: Hold,
+    access: Access,
 }
 
 /// This process's relation to the cluster.
 #[derive(Debug)]
-enum Hold {
+enum Access {
     /// Starts, restarts and stops it. A command waits for its guests before stopping; a service cannot.
     Owner { supervisor: Supervisor, role: Role },
     /// Uses a cluster that another process owns.
@@ -49,8 +49,8 @@ impl Cluster {
     /// or exits. Creates the cluster if needed. Returns when it accepts connections.
     pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
         let data_dir = data_dir(&options.data_dir)?;
-        let lock = OwnerLock::take(&data_dir, Role::Service, PASSING_PATIENCE).await?;
-        Self::own(options, &data_dir, lock, Role::Service).await
+        let lock = OwnerLock::acquire(&data_dir, Role::Service, COMMAND_TIMEOUT).await?;
+        Self::start_as_owner(options, &data_dir, lock, Role::Service).await
     }
 
     /// Checks that no service runs on this data folder; changes nothing.
@@ -59,7 +59,7 @@ impl Cluster {
     /// [`ClusterError::InUse`] when a service runs on it.
     pub fn not_served(path: impl AsRef<Path>) -> Result<(), ClusterError> {
         let path = path.as_ref();
-        if !path.join(OWNER_FILE).exists() || OwnerLock::try_take(path, Role::Passing)?.is_some() {
+        if !path.join(OWNER_FILE).exists() || OwnerLock::try_acquire(path, Role::Temporary)?.is_some() {
             return Ok(());
         }
         match holder(path) {
@@ -72,16 +72,16 @@ impl Cluster {
     /// another process starts or stops it.
     pub async fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
         let data_dir = data_dir(&options.data_dir)?;
-        let began = Instant::now();
+        let started_at = Instant::now();
         loop {
-            if let Some(lock) = OwnerLock::try_take(&data_dir, Role::Passing)? {
-                return Self::own(options, &data_dir, lock, Role::Passing).await;
+            if let Some(lock) = OwnerLock::try_acquire(&data_dir, Role::Temporary)? {
+                return Self::start_as_owner(options, &data_dir, lock, Role::Temporary).await;
             }
-            if let Some(guest) = Self::visit(&data_dir).await? {
+            if let Some(guest) = Self::try_join(&data_dir).await? {
                 return Ok(guest);
             }
-            if began.elapsed() > PASSING_PATIENCE {
-                return Err(ClusterError::NotServed { pid: holder(&data_dir).0, data_dir, waited: PASSING_PATIENCE });
+            if started_at.elapsed() > COMMAND_TIMEOUT {
+                return Err(ClusterError::NotServed { pid: holder(&data_dir).0, data_dir, waited: COMMAND_TIMEOUT });
             }
             sleep(OPEN_INTERVAL).await;
         }
@@ -92,15 +92,15 @@ impl Cluster {
     pub async fn shared(path: impl AsRef<Path>) -> Result<Self, ClusterError> {
         let options = ClusterOptions::for_tests(path.as_ref());
         let data_dir = data_dir(&options.data_dir)?;
-        // Hundreds of tests find it running: none of them needs the binaries, which are run to be found, or a turn.
+        // Hundreds of tests find it running and need neither the binaries nor the lock.
         if let Some(home) = Home::locate(&data_dir).filter(|home| pid_file::is_ready(&home.cluster)) {
-            return Ok(Self { home, hold: Hold::Shared });
+            return Ok(Self { home, access: Access::Shared });
         }
-        let lock = OwnerLock::take(&data_dir, Role::Passing, SHARED_PATIENCE).await?;
-        let (home, binaries) = Self::ready_to_launch(&options, &data_dir).await?;
+        let lock = OwnerLock::acquire(&data_dir, Role::Temporary, SHARED_TIMEOUT).await?;
+        let (home, binaries) = Self::prepare(&options, &data_dir).await?;
         launch::launch(&home, &binaries, &options).await?;
         drop(lock);
-        Ok(Self { home, hold: Hold::Shared })
+        Ok(Self { home, access: Access::Shared })
     }
 
     /// Stops the cluster of `path` if it is running without an owner.
@@ -109,7 +109,7 @@ impl Cluster {
             return Ok(());
         }
         let data_dir = data_dir(path.as_ref())?;
-        let _lock = OwnerLock::take(&data_dir, Role::Passing, SHARED_PATIENCE).await?;
+        let _lock = OwnerLock::acquire(&data_dir, Role::Temporary, SHARED_TIMEOUT).await?;
         let Some(home) = Home::locate(&data_dir) else {
             return Ok(());
         };
@@ -124,16 +124,16 @@ impl Cluster {
         socket::connect_options(&self.home.socket_dir)
     }
 
-    /// The same as a URL for psql and other libpq programs.
+    /// [`Cluster::connect_options`] as a URL, for psql and other libpq programs.
     pub fn url(&self) -> String {
         socket::url(&self.home.socket_dir)
     }
 
     /// Process id of the postmaster; `None` while it is down.
     pub fn pid(&self) -> Option<u32> {
-        match &self.hold {
-            Hold::Owner { supervisor, .. } => supervisor.pid(),
-            Hold::Guest { .. } | Hold::Shared => pid_file::running(&self.home.cluster).ok()?,
+        match &self.access {
+            Access::Owner { supervisor, .. } => supervisor.pid(),
+            Access::Guest { .. } | Access::Shared => pid_file::running(&self.home.cluster).ok()?,
         }
     }
 
@@ -159,46 +159,52 @@ impl Cluster {
 
     /// Whether this process started or adopted the cluster, and so stops it.
     pub fn is_owner(&self) -> bool {
-        matches!(self.hold, Hold::Owner { .. })
+        matches!(self.access, Access::Owner { .. })
     }
 
     /// Stops PostgreSQL and releases the cluster if this process owns it; otherwise does nothing. A command that owns
     /// it first waits for its guests, up to a limit.
     pub async fn stop(&self) -> Result<(), ClusterError> {
-        let Hold::Owner { supervisor, role } = &self.hold else {
+        let Access::Owner { supervisor, role } = &self.access else {
             return Ok(());
         };
         let _no_guests = match role {
             Role::Service => None,
-            Role::Passing => GuestLock::wait_empty(&self.home.data_dir, PASSING_PATIENCE).await?,
+            Role::Temporary => GuestLock::wait_empty(&self.home.data_dir, COMMAND_TIMEOUT).await?,
         };
         supervisor.stop(&self.home).await
     }
 
-    async fn own(options: ClusterOptions, data_dir: &Path, lock: OwnerLock, role: Role) -> Result<Self, ClusterError> {
-        let (home, binaries) = Self::ready_to_launch(&options, data_dir).await?;
+    async fn start_as_owner(
+        options: ClusterOptions,
+        data_dir: &Path,
+        lock: OwnerLock,
+        role: Role,
+    ) -> Result<Self, ClusterError> {
+        let (home, binaries) = Self::prepare(&options, data_dir).await?;
         let postmaster = launch::launch(&home, &binaries, &options).await?;
         let supervisor = Supervisor::start(postmaster, home.clone(), binaries, options, lock);
-        Ok(Self { home, hold: Hold::Owner { supervisor, role } })
+        Ok(Self { home, access: Access::Owner { supervisor, role } })
     }
 
     /// Prepares the cluster's folder, creates the cluster if needed, and finds suitable binaries.
-    async fn ready_to_launch(options: &ClusterOptions, data_dir: &Path) -> Result<(Home, Binaries), ClusterError> {
+    async fn prepare(options: &ClusterOptions, data_dir: &Path) -> Result<(Home, Binaries), ClusterError> {
         let home = Home::prepare(data_dir)?;
         let version = initdb::version(&home)?;
-        let made_by = version.map(|version| (home.cluster.as_path(), version));
-        let binaries = Binaries::find(options.binaries.as_deref(), made_by, &home.user).await?;
+        let existing = version.map(|version| (home.cluster.as_path(), version));
+        let binaries = Binaries::find(options.binaries.as_deref(), existing, &home.user).await?;
         match version {
-            Some(_) => initdb::hand_over(&home)?,
+            Some(_) => initdb::adjust_owner(&home)?,
             None => initdb::create(&home, &binaries, options.fsync).await?,
         }
         Ok((home, binaries))
     }
 
-    async fn visit(data_dir: &Path) -> Result<Option<Self>, ClusterError> {
+    /// Uses the cluster as a guest; `None` if it does not accept connections or is about to stop.
+    async fn try_join(data_dir: &Path) -> Result<Option<Self>, ClusterError> {
         let (Some(lock), Some(home)) = (GuestLock::try_enter(data_dir)?, Home::locate(data_dir)) else {
             return Ok(None);
         };
-        Ok(launch::answers(&home).await?.then_some(Self { home, hold: Hold::Guest { _lock: lock } }))
+        Ok(launch::accepts_connections(&home).await?.then_some(Self { home, access: Access::Guest { _lock: lock } }))
     }
 }

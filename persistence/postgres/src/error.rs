@@ -153,7 +153,7 @@ pub enum ClusterError {
     },
 
     /// PostgreSQL exited before it accepted a connection.
-    #[error("PostgreSQL exited during its start ({}): {log_tail}", ended(*status))]
+    #[error("PostgreSQL exited during its start ({}): {log_tail}", exit_status(*status))]
     ExitedEarly {
         /// Its exit status.
         status: Option<ExitStatus>,
@@ -246,6 +246,6 @@ fn process(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
 
-fn ended(status: Option<ExitStatus>) -> String {
+fn exit_status(status: Option<ExitStatus>) -> String {
     status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string())
 }

@@ -12,10 +12,10 @@ use super::{ClusterError, socket};
 pub(super) const CLUSTER: &str = "postgres";
 
 /// Folder for clusters whose data folder PostgreSQL's user cannot reach, such as one below `/root`.
-const ELSEWHERE: &str = "/var/lib/hotline";
+const EXTERNAL_PARENT: &str = "/var/lib/hotline";
 
 /// Others may traverse the data folder, which PostgreSQL's user must, but not list it.
-pub(super) const PASS_ONLY: u32 = 0o711;
+pub(super) const TRAVERSE_ONLY: u32 = 0o711;
 
 /// The locations of a cluster's parts.
 #[derive(Debug, Clone)]
@@ -36,12 +36,12 @@ impl Home {
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, ClusterError> {
         let entry = data_dir.join(CLUSTER);
         match entry.symlink_metadata() {
-            Ok(found) if found.is_symlink() => Self::linked(data_dir, entry),
-            Ok(found) => {
-                let user = OsUser::choose(Some((&entry, &found)))?;
-                Self::new(data_dir, entry, None, user).reachable()
+            Ok(metadata) if metadata.is_symlink() => Self::from_link(data_dir, entry),
+            Ok(metadata) => {
+                let user = OsUser::choose(Some((&entry, &metadata)))?;
+                Self::new(data_dir, entry, None, user).check_reachable()
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Self::placed(data_dir, entry),
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::choose_location(data_dir, entry),
             Err(error) => Err(ClusterError::io("read", &entry)(error)),
         }
     }
@@ -49,19 +49,19 @@ impl Home {
     /// The location of an existing cluster, without changes; `None` if it does not exist.
     pub(super) fn locate(data_dir: &Path) -> Option<Self> {
         let entry = data_dir.join(CLUSTER);
-        let found = entry.metadata().ok()?;
+        let metadata = entry.metadata().ok()?;
         let cluster = entry.canonicalize().ok()?;
-        let user = OsUser::choose(Some((&cluster, &found))).ok()?;
+        let user = OsUser::choose(Some((&cluster, &metadata))).ok()?;
         Some(Self::new(data_dir, cluster, None, user))
     }
 
     /// The temporary location of a new cluster before its rename, so that a killed process leaves nothing incomplete.
-    pub(super) fn unfinished(&self) -> PathBuf {
-        unfinished(&self.cluster)
+    pub(super) fn temporary_path(&self) -> PathBuf {
+        temporary_path(&self.cluster)
     }
 
     /// Renames the finished cluster to its final name. For a cluster stored elsewhere the link is created first: it
-    /// marks the unfinished folder as complete, and `linked` continues from there if the process is killed in between.
+    /// marks the unfinished folder as complete, and `from_link` continues from there if the process is killed in between.
     pub(super) fn finish(&self, fsync: bool) -> Result<(), ClusterError> {
         if let Some(link) = &self.link {
             symlink(&self.cluster, link).map_err(ClusterError::io("create the link", link))?;
@@ -74,7 +74,7 @@ impl Home {
                 "database is outside the data folder because PostgreSQL's user cannot access that folder"
             );
         }
-        rename(&self.unfinished(), &self.cluster)?;
+        rename(&self.temporary_path(), &self.cluster)?;
         if fsync {
             sync_parent(&self.cluster)?;
         }
@@ -92,39 +92,39 @@ impl Home {
         }
     }
 
-    fn linked(data_dir: &Path, link: PathBuf) -> Result<Self, ClusterError> {
+    fn from_link(data_dir: &Path, link: PathBuf) -> Result<Self, ClusterError> {
         let target = link.read_link().map_err(ClusterError::io("read the link", &link))?;
         let target = data_dir.join(target);
         if !target.exists() {
-            if !unfinished(&target).join("PG_VERSION").exists() {
+            if !temporary_path(&target).join("PG_VERSION").exists() {
                 return Err(ClusterError::Missing { link, target });
             }
-            rename(&unfinished(&target), &target)?;
+            rename(&temporary_path(&target), &target)?;
         }
         let cluster = target.canonicalize().map_err(ClusterError::io("find", &target))?;
-        let found = cluster.metadata().map_err(ClusterError::io("read", &cluster))?;
-        let user = OsUser::choose(Some((&cluster, &found)))?;
-        Self::new(data_dir, cluster, None, user).reachable()
+        let metadata = cluster.metadata().map_err(ClusterError::io("read", &cluster))?;
+        let user = OsUser::choose(Some((&cluster, &metadata)))?;
+        Self::new(data_dir, cluster, None, user).check_reachable()
     }
 
-    fn placed(data_dir: &Path, entry: PathBuf) -> Result<Self, ClusterError> {
+    fn choose_location(data_dir: &Path, entry: PathBuf) -> Result<Self, ClusterError> {
         let user = OsUser::choose(None)?;
-        if user.stopped_at(data_dir)?.is_none() {
+        if user.first_inaccessible(data_dir)?.is_none() {
             return Ok(Self::new(data_dir, entry, None, user));
         }
-        let elsewhere = Path::new(ELSEWHERE);
-        create_folders(elsewhere)?;
-        let cluster = elsewhere.join(socket::hash(data_dir));
+        let parent = Path::new(EXTERNAL_PARENT);
+        create_folders(parent)?;
+        let cluster = parent.join(socket::hash(data_dir));
         // It belongs to a removed data folder of the same name: never reuse or delete it.
         if cluster.exists() {
             return Err(ClusterError::Unlinked { link: entry, target: cluster });
         }
-        Self::new(data_dir, cluster, Some(entry), user).reachable()
+        Self::new(data_dir, cluster, Some(entry), user).check_reachable()
     }
 
-    fn reachable(self) -> Result<Self, ClusterError> {
+    fn check_reachable(self) -> Result<Self, ClusterError> {
         let parent = self.cluster.parent().unwrap_or(&self.cluster);
-        match self.user.stopped_at(parent)? {
+        match self.user.first_inaccessible(parent)? {
             Some(path) => Err(ClusterError::Unreachable { user: self.user.name, path }),
             None => Ok(self),
         }
@@ -145,7 +145,7 @@ fn sync_parent(path: &Path) -> Result<(), ClusterError> {
     std::fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(ClusterError::io("sync", parent))
 }
 
-fn unfinished(cluster: &Path) -> PathBuf {
+fn temporary_path(cluster: &Path) -> PathBuf {
     let mut name = cluster.as_os_str().to_owned();
     name.push(".new");
     PathBuf::from(name)
@@ -155,9 +155,9 @@ fn create_folders(path: &Path) -> Result<(), ClusterError> {
     if path.is_dir() {
         return Ok(());
     }
-    DirBuilder::new().recursive(true).mode(PASS_ONLY).create(path).map_err(ClusterError::io("create", path))?;
+    DirBuilder::new().recursive(true).mode(TRAVERSE_ONLY).create(path).map_err(ClusterError::io("create", path))?;
     // Set again, since the umask may have removed bits.
-    std::fs::set_permissions(path, Permissions::from_mode(PASS_ONLY))
+    std::fs::set_permissions(path, Permissions::from_mode(TRAVERSE_ONLY))
         .map_err(ClusterError::io("set the permissions of", path))
 }
 

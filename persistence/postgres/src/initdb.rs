@@ -48,37 +48,37 @@ pub(super) fn version(home: &Home) -> Result<Option<u32>, ClusterError> {
 
 /// Creates the cluster next to its final location and moves it there when it is complete.
 pub(super) async fn create(home: &Home, binaries: &Binaries, fsync: bool) -> Result<(), ClusterError> {
-    let began = Instant::now();
-    let new = home.unfinished();
-    let mut problem = String::new();
+    let started_at = Instant::now();
+    let new = home.temporary_path();
+    let mut output = String::new();
     for locale in LOCALES {
         remove_leftover(&new).await?;
         DirBuilder::new().mode(PRIVATE).create(&new).map_err(ClusterError::io("create", &new))?;
-        home.user.give_tree(&new)?;
+        home.user.change_owner_recursively(&new)?;
         match run(home, binaries, &new, locale, fsync).await? {
             Ok(()) => {
                 home.finish(fsync)?;
                 tracing::info!(
                     cluster = %home.cluster.display(),
-                    duration_ms = began.elapsed().as_millis(),
+                    duration_ms = started_at.elapsed().as_millis(),
                     "created the private PostgreSQL cluster"
                 );
                 return Ok(());
             }
-            Err(output) => problem = output,
+            Err(printed) => output = printed,
         }
     }
     remove_leftover(&new).await?;
-    Err(ClusterError::InitFailed { path: home.cluster.clone(), output: problem })
+    Err(ClusterError::InitFailed { path: home.cluster.clone(), output })
 }
 
 /// Changes the owner of a cluster that root put there, for example from a backup, to PostgreSQL's user.
-pub(super) fn hand_over(home: &Home) -> Result<(), ClusterError> {
-    let found = home.cluster.metadata().map_err(ClusterError::io("read", &home.cluster))?;
-    if found.uid() == home.user.uid() {
+pub(super) fn adjust_owner(home: &Home) -> Result<(), ClusterError> {
+    let metadata = home.cluster.metadata().map_err(ClusterError::io("read", &home.cluster))?;
+    if metadata.uid() == home.user.uid() {
         return Ok(());
     }
-    home.user.give_tree(&home.cluster)
+    home.user.change_owner_recursively(&home.cluster)
 }
 
 /// The inner error is the output of `initdb`, which another locale may fix.
@@ -120,12 +120,12 @@ async fn run(
 }
 
 async fn remove_leftover(path: &Path) -> Result<(), ClusterError> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     loop {
         match std::fs::remove_dir_all(path) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound && !path.exists() => return Ok(()),
-            Err(error) if began.elapsed() > LEFTOVER_TIMEOUT => {
+            Err(error) if started_at.elapsed() > LEFTOVER_TIMEOUT => {
                 return Err(ClusterError::io("remove", path)(error));
             }
             Err(_) => sleep(LEFTOVER_INTERVAL).await,

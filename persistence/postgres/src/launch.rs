@@ -20,10 +20,10 @@ const CONNECT_INTERVAL: Duration = Duration::from_millis(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A postmaster we started opens its socket before anything slow; a minute covers a machine under load.
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An adopted postmaster opened its socket long ago, unless it listens somewhere else.
-const ADOPTED_SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
+const ADOPTED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Replaying 4 GB of WAL after a crash takes minutes on a slow disk; meanwhile PostgreSQL reports that it is starting.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(600);
@@ -44,9 +44,9 @@ const NO_SUCH_DATABASE: &str = "3D000";
 const DUPLICATE_DATABASE: &str = "42P04";
 
 /// The result of waiting for a postmaster.
-enum Outcome {
+enum WaitOutcome {
     Ready(PgConnection),
-    Ended(Option<ExitStatus>),
+    Exited(Option<ExitStatus>),
 }
 
 /// Adopts the running postmaster of the cluster or starts one, and waits until the database `hotline` can be used.
@@ -58,30 +58,30 @@ pub(super) async fn launch(
     binaries: &Binaries,
     options: &ClusterOptions,
 ) -> Result<Postmaster, ClusterError> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     loop {
         let mut postmaster = match Postmaster::find(home)? {
-            Some(found) => found,
+            Some(postmaster) => postmaster,
             None => Postmaster::spawn(home, binaries, options)?,
         };
         match wait(&mut postmaster, home).await? {
-            Outcome::Ready(connection) => {
-                if replace(&mut postmaster, connection, home, options).await? {
+            WaitOutcome::Ready(connection) => {
+                if stop_unsafe(&mut postmaster, connection, home, options).await? {
                     continue;
                 }
                 tracing::info!(
                     pid = postmaster.pid,
                     adopted = postmaster.is_adopted(),
-                    duration_ms = began.elapsed().as_millis(),
+                    duration_ms = started_at.elapsed().as_millis(),
                     "the private PostgreSQL accepts connections"
                 );
                 return Ok(postmaster);
             }
             // It was shutting down, or exited meanwhile.
-            Outcome::Ended(_) if postmaster.is_adopted() => {}
-            Outcome::Ended(status) => {
+            WaitOutcome::Exited(_) if postmaster.is_adopted() => {}
+            WaitOutcome::Exited(status) => {
                 let log_tail = postmaster.log_tail(home);
-                if !log_tail.contains(BACKENDS_REMAIN) || began.elapsed() > SILENCE_TIMEOUT {
+                if !log_tail.contains(BACKENDS_REMAIN) || started_at.elapsed() > RESPONSE_TIMEOUT {
                     return Err(ClusterError::ExitedEarly { status, log_tail });
                 }
                 sleep(BACKENDS_INTERVAL).await;
@@ -91,48 +91,48 @@ pub(super) async fn launch(
 }
 
 /// Whether a cluster run by another process accepts connections now.
-pub(super) async fn answers(home: &Home) -> Result<bool, ClusterError> {
-    match attempt(&socket::connect_options(&home.socket_dir)).await? {
-        Attempt::Connected(connection) => {
+pub(super) async fn accepts_connections(home: &Home) -> Result<bool, ClusterError> {
+    match try_connect(&socket::connect_options(&home.socket_dir)).await? {
+        ConnectOutcome::Connected(connection) => {
             let _ = connection.close().await;
             Ok(true)
         }
         // Its owner is about to create the database.
-        Attempt::NoDatabase | Attempt::Starting | Attempt::Silent => Ok(false),
+        ConnectOutcome::NoDatabase | ConnectOutcome::Starting | ConnectOutcome::NoResponse => Ok(false),
     }
 }
 
-async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<Outcome, ClusterError> {
+async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<WaitOutcome, ClusterError> {
     let options = socket::connect_options(&home.socket_dir);
-    let began = Instant::now();
-    let mut heard = began;
+    let started_at = Instant::now();
+    let mut last_response = started_at;
     loop {
-        let attempt = tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            status = postmaster.ended(home) => return Ok(Outcome::Ended(status)),
-            attempt = attempt(&options) => attempt?,
+            status = postmaster.wait_for_exit(home) => return Ok(WaitOutcome::Exited(status)),
+            outcome = try_connect(&options) => outcome?,
         };
-        match attempt {
-            Attempt::Connected(connection) => return Ok(Outcome::Ready(connection)),
-            Attempt::NoDatabase => {
+        match outcome {
+            ConnectOutcome::Connected(connection) => return Ok(WaitOutcome::Ready(connection)),
+            ConnectOutcome::NoDatabase => {
                 create_database(&options).await?;
                 continue;
             }
-            Attempt::Starting => heard = Instant::now(),
-            Attempt::Silent => {}
+            ConnectOutcome::Starting => last_response = Instant::now(),
+            ConnectOutcome::NoResponse => {}
         }
-        if postmaster.is_adopted() && heard.elapsed() > ADOPTED_SILENCE_TIMEOUT {
+        if postmaster.is_adopted() && last_response.elapsed() > ADOPTED_RESPONSE_TIMEOUT {
             return Err(ClusterError::Foreign {
                 pid: postmaster.pid,
                 cluster: home.cluster.clone(),
                 socket_dir: home.socket_dir.clone(),
             });
         }
-        if heard.elapsed() > SILENCE_TIMEOUT || began.elapsed() > RECOVERY_TIMEOUT {
+        if last_response.elapsed() > RESPONSE_TIMEOUT || started_at.elapsed() > RECOVERY_TIMEOUT {
             return Err(ClusterError::NoAnswer {
                 pid: postmaster.pid,
                 socket_dir: home.socket_dir.clone(),
-                waited: began.elapsed(),
+                waited: started_at.elapsed(),
                 log_file: home.log_file.clone(),
             });
         }
@@ -141,13 +141,13 @@ async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<Outcome, Clust
 }
 
 /// Stops an adopted postmaster that runs without fsync although fsync is required. Returns whether it did.
-async fn replace(
+async fn stop_unsafe(
     postmaster: &mut Postmaster,
     mut connection: PgConnection,
     home: &Home,
     options: &ClusterOptions,
 ) -> Result<bool, ClusterError> {
-    let unsafe_commits = if postmaster.is_adopted() && options.fsync {
+    let is_unsafe = if postmaster.is_adopted() && options.fsync {
         let fsync: String = sqlx::query_scalar("show fsync")
             .fetch_one(&mut connection)
             .await
@@ -158,39 +158,40 @@ async fn replace(
     };
     // The server forgets the connection either way.
     let _ = connection.close().await;
-    if unsafe_commits {
+    if is_unsafe {
         tracing::warn!(pid = postmaster.pid, "restarting PostgreSQL, which ran without fsync");
         postmaster.shut_down(home).await?;
     }
-    Ok(unsafe_commits)
+    Ok(is_unsafe)
 }
 
-enum Attempt {
+/// The result of a connection attempt.
+enum ConnectOutcome {
     Connected(PgConnection),
     NoDatabase,
-    /// It responds, but does not accept connections yet, or any more.
+    /// It responds, but does not accept connections yet, or no longer.
     Starting,
-    Silent,
+    NoResponse,
 }
 
-async fn attempt(options: &PgConnectOptions) -> Result<Attempt, ClusterError> {
+async fn try_connect(options: &PgConnectOptions) -> Result<ConnectOutcome, ClusterError> {
     let error = match timeout(CONNECT_TIMEOUT, PgConnection::connect_with(options)).await {
-        Ok(Ok(connection)) => return Ok(Attempt::Connected(connection)),
+        Ok(Ok(connection)) => return Ok(ConnectOutcome::Connected(connection)),
         Ok(Err(error)) => error,
-        Err(_) => return Ok(Attempt::Silent),
+        Err(_) => return Ok(ConnectOutcome::NoResponse),
     };
     let refusal = match &error {
         sqlx::Error::Io(error) => match error.kind() {
             ErrorKind::PermissionDenied => None,
-            _ => return Ok(Attempt::Silent),
+            _ => return Ok(ConnectOutcome::NoResponse),
         },
         sqlx::Error::Database(answer) => answer.code(),
         // The server closed the connection during the handshake.
-        _ => return Ok(Attempt::Silent),
+        _ => return Ok(ConnectOutcome::NoResponse),
     };
     match refusal.as_deref() {
-        Some(CANNOT_CONNECT_NOW | TOO_MANY_CONNECTIONS) => Ok(Attempt::Starting),
-        Some(NO_SUCH_DATABASE) => Ok(Attempt::NoDatabase),
+        Some(CANNOT_CONNECT_NOW | TOO_MANY_CONNECTIONS) => Ok(ConnectOutcome::Starting),
+        Some(NO_SUCH_DATABASE) => Ok(ConnectOutcome::NoDatabase),
         _ => Err(ClusterError::database("connect")(error)),
     }
 }
@@ -199,10 +200,10 @@ async fn create_database(options: &PgConnectOptions) -> Result<(), ClusterError>
     let mut connection = PgConnection::connect_with(&options.clone().database("postgres"))
         .await
         .map_err(ClusterError::database("connect"))?;
-    let created =
+    let result =
         sqlx::raw_sql(sqlx::AssertSqlSafe(format!("create database {DATABASE}"))).execute(&mut connection).await;
     let _ = connection.close().await;
-    match created {
+    match result {
         Ok(_) => Ok(()),
         Err(sqlx::Error::Database(answer)) if answer.code().as_deref() == Some(DUPLICATE_DATABASE) => Ok(()),
         Err(error) => Err(ClusterError::database("create the database")(error)),

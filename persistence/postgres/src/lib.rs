@@ -105,8 +105,8 @@ fn in_memory() -> Option<PathBuf> {
     use nix::sys::statfs::{TMPFS_MAGIC, statfs};
     const FOLDER: &str = "/dev/shm";
     const BYTES_MIN: u64 = 8 << 30;
-    let found = statfs(FOLDER).ok().filter(|found| found.filesystem_type() == TMPFS_MAGIC)?;
-    let bytes = found.blocks().saturating_mul(u64::try_from(found.block_size()).ok()?);
+    let statistics = statfs(FOLDER).ok().filter(|statistics| statistics.filesystem_type() == TMPFS_MAGIC)?;
+    let bytes = statistics.blocks().saturating_mul(u64::try_from(statistics.block_size()).ok()?);
     (bytes >= BYTES_MIN).then(|| PathBuf::from(FOLDER))
 }
 

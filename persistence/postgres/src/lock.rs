@@ -18,7 +18,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long to wait for a service's lock before reporting it, since a service that was just told to stop, or a child
 /// between fork and exec, holds it for a moment longer.
-const SERVICE_PATIENCE: Duration = Duration::from_secs(2);
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why the owner owns the cluster, for processes that find it locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Role {
     /// Until the service ends: do not wait for it.
     Service,
     /// For the duration of a command or a start: it will be released soon.
-    Passing,
+    Temporary,
 }
 
 /// The exclusive right to start, restart and stop the cluster, until dropped.
@@ -37,15 +37,15 @@ pub(super) struct OwnerLock {
 
 impl OwnerLock {
     /// Takes the lock; `None` if another process has it.
-    pub(super) fn try_take(data_dir: &Path, role: Role) -> Result<Option<Self>, ClusterError> {
+    pub(super) fn try_acquire(data_dir: &Path, role: Role) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(OWNER_FILE);
         let mut file = open(&path)?;
-        if !granted(file.try_lock(), &path)? {
+        if !is_acquired(file.try_lock(), &path)? {
             return Ok(None);
         }
         let name = match role {
             Role::Service => "service",
-            Role::Passing => "passing",
+            Role::Temporary => "passing",
         };
         // Only used in messages, so no sync is needed.
         file.set_len(0)
@@ -56,18 +56,18 @@ impl OwnerLock {
     }
 
     /// Takes the lock; waits for a passing holder, but not for a service.
-    pub(super) async fn take(data_dir: &Path, role: Role, patience: Duration) -> Result<Self, ClusterError> {
-        let began = Instant::now();
+    pub(super) async fn acquire(data_dir: &Path, role: Role, timeout: Duration) -> Result<Self, ClusterError> {
+        let started_at = Instant::now();
         loop {
-            if let Some(lock) = Self::try_take(data_dir, role)? {
+            if let Some(lock) = Self::try_acquire(data_dir, role)? {
                 return Ok(lock);
             }
             let (pid, holder) = holder(data_dir);
             let limit = match holder {
-                Some(Role::Service) => SERVICE_PATIENCE.min(patience),
-                _ => patience,
+                Some(Role::Service) => SERVICE_TIMEOUT.min(timeout),
+                _ => timeout,
             };
-            if began.elapsed() > limit {
+            if started_at.elapsed() > limit {
                 return Err(ClusterError::InUse { data_dir: data_dir.to_owned(), pid });
             }
             sleep(RETRY_INTERVAL).await;
@@ -82,7 +82,7 @@ pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<Role>) {
     let pid = words.next().and_then(|word| word.parse().ok());
     let role = words.next().map(|word| match word {
         "service" => Role::Service,
-        _ => Role::Passing,
+        _ => Role::Temporary,
     });
     (pid, role)
 }
@@ -98,16 +98,16 @@ impl GuestLock {
     pub(super) fn try_enter(data_dir: &Path) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(GUESTS_FILE);
         let file = open(&path)?;
-        Ok(granted(file.try_lock_shared(), &path)?.then_some(Self { _file: file }))
+        Ok(is_acquired(file.try_lock_shared(), &path)?.then_some(Self { _file: file }))
     }
 
     /// Waits until no guest is left and excludes new ones. `None` on timeout.
-    pub(super) async fn wait_empty(data_dir: &Path, patience: Duration) -> Result<Option<Self>, ClusterError> {
+    pub(super) async fn wait_empty(data_dir: &Path, timeout: Duration) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(GUESTS_FILE);
         let file = open(&path)?;
-        let began = Instant::now();
-        while !granted(file.try_lock(), &path)? {
-            if began.elapsed() > patience {
+        let started_at = Instant::now();
+        while !is_acquired(file.try_lock(), &path)? {
+            if started_at.elapsed() > timeout {
                 return Ok(None);
             }
             sleep(RETRY_INTERVAL).await;
@@ -127,7 +127,7 @@ fn open(path: &PathBuf) -> Result<File, ClusterError> {
         .map_err(ClusterError::io("open", path))
 }
 
-fn granted(attempt: Result<(), TryLockError>, path: &Path) -> Result<bool, ClusterError> {
+fn is_acquired(attempt: Result<(), TryLockError>, path: &Path) -> Result<bool, ClusterError> {
     match attempt {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),

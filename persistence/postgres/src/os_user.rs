@@ -17,7 +17,7 @@ const PREFERRED: [&str; 2] = ["postgres", "nobody"];
 
 /// Environment variables passed to PostgreSQL and initdb. All others are withheld: Hotline's environment contains
 /// secrets of providers, which another user's processes must not see, and `PG…` variables would change the server.
-const PASSED_ON: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ"];
+const PASSED_VARIABLES: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ"];
 
 const ENTER_AS_OWNER: u32 = 0o100;
 const ENTER_AS_GROUP: u32 = 0o010;
@@ -30,7 +30,7 @@ pub(super) struct OsUser {
     gid: u32,
     pub(super) name: String,
     /// Whether it is a different user, which requires root.
-    switch: bool,
+    is_other_user: bool,
 }
 
 impl OsUser {
@@ -39,24 +39,31 @@ impl OsUser {
     /// As root, an existing cluster keeps its owner, so that `sudo hotline …` neither fails nor takes files away from
     /// the service's user.
     pub(super) fn choose(cluster: Option<(&Path, &Metadata)>) -> Result<Self, ClusterError> {
-        let me = geteuid();
+        let current_user = geteuid();
         match cluster {
-            Some((path, found)) if !me.is_root() && found.uid() != me.as_raw() => {
-                Err(ClusterError::OtherOwner { path: path.to_owned(), uid: found.uid() })
+            Some((path, metadata)) if !current_user.is_root() && metadata.uid() != current_user.as_raw() => {
+                Err(ClusterError::OtherOwner { path: path.to_owned(), uid: metadata.uid() })
             }
-            Some((_, found)) if me.is_root() && found.uid() != 0 => Ok(Self::somebody(found.uid(), found.gid())),
-            _ if me.is_root() => PREFERRED
+            Some((_, metadata)) if current_user.is_root() && metadata.uid() != 0 => {
+                Ok(Self::from_ids(metadata.uid(), metadata.gid()))
+            }
+            _ if current_user.is_root() => PREFERRED
                 .iter()
                 .find_map(|name| User::from_name(name).ok().flatten())
-                .map(|user| Self { uid: user.uid.as_raw(), gid: user.gid.as_raw(), name: user.name, switch: true })
+                .map(|user| Self {
+                    uid: user.uid.as_raw(),
+                    gid: user.gid.as_raw(),
+                    name: user.name,
+                    is_other_user: true,
+                })
                 .ok_or(ClusterError::NoUser),
-            _ => Ok(Self { switch: false, ..Self::somebody(me.as_raw(), getegid().as_raw()) }),
+            _ => Ok(Self { is_other_user: false, ..Self::from_ids(current_user.as_raw(), getegid().as_raw()) }),
         }
     }
 
-    fn somebody(uid: u32, gid: u32) -> Self {
+    fn from_ids(uid: u32, gid: u32) -> Self {
         let name = User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
-        Self { uid, gid, name, switch: true }
+        Self { uid, gid, name, is_other_user: true }
     }
 
     pub(super) fn uid(&self) -> u32 {
@@ -68,13 +75,13 @@ impl OsUser {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .envs(PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             // Messages in English, so that logs are the same everywhere; on macOS the server does not start without
             // this.
             .env("LC_ALL", "C")
             .current_dir("/")
             .stdin(std::process::Stdio::null());
-        if self.switch {
+        if self.is_other_user {
             // Dropping root with `uid` also drops every supplementary group.
             command.gid(self.gid).uid(self.uid);
         }
@@ -82,37 +89,37 @@ impl OsUser {
     }
 
     /// Changes the owner of an open file or folder to this user.
-    pub(super) fn give_open(&self, file: &File, path: &Path) -> Result<(), ClusterError> {
-        if !self.switch {
+    pub(super) fn change_owner(&self, file: &File, path: &Path) -> Result<(), ClusterError> {
+        if !self.is_other_user {
             return Ok(());
         }
         fchown(file, Some(self.uid), Some(self.gid)).map_err(ClusterError::io("change the owner of", path))
     }
 
     /// Changes the owner of `path` and everything below it to this user, without following links.
-    pub(super) fn give_tree(&self, path: &Path) -> Result<(), ClusterError> {
-        if !self.switch {
+    pub(super) fn change_owner_recursively(&self, path: &Path) -> Result<(), ClusterError> {
+        if !self.is_other_user {
             return Ok(());
         }
         let kind = path.symlink_metadata().map_err(ClusterError::io("read", path))?;
         if kind.is_dir() {
             for entry in path.read_dir().map_err(ClusterError::io("list", path))? {
-                self.give_tree(&entry.map_err(ClusterError::io("list", path))?.path())?;
+                self.change_owner_recursively(&entry.map_err(ClusterError::io("list", path))?.path())?;
             }
         }
         lchown(path, Some(self.uid), Some(self.gid)).map_err(ClusterError::io("change the owner of", path))
     }
 
     /// The first folder on the way to `path`, inclusive, that this user may not enter.
-    pub(super) fn stopped_at(&self, path: &Path) -> Result<Option<PathBuf>, ClusterError> {
-        if !self.switch {
+    pub(super) fn first_inaccessible(&self, path: &Path) -> Result<Option<PathBuf>, ClusterError> {
+        if !self.is_other_user {
             return Ok(None);
         }
         let mut folders: Vec<&Path> = path.ancestors().collect();
         folders.reverse();
         for folder in folders {
-            let found = folder.metadata().map_err(ClusterError::io("read", folder))?;
-            if !self.may_enter(&found) {
+            let metadata = folder.metadata().map_err(ClusterError::io("read", folder))?;
+            if !self.may_enter(&metadata) {
                 return Ok(Some(folder.to_owned()));
             }
         }

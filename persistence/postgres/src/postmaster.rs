@@ -42,20 +42,20 @@ pub(super) struct Postmaster {
     /// `None` if another process started it.
     child: Option<Child>,
     /// Where this run's part of the log starts.
-    log_begins_at: u64,
+    log_start: u64,
 }
 
 impl Postmaster {
     /// The postmaster already running on the cluster, if any.
     pub(super) fn find(home: &Home) -> Result<Option<Self>, ClusterError> {
-        Ok(pid_file::running(&home.cluster)?.map(|pid| Self { pid, child: None, log_begins_at: 0 }))
+        Ok(pid_file::running(&home.cluster)?.map(|pid| Self { pid, child: None, log_start: 0 }))
     }
 
     /// Starts a postmaster; it accepts connections some time later. Requires the owner lock, and that none is running.
     pub(super) fn spawn(home: &Home, binaries: &Binaries, options: &ClusterOptions) -> Result<Self, ClusterError> {
         socket::prepare(&home.socket_dir, &home.user)?;
-        let (log, log_begins_at) = open_log(&home.log_file)?;
-        let also_log = log.try_clone().map_err(ClusterError::io("open", &home.log_file))?;
+        let (log, log_start) = open_log(&home.log_file)?;
+        let error_log = log.try_clone().map_err(ClusterError::io("open", &home.log_file))?;
         let program = binaries.postgres();
         let mut command = home.user.command(&program);
         command.arg("-D").arg(&home.cluster);
@@ -64,7 +64,7 @@ impl Postmaster {
         }
         let child = command
             .stdout(log)
-            .stderr(also_log)
+            .stderr(error_log)
             // Ctrl-C in a terminal goes to the whole process group; PostgreSQL must outlive Hotline's last flush.
             .process_group(0)
             .spawn()
@@ -73,7 +73,7 @@ impl Postmaster {
             // `None` only after the child was waited for.
             pid: child.id().unwrap_or_default(),
             child: Some(child),
-            log_begins_at,
+            log_start,
         })
     }
 
@@ -82,7 +82,7 @@ impl Postmaster {
     }
 
     /// Waits until it has exited; returns its status if it was our child. Cancel-safe.
-    pub(super) async fn ended(&mut self, home: &Home) -> Option<ExitStatus> {
+    pub(super) async fn wait_for_exit(&mut self, home: &Home) -> Option<ExitStatus> {
         if let Some(child) = &mut self.child {
             return child.wait().await.ok();
         }
@@ -97,7 +97,7 @@ impl Postmaster {
         let steps = [(Signal::SIGINT, FAST_SHUTDOWN_TIMEOUT), (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN_TIMEOUT)];
         for (signal, limit) in steps {
             self.signal(signal, home)?;
-            if timeout(limit, self.ended(home)).await.is_ok() {
+            if timeout(limit, self.wait_for_exit(home)).await.is_ok() {
                 return Ok(());
             }
             tracing::warn!(
@@ -112,7 +112,7 @@ impl Postmaster {
 
     /// Its last log lines, joined into one line.
     pub(super) fn log_tail(&self, home: &Home) -> String {
-        let tail = read_tail(&home.log_file, self.log_begins_at).unwrap_or_default();
+        let tail = read_tail(&home.log_file, self.log_start).unwrap_or_default();
         let mut lines: Vec<&str> = tail.lines().rev().take(LOG_TAIL_LINES).collect();
         lines.reverse();
         lines.join("; ")
@@ -137,8 +137,8 @@ impl Postmaster {
 
 /// Settings for the command line, where they override the cluster's own files.
 fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
-    let on_or_off = |on: bool| if on { "on" } else { "off" }.to_owned();
-    let chosen = [
+    let on_or_off = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+    let defaults = [
         // The unix socket is the only way to connect.
         ("listen_addresses", String::new()),
         ("port", socket::PORT.to_string()),
@@ -161,7 +161,7 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         ("logging_collector", "off".to_owned()),
         ("log_destination", "stderr".to_owned()),
     ];
-    chosen.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(options.settings.iter().cloned()).collect()
+    defaults.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(options.settings.iter().cloned()).collect()
 }
 
 /// A sixteenth of the machine's memory, so that the indexes for new messages stay cached: between 128 MiB, PostgreSQL's
@@ -175,17 +175,17 @@ fn shared_buffers_mib() -> u64 {
 }
 
 fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
-    let size = path.metadata().map_or(0, |found| found.len());
-    let begins_at = if size > LOG_MAX_BYTES {
-        let aside = path.with_extension("log.1");
-        std::fs::rename(path, &aside).map_err(ClusterError::io("rename", path))?;
+    let size = path.metadata().map_or(0, |metadata| metadata.len());
+    let start = if size > LOG_MAX_BYTES {
+        let rotated = path.with_extension("log.1");
+        std::fs::rename(path, &rotated).map_err(ClusterError::io("rename", path))?;
         0
     } else {
         size
     };
     let file =
         OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(ClusterError::io("open", path))?;
-    Ok((file, begins_at))
+    Ok((file, start))
 }
 
 fn read_tail(path: &Path, from: u64) -> std::io::Result<String> {

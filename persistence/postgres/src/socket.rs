@@ -39,10 +39,10 @@ pub(super) fn directory(cluster: &Path) -> PathBuf {
     let inside = cluster.join("socket");
     let file = inside.join(format!(".s.PGSQL.{PORT}"));
     // PostgreSQL parses a comma-separated list of folders, in which these characters are special.
-    let plain = inside
+    let is_plain = inside
         .to_str()
         .is_some_and(|path| !path.contains(|letter: char| letter == ',' || letter == '"' || letter.is_whitespace()));
-    if plain && file.as_os_str().len() <= SOCKET_PATH_MAX_BYTES {
+    if is_plain && file.as_os_str().len() <= SOCKET_PATH_MAX_BYTES {
         inside
     } else {
         Path::new(SHORT_PARENT).join(format!("hotline-{}", hash(cluster)))
@@ -78,17 +78,17 @@ pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterErro
             Some(code) if code == Errno::ENOTDIR as i32 || code == Errno::ELOOP as i32 => refuse("it is not a folder"),
             _ => ClusterError::io("open", directory)(error),
         })?;
-    let found = folder.metadata().map_err(ClusterError::io("read", directory))?;
-    // It may be ours, not yet given away: just created, perhaps by a process that was killed right after.
-    if found.uid() != user.uid() && found.uid() != geteuid().as_raw() {
+    let metadata = folder.metadata().map_err(ClusterError::io("read", directory))?;
+    // It may still be owned by us: just created, perhaps by a process that was killed right after.
+    if metadata.uid() != user.uid() && metadata.uid() != geteuid().as_raw() {
         return Err(refuse("it belongs to another user"));
     }
-    if found.mode() & PERMISSION_BITS != PRIVATE {
+    if metadata.mode() & PERMISSION_BITS != PRIVATE {
         folder
             .set_permissions(Permissions::from_mode(PRIVATE))
             .map_err(ClusterError::io("restrict access to", directory))?;
     }
-    user.give_open(&folder, directory)
+    user.change_owner(&folder, directory)
 }
 
 /// Connection options for the cluster. Everything that the environment could change is set explicitly.
@@ -103,7 +103,7 @@ pub(super) fn connect_options(directory: &Path) -> PgConnectOptions {
         .application_name("hotline")
 }
 
-/// The same as a URL, for psql and other libpq programs.
+/// [`connect_options`] as a URL, for psql and other libpq programs.
 pub(super) fn url(directory: &Path) -> String {
     let mut host = String::new();
     for byte in directory.as_os_str().as_encoded_bytes() {

@@ -16,13 +16,13 @@ use super::postmaster::Postmaster;
 use super::{ClusterError, ClusterOptions};
 
 /// Pause before the first restart: recovers from a single crash before anybody notices.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// Longest pause: once a full disk is cleared, that is detected within half a minute.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// A postmaster that ran this long was healthy; its exit resets the pauses.
-const STEADY_AFTER: Duration = Duration::from_secs(60);
+const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 
 /// Number of doublings; the longest pause is reached by then, and more would overflow.
 const DOUBLINGS_MAX: u32 = 10;
@@ -40,8 +40,8 @@ pub(super) struct Supervisor {
     task: Mutex<Option<JoinHandle<Result<(), ClusterError>>>>,
 }
 
-/// The state of the task.
-struct Watch {
+/// The task that restarts the postmaster.
+struct RestartTask {
     home: Home,
     binaries: Binaries,
     options: ClusterOptions,
@@ -59,9 +59,9 @@ impl Supervisor {
         lock: OwnerLock,
     ) -> Self {
         let pid = Arc::new(AtomicU32::new(postmaster.pid));
-        let (stop, stopped) = watch::channel(false);
-        let watch = Watch { home, binaries, options, pid: Arc::clone(&pid), _lock: lock };
-        let task = tokio::spawn(watch.run(postmaster, stopped));
+        let (stop, stop_receiver) = watch::channel(false);
+        let restart_task = RestartTask { home, binaries, options, pid: Arc::clone(&pid), _lock: lock };
+        let task = tokio::spawn(restart_task.run(postmaster, stop_receiver));
         Self { pid, stop, task: Mutex::new(Some(task)) }
     }
 
@@ -75,14 +75,14 @@ impl Supervisor {
     /// Stops the postmaster and releases the owner lock. A second call does nothing.
     pub(super) async fn stop(&self, home: &Home) -> Result<(), ClusterError> {
         self.stop.send_replace(true);
-        // Taken only after the task has ended, so that a cancelled stop can be repeated.
+        // Cleared only after the task has ended, so that a cancelled stop can be repeated.
         let mut slot = self.task.lock().await;
         let Some(task) = slot.as_mut() else {
             return Ok(());
         };
-        let ended = task.await;
+        let joined = task.await;
         *slot = None;
-        if let Ok(result) = ended {
+        if let Ok(result) = joined {
             return result;
         }
         // The task's runtime is gone; the postmaster may still be running.
@@ -101,20 +101,20 @@ impl Drop for Supervisor {
     }
 }
 
-impl Watch {
+impl RestartTask {
     async fn run(self, mut postmaster: Postmaster, mut stop: watch::Receiver<bool>) -> Result<(), ClusterError> {
         let mut failures = 0;
         loop {
-            let began = Instant::now();
+            let started_at = Instant::now();
             self.pid.store(postmaster.pid, Ordering::Release);
             let status = tokio::select! {
                 biased;
-                () = asked(&mut stop) => {
-                    let stopped = postmaster.shut_down(&self.home).await;
+                () = stop_requested(&mut stop) => {
+                    let result = postmaster.shut_down(&self.home).await;
                     self.pid.store(NOT_RUNNING, Ordering::Release);
-                    return stopped;
+                    return result;
                 }
-                status = postmaster.ended(&self.home) => status,
+                status = postmaster.wait_for_exit(&self.home) => status,
             };
             self.pid.store(NOT_RUNNING, Ordering::Release);
             tracing::error!(
@@ -123,17 +123,17 @@ impl Watch {
                 log = postmaster.log_tail(&self.home),
                 "PostgreSQL exited unexpectedly and will be restarted"
             );
-            if began.elapsed() > STEADY_AFTER {
+            if started_at.elapsed() > HEALTHY_AFTER {
                 failures = 0;
             }
             postmaster = loop {
                 tokio::select! {
                     biased;
-                    () = asked(&mut stop) => return Ok(()),
+                    () = stop_requested(&mut stop) => return Ok(()),
                     () = sleep(pause(failures)) => {}
                 }
                 failures = failures.saturating_add(1);
-                match self.again() {
+                match self.restart() {
                     Ok(postmaster) => break postmaster,
                     Err(error) => {
                         tracing::error!(error = &error as &dyn std::error::Error, "could not restart PostgreSQL")
@@ -145,26 +145,23 @@ impl Watch {
     }
 
     /// Does not wait for readiness: a failed start shows up as another exit.
-    fn again(&self) -> Result<Postmaster, ClusterError> {
+    fn restart(&self) -> Result<Postmaster, ClusterError> {
         match Postmaster::find(&self.home)? {
             // Somebody started it manually meanwhile.
-            Some(found) => Ok(found),
+            Some(postmaster) => Ok(postmaster),
             None => Postmaster::spawn(&self.home, &self.binaries, &self.options),
         }
     }
 }
 
 /// Returns when a stop was requested; never if the sender is gone, which aborts the task instead.
-async fn asked(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|asked| *asked).await.is_err() {
+async fn stop_requested(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|is_requested| *is_requested).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 /// Doubles with each failure up to the longest pause; jitter staggers machines that lost the same disk.
 fn pause(failures: u32) -> Duration {
-    FIRST_PAUSE
-        .saturating_mul(1 << failures.min(DOUBLINGS_MAX))
-        .min(LONGEST_PAUSE)
-        .mul_f64(rand::random_range(0.5..=1.0))
+    PAUSE_MIN.saturating_mul(1 << failures.min(DOUBLINGS_MAX)).min(PAUSE_MAX).mul_f64(rand::random_range(0.5..=1.0))
 }

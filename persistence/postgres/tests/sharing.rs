@@ -33,7 +33,7 @@ async fn a_second_service_is_refused_with_the_first_ones_process_id() {
 }
 
 #[tokio::test]
-async fn a_command_is_the_guest_of_a_running_service() {
+async fn a_command_uses_the_cluster_of_a_running_service() {
     let folder = Folder::prepared().await;
     let service = Cluster::start(folder.options()).await.unwrap();
     let guest = Cluster::open(folder.options()).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_command_is_the_guest_of_a_running_service() {
 }
 
 #[tokio::test]
-async fn a_command_without_a_service_runs_the_cluster_until_its_guests_left() {
+async fn a_command_that_owns_the_cluster_waits_for_its_guests() {
     let folder = Folder::prepared().await;
     let command = Cluster::open(folder.options()).await.unwrap();
     assert!(command.is_owner());
@@ -59,14 +59,14 @@ async fn a_command_without_a_service_runs_the_cluster_until_its_guests_left() {
     {
         let stop = command.stop();
         tokio::pin!(stop);
-        let asking = async {
+        let queries = async {
             for _ in 0..20 {
                 assert_eq!(scalar(&guest, "select 1").await.unwrap(), 1);
             }
         };
         tokio::select! {
-            _ = &mut stop => panic!("it stopped under its guest"),
-            () = asking => {}
+            _ = &mut stop => panic!("it stopped before its guest"),
+            () = queries => {}
         }
         drop(guest);
         stop.await.unwrap();
@@ -121,7 +121,7 @@ async fn processes_share_one_cluster_that_outlives_them() {
 }
 
 #[tokio::test]
-async fn a_killed_service_leaves_a_postmaster_to_take_over() {
+async fn the_postmaster_of_a_killed_service_is_adopted() {
     let folder = Folder::prepared().await;
     let mut service = process(&folder, "serve");
     eventually("the service is up", async || folder.data_dir().join("up").exists()).await;
@@ -177,11 +177,11 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // The first line of the file is the postmaster's id; there is no file after a stop.
-        let written = std::fs::read_to_string(self.data_dir().join("postgres/postmaster.pid")).unwrap_or_default();
-        let Some(pid) = written.lines().next().and_then(|line| line.parse().ok()).map(Pid::from_raw) else { return };
+        let pid_file = std::fs::read_to_string(self.data_dir().join("postgres/postmaster.pid")).unwrap_or_default();
+        let Some(pid) = pid_file.lines().next().and_then(|line| line.parse().ok()).map(Pid::from_raw) else { return };
         let _ = kill(pid, Signal::SIGQUIT);
-        let began = Instant::now();
-        while kill(pid, None).is_ok() && began.elapsed() < DEADLINE {
+        let started_at = Instant::now();
+        while kill(pid, None).is_ok() && started_at.elapsed() < DEADLINE {
             std::thread::sleep(INTERVAL);
         }
     }
@@ -195,10 +195,10 @@ async fn scalar(cluster: &Cluster, sql: &'static str) -> Result<i32, sqlx::Error
 }
 
 /// Waits until the condition holds; fails the test on timeout.
-async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < DEADLINE, "never happened: {what}");
+async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let started_at = Instant::now();
+    while !condition().await {
+        assert!(started_at.elapsed() < DEADLINE, "never happened: {what}");
         tokio::time::sleep(INTERVAL).await;
     }
 }

@@ -38,7 +38,7 @@ async fn a_second_start_finds_the_rows_of_the_first() {
 }
 
 #[tokio::test]
-async fn commits_are_durable_unless_told_otherwise() {
+async fn commits_are_durable_by_default() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(ClusterOptions::new(folder.data_dir())).await.unwrap();
     let durable = "select count(*)::int from pg_settings where setting = 'on' and \
@@ -48,7 +48,7 @@ async fn commits_are_durable_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn the_socket_is_private_and_the_only_way_in() {
+async fn only_the_private_socket_accepts_connections() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     let socket_dir = cluster.socket_dir().metadata().unwrap();
@@ -61,7 +61,7 @@ async fn the_socket_is_private_and_the_only_way_in() {
 
 #[tokio::test]
 #[ignore = "takes root, to give it up"]
-async fn postgres_runs_as_somebody_else_as_root() {
+async fn postgres_runs_as_another_user_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.pid().unwrap()));
@@ -79,7 +79,7 @@ async fn postgres_runs_as_somebody_else_as_root() {
 }
 
 #[tokio::test]
-async fn settings_of_the_caller_win() {
+async fn settings_of_the_caller_take_precedence() {
     let folder = Folder::prepared().await;
     let mut options = folder.options();
     options.settings.push(("max_connections".to_owned(), "33".to_owned()));
@@ -90,7 +90,7 @@ async fn settings_of_the_caller_win() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_says_why() {
+async fn a_failed_start_reports_the_reason() {
     let folder = Folder::prepared().await;
     let mut options = folder.options();
     options.settings.push(("max_connections".to_owned(), "many".to_owned()));
@@ -101,7 +101,7 @@ async fn a_server_that_cannot_start_says_why() {
 }
 
 #[tokio::test]
-async fn without_binaries_the_message_says_what_to_install() {
+async fn missing_binaries_are_reported_with_the_packages_to_install() {
     let user = OsUser::choose(None).unwrap();
     let error = choose(Vec::new(), None, &user).await.unwrap_err();
     let text = error.to_string();
@@ -123,7 +123,7 @@ async fn without_binaries_the_message_says_what_to_install() {
 }
 
 #[tokio::test]
-async fn a_cluster_of_another_version_is_left_alone() {
+async fn a_cluster_of_another_version_is_refused() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
@@ -135,7 +135,7 @@ async fn a_cluster_of_another_version_is_left_alone() {
 }
 
 #[test]
-fn versions_are_read_from_what_postgres_prints() {
+fn versions_are_parsed_from_the_output_of_postgres() {
     assert_eq!(major("postgres (PostgreSQL) 15.13 (Debian 15.13-0)"), Some(15));
     assert_eq!(major("postgres (PostgreSQL) 17beta1"), Some(17));
     assert_eq!(major("postgres (PostgreSQL) 9.6.24"), Some(9));

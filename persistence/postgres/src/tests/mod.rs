@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod lifecycle;
-mod places;
+mod locations;
 mod recovery;
 
 use std::fs::Permissions;
@@ -58,7 +58,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        end_postmaster(&self.data_dir());
+        kill_postmaster(&self.data_dir());
     }
 }
 
@@ -68,14 +68,14 @@ fn options(data_dir: PathBuf) -> ClusterOptions {
 }
 
 /// Kills the postmaster of the cluster, and waits until it has exited.
-fn end_postmaster(data_dir: &Path) {
+fn kill_postmaster(data_dir: &Path) {
     let cluster = data_dir.join("postgres");
     let Ok(Some(pid)) = super::pid_file::running(&cluster) else {
         return;
     };
     let _ = kill(raw(pid), Signal::SIGQUIT);
-    let began = Instant::now();
-    while super::pid_file::is_postmaster_of(pid, &cluster) && began.elapsed() < DEADLINE {
+    let started_at = Instant::now();
+    while super::pid_file::is_postmaster_of(pid, &cluster) && started_at.elapsed() < DEADLINE {
         std::thread::sleep(INTERVAL);
     }
 }
@@ -98,10 +98,10 @@ async fn execute(cluster: &Cluster, sql: &'static str) {
 }
 
 /// Waits until the condition holds; fails the test on timeout.
-async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < DEADLINE, "never happened: {what}");
+async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let started_at = Instant::now();
+    while !condition().await {
+        assert!(started_at.elapsed() < DEADLINE, "never happened: {what}");
         tokio::time::sleep(INTERVAL).await;
     }
 }

@@ -28,7 +28,7 @@ async fn a_killed_postmaster_is_restarted() {
 }
 
 #[tokio::test]
-async fn a_postmaster_left_behind_is_taken_over_and_restarted() {
+async fn a_running_postmaster_is_adopted_and_restarted() {
     let folder = Folder::prepared().await;
     let first = Cluster::start(folder.options()).await.unwrap();
     let pid = first.pid().unwrap();
@@ -48,7 +48,7 @@ async fn a_postmaster_left_behind_is_taken_over_and_restarted() {
 }
 
 #[tokio::test]
-async fn a_postmaster_taken_over_can_be_stopped() {
+async fn an_adopted_postmaster_can_be_stopped() {
     let folder = Folder::prepared().await;
     drop(Cluster::start(folder.options()).await.unwrap());
     let cluster = Cluster::start(folder.options()).await.unwrap();
@@ -105,7 +105,7 @@ async fn a_pid_file_naming_an_unrelated_process_is_removed() {
 }
 
 #[tokio::test]
-async fn a_postmaster_that_listens_elsewhere_is_refused_and_left_alone() {
+async fn a_postmaster_on_another_socket_is_refused_and_not_stopped() {
     let folder = Folder::new();
     let mut options = folder.options();
     options.settings.push(("port".to_owned(), "5433".to_owned()));
@@ -124,7 +124,7 @@ async fn a_postmaster_that_listens_elsewhere_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_postmaster_without_fsync_is_not_taken_over_by_a_service() {
+async fn a_service_restarts_a_postmaster_without_fsync() {
     let folder = Folder::prepared().await;
     let first = Cluster::shared(folder.data_dir()).await.unwrap();
     let pid = first.pid().unwrap();

@@ -10,9 +10,9 @@ use sqlx::{Connection, PgConnection};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1);
-    let what = arguments.next().ok_or("what to do")?;
+    let action = arguments.next().ok_or("what to do")?;
     let folder = PathBuf::from(arguments.next().ok_or("with which folder")?);
-    match what.to_str() {
+    match action.to_str() {
         Some("share") => share(folder).await,
         Some("serve") => serve(folder).await,
         _ => Err("share or serve".into()),
@@ -31,8 +31,8 @@ async fn share(folder: PathBuf) -> Result<(), Box<dyn Error>> {
 async fn serve(folder: PathBuf) -> Result<(), Box<dyn Error>> {
     let cluster = Cluster::start(ClusterOptions { fsync: false, ..ClusterOptions::new(folder) }).await?;
     let up = cluster.data_dir().join("up");
-    let being_written = up.with_extension("tmp");
-    std::fs::write(&being_written, cluster.pid().ok_or("no postmaster")?.to_string())?;
-    std::fs::rename(being_written, up)?;
+    let temporary = up.with_extension("tmp");
+    std::fs::write(&temporary, cluster.pid().ok_or("no postmaster")?.to_string())?;
+    std::fs::rename(temporary, up)?;
     std::future::pending().await
 }

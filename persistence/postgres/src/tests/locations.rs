@@ -9,10 +9,10 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::super::os_user::OsUser;
 use super::super::{Cluster, ClusterError, socket};
-use super::{Folder, end_postmaster, options, scalar};
+use super::{Folder, kill_postmaster, options, scalar};
 
 #[tokio::test]
-async fn a_long_path_gets_its_socket_elsewhere() {
+async fn the_socket_of_a_long_path_is_in_tmp() {
     let folder = Folder::new();
     let data_dir = folder.root().join("long ".repeat(30));
     let cluster = Cluster::start(options(data_dir.clone())).await.unwrap();
@@ -26,10 +26,10 @@ async fn a_long_path_gets_its_socket_elsewhere() {
 }
 
 #[test]
-fn a_path_with_a_meaning_to_postgres_gets_its_socket_elsewhere() {
+fn the_socket_of_a_path_with_special_characters_is_in_tmp() {
     assert_eq!(socket::directory(Path::new("/srv/hotline/postgres")), Path::new("/srv/hotline/postgres/socket"));
-    for odd in ["/srv/a,b", "/srv/a b", "/srv/\"a\""] {
-        assert!(socket::directory(Path::new(odd)).starts_with("/tmp"));
+    for unusual in ["/srv/a,b", "/srv/a b", "/srv/\"a\""] {
+        assert!(socket::directory(Path::new(unusual)).starts_with("/tmp"));
     }
 }
 
@@ -37,33 +37,33 @@ fn a_path_with_a_meaning_to_postgres_gets_its_socket_elsewhere() {
 async fn the_url_leads_to_the_same_database() {
     let folder = Folder::new();
     let cluster = Cluster::start(options(folder.root().join("ä & b"))).await.unwrap();
-    let read: PgConnectOptions = cluster.url().parse().unwrap();
-    assert_eq!(read.get_username(), "hotline");
-    assert_eq!(read.get_database(), Some("hotline"));
-    assert_eq!(read.get_socket().map(PathBuf::as_path), Some(cluster.socket_dir()));
-    read.connect().await.unwrap();
+    let options_of_url: PgConnectOptions = cluster.url().parse().unwrap();
+    assert_eq!(options_of_url.get_username(), "hotline");
+    assert_eq!(options_of_url.get_database(), Some("hotline"));
+    assert_eq!(options_of_url.get_socket().map(PathBuf::as_path), Some(cluster.socket_dir()));
+    options_of_url.connect().await.unwrap();
     cluster.stop().await.unwrap();
     std::fs::remove_dir_all(cluster.socket_dir()).unwrap();
 
-    let odd = socket::url(Path::new("/ä &"));
-    assert_eq!(odd, "postgres:///hotline?host=/%C3%A4%20%26&port=5432&user=hotline");
+    let unusual = socket::url(Path::new("/ä &"));
+    assert_eq!(unusual, "postgres:///hotline?host=/%C3%A4%20%26&port=5432&user=hotline");
 }
 
 #[test]
-fn a_socket_folder_that_is_not_ours_is_refused() {
+fn a_linked_socket_folder_is_refused_and_permissions_are_restricted() {
     let folder = Folder::new();
     let user = OsUser::choose(None).unwrap();
-    let place = folder.root().join("socket");
+    let path = folder.root().join("socket");
 
-    symlink(folder.root(), &place).unwrap();
-    let error = socket::prepare(&place, &user).unwrap_err();
+    symlink(folder.root(), &path).unwrap();
+    let error = socket::prepare(&path, &user).unwrap_err();
     assert!(matches!(error, ClusterError::SocketDirectory { .. }), "{error}");
-    std::fs::remove_file(&place).unwrap();
+    std::fs::remove_file(&path).unwrap();
 
-    std::fs::create_dir(&place).unwrap();
-    std::fs::set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
-    socket::prepare(&place, &user).unwrap();
-    assert_eq!(place.metadata().unwrap().mode() & 0o7777, 0o700);
+    std::fs::create_dir(&path).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    socket::prepare(&path, &user).unwrap();
+    assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o700);
 }
 
 #[test]
@@ -71,26 +71,26 @@ fn a_socket_folder_that_is_not_ours_is_refused() {
 fn a_socket_folder_of_another_user_is_refused_as_root() {
     let folder = Folder::new();
     let user = OsUser::choose(None).unwrap();
-    let place = folder.root().join("socket");
-    std::fs::create_dir(&place).unwrap();
-    std::os::unix::fs::chown(&place, Some(12_345), None).unwrap();
-    let error = socket::prepare(&place, &user).unwrap_err();
+    let path = folder.root().join("socket");
+    std::fs::create_dir(&path).unwrap();
+    std::os::unix::fs::chown(&path, Some(12_345), None).unwrap();
+    let error = socket::prepare(&path, &user).unwrap_err();
     assert!(matches!(error, ClusterError::SocketDirectory { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn something_else_in_the_place_of_the_cluster_is_left_alone() {
+async fn other_files_in_the_cluster_folder_are_preserved() {
     let folder = Folder::new();
-    let theirs = folder.data_dir().join("postgres/letters");
-    std::fs::create_dir_all(&theirs).unwrap();
+    let other_file = folder.data_dir().join("postgres/letters");
+    std::fs::create_dir_all(&other_file).unwrap();
     let error = Cluster::start(folder.options()).await.unwrap_err();
     assert!(matches!(error, ClusterError::NotACluster { .. }), "{error}");
-    assert!(theirs.exists());
+    assert!(other_file.exists());
 }
 
 #[tokio::test]
 #[ignore = "takes root, to own the files of a cluster"]
-async fn a_restored_cluster_is_handed_over_as_root() {
+async fn a_restored_cluster_gets_its_owner_back_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
@@ -105,14 +105,14 @@ async fn a_restored_cluster_is_handed_over_as_root() {
 }
 
 /// Removes a cluster that was stored elsewhere, which no temporary folder cleans up.
-struct Elsewhere {
+struct ExternalCluster {
     data_dir: PathBuf,
     cluster: PathBuf,
 }
 
-impl Drop for Elsewhere {
+impl Drop for ExternalCluster {
     fn drop(&mut self) {
-        end_postmaster(&self.data_dir);
+        kill_postmaster(&self.data_dir);
         let _ = std::fs::remove_dir_all(&self.cluster);
         // Only if it is empty.
         let _ = std::fs::remove_dir(self.cluster.parent().unwrap());
@@ -121,7 +121,7 @@ impl Drop for Elsewhere {
 
 #[tokio::test]
 #[ignore = "takes root, to be let into a folder that is closed to PostgreSQL"]
-async fn below_a_closed_folder_the_cluster_goes_elsewhere_as_root() {
+async fn below_an_inaccessible_folder_the_cluster_is_external_as_root() {
     let folder = Folder::new();
     let closed = folder.root().join("closed");
     std::fs::create_dir(&closed).unwrap();
@@ -130,18 +130,18 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere_as_root() {
     let link = data_dir.join("postgres");
 
     let cluster = Cluster::start(options(data_dir.clone())).await.unwrap();
-    let elsewhere = Elsewhere { data_dir: data_dir.clone(), cluster: cluster.cluster_dir().to_owned() };
-    let place = &elsewhere.cluster;
-    assert!(place.starts_with("/var/lib/hotline"));
-    assert_eq!(&link.read_link().unwrap(), place);
+    let external = ExternalCluster { data_dir: data_dir.clone(), cluster: cluster.cluster_dir().to_owned() };
+    let path = &external.cluster;
+    assert!(path.starts_with("/var/lib/hotline"));
+    assert_eq!(&link.read_link().unwrap(), path);
     assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
     cluster.stop().await.unwrap();
 
     // Killed between the creation of the link and the rename: the next start completes it.
-    let unfinished = PathBuf::from(format!("{}.new", place.display()));
-    std::fs::rename(place, &unfinished).unwrap();
+    let unfinished = PathBuf::from(format!("{}.new", path.display()));
+    std::fs::rename(path, &unfinished).unwrap();
     let again = Cluster::start(options(data_dir.clone())).await.unwrap();
-    assert_eq!(again.cluster_dir(), place);
+    assert_eq!(again.cluster_dir(), path);
     again.stop().await.unwrap();
 
     // A lost link must neither reuse nor replace the cluster.
@@ -150,9 +150,9 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere_as_root() {
     assert!(matches!(error, ClusterError::Unlinked { .. }), "{error}");
 
     // Nor must a lost cluster be replaced by an empty one.
-    symlink(place, &link).unwrap();
-    let aside = closed.join("aside");
-    let status = std::process::Command::new("mv").arg(place).arg(&aside).status();
+    symlink(path, &link).unwrap();
+    let moved = closed.join("aside");
+    let status = std::process::Command::new("mv").arg(path).arg(&moved).status();
     assert!(status.unwrap().success());
     let error = Cluster::start(options(data_dir)).await.unwrap_err();
     assert!(matches!(error, ClusterError::Missing { .. }), "{error}");
@@ -160,7 +160,7 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere_as_root() {
 
 #[tokio::test]
 #[ignore = "takes root, to be let into a folder that is closed to PostgreSQL"]
-async fn a_folder_closed_later_is_named_as_root() {
+async fn a_folder_that_becomes_inaccessible_is_reported_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
