@@ -231,13 +231,13 @@ impl ChangeLog {
     }
 
     fn append_directly(&self, changes: Vec<Change>) -> (Seq, Durable) {
-        let Backend::Direct { durability, appended } = &self.inner.backend else { return (0, Durable::already()) };
+        let Backend::Direct { durability, appended } = &self.inner.backend else { return (0, Durable::immediate()) };
         let (signal, durable) = match durability {
             Durability::Database => {
                 let (signal, durable) = Durable::pending();
                 (Some(signal), durable)
             }
-            _ => (None, Durable::already()),
+            _ => (None, Durable::immediate()),
         };
         // The sequence is assigned under the queue's lock: the persister must receive entries in sequence order.
         let seq = self.inner.queue.push_numbered(appended, changes, signal);

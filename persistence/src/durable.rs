@@ -30,7 +30,7 @@ pub(crate) struct SyncSignal(SharedLatch);
 
 impl Durable {
     /// For an entry that is durable as soon as it is appended.
-    pub(crate) fn already() -> Self {
+    pub(crate) fn immediate() -> Self {
         Self(None)
     }
 
@@ -137,6 +137,6 @@ mod tests {
                 assert_eq!(task.await.expect("no panic").is_ok(), is_synced, "waits first: {waits_first}");
             }
         }
-        assert!(Durable::already().reached().await.is_ok());
+        assert!(Durable::immediate().reached().await.is_ok());
     }
 }

@@ -52,11 +52,11 @@ fn repeats(text: &str) -> bool {
 /// How one character follows another: in one of the orders, forwards or backwards, or as the same one again.
 fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
     let same = (from == to).then_some((SEQUENCES.len(), true));
-    let in_orders = SEQUENCES.iter().enumerate().flat_map(move |(place, order)| {
+    let in_orders = SEQUENCES.iter().enumerate().flat_map(move |(index, order)| {
         let (from, to) = (order.find(from), order.find(to));
         let (from, to) = from.zip(to).unwrap_or((0, 0));
         let is_next = |one: usize, other: usize| one != other && (one + 1) % order.len() == other;
-        [is_next(from, to).then_some((place, true)), is_next(to, from).then_some((place, false))].into_iter().flatten()
+        [is_next(from, to).then_some((index, true)), is_next(to, from).then_some((index, false))].into_iter().flatten()
     });
     same.into_iter().chain(in_orders)
 }
@@ -126,13 +126,13 @@ impl Password {
     /// The violated rule, as a phrase that follows the field's name.
     pub fn check_owner(&self, email: &str, name: &str) -> Result<(), String> {
         let (email, name) = (email.to_lowercase(), name.to_lowercase());
-        let parts = email.split(|character: char| !character.is_alphanumeric()).chain(name.split_whitespace());
-        let mut known: Vec<&str> = parts.filter(|part| part.chars().count() >= PART_CHARACTERS_MIN).collect();
-        known.push(&email);
+        let words = email.split(|character: char| !character.is_alphanumeric()).chain(name.split_whitespace());
+        let mut parts: Vec<&str> = words.filter(|part| part.chars().count() >= PART_CHARACTERS_MIN).collect();
+        parts.push(&email);
         // The longest first: what contains another goes as a whole.
-        known.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
         let mut rest = self.0.to_lowercase();
-        for part in known.into_iter().filter(|part| !part.is_empty()) {
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
             rest = rest.replace(part, " ");
         }
         if rest.chars().filter(|character| character.is_alphanumeric()).count() >= OWN_CHARACTERS_MIN {

@@ -95,8 +95,8 @@ pub async fn replay(
                 Some(messages) => messages,
                 None => messages.insert(MessagesAhead::begin(db.clone(), &messages_token, watermark, fed_epoch).await?),
             };
-            let refused = messages.write(&chunk.entries, chunk.last).await?;
-            if sender.send((chunk, refused)).await.is_err() {
+            let refusals = messages.write(&chunk.entries, chunk.last).await?;
+            if sender.send((chunk, refusals)).await.is_err() {
                 break;
             }
         }
@@ -108,9 +108,9 @@ pub async fn replay(
     let messages_task = async { messages_task.await.map_err(|error| Error::Unavailable(error.to_string()))? };
     let writer = Writer::new(writes.clone(), claim.clone(), token, events);
     let write_rest = async {
-        while let Some((Chunk { entries, last, records, .. }, refused)) = chunks_with_messages.recv().await {
+        while let Some((Chunk { entries, last, records, .. }, refusals)) = chunks_with_messages.recv().await {
             let changes = entries.iter().map(|(_, changes)| changes.as_slice());
-            writer.write_after(&Batch::of(changes, writer.writes_events()), last, Some(&refused)).await?;
+            writer.write_after(&Batch::of(changes, writer.writes_events()), last, Some(&refusals)).await?;
             report.watermark = last;
             report.replayed += records;
         }

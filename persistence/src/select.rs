@@ -82,47 +82,47 @@ impl Select {
     }
 
     /// Turns what was built into the first of two steps: a `select … from (select …` whose rows are scanned in the
-    /// order of `column`. `then` closes it and joins the list's rows laterally; conditions may follow until
+    /// order of `column`. `closing` closes it and joins the list's rows laterally; conditions may follow until
     /// [`Self::within`] orders them by the list's key, which agrees with the order of `column`.
     ///
     /// The whole result is not ordered explicitly. The lateral join visits the rows of the first step one after the
     /// other, so its result is already in order. With an explicit order PostgreSQL would sort all rows before it
     /// returns a page as soon as it expects fewer rows than precede the page; and it always expects few.
     #[must_use]
-    pub fn for_each_by(mut self, column: &'static str, page: PageRequest, then: &str) -> Self {
+    pub fn for_each_by(mut self, column: &'static str, page: PageRequest, closing: &str) -> Self {
         // `offset 0` keeps PostgreSQL from joining first.
         self.order(column, page);
-        self.query.push(" offset 0").push(then);
+        self.query.push(" offset 0").push(closing);
         self
     }
 
-    /// Closes the second step: `key` orders its rows, and `then` closes it. Conditions on the found rows follow.
+    /// Closes the second step: `key` orders its rows, and `closing` closes it. Conditions on the found rows follow.
     #[must_use]
-    pub fn within(mut self, key: &str, page: PageRequest, then: &str) -> Self {
+    pub fn within(mut self, key: &str, page: PageRequest, closing: &str) -> Self {
         self.begin(key, page);
         self.order(key, page);
-        self.query.push(" offset 0").push(then).push(" where true");
+        self.query.push(" offset 0").push(closing).push(" where true");
         self.is_in_order = true;
         self
     }
 
-    /// Limits what was built to its first rows in the order of `key`, which are then filtered: `then` closes it, and
+    /// Limits what was built to its first rows in the order of `key`, which are then filtered: `closing` closes it, and
     /// conditions on those rows follow.
     #[must_use]
-    pub fn first(mut self, most: i64, key: &str, page: PageRequest, then: &str) -> Self {
+    pub fn first(mut self, limit: i64, key: &str, page: PageRequest, closing: &str) -> Self {
         if !self.is_in_order {
             self.begin(key, page);
             self.order(key, page);
         }
-        self.query.push(" limit ").push_bind(most).push(then).push(" where true");
+        self.query.push(" limit ").push_bind(limit).push(closing).push(" where true");
         self.is_in_order = true;
         self
     }
 
-    /// Limits what was built, in any order; `then` closes it.
+    /// Limits what was built, in any order; `closing` closes it.
     #[must_use]
-    pub fn at_most_rows(mut self, most: i64, then: &str) -> Self {
-        self.query.push(" limit ").push_bind(most).push(then);
+    pub fn at_most_rows(mut self, limit: i64, closing: &str) -> Self {
+        self.query.push(" limit ").push_bind(limit).push(closing);
         self
     }
 
@@ -277,7 +277,7 @@ impl Select {
         with_timeout(self.rows(db, "id", page)).await
     }
 
-    /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `then` closes it
+    /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `closing` closes it
     /// and returns them.
     ///
     /// # Errors
@@ -287,13 +287,13 @@ impl Select {
         db: impl PgExecutor<'e>,
         key: &str,
         page: PageRequest,
-        then: &str,
+        closing: &str,
     ) -> sqlx::Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         self.paginate(key, page);
-        self.query.push(then);
+        self.query.push(closing);
         self.order(key, page);
         self.rows(db, key, page).await
     }

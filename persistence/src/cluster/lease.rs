@@ -37,12 +37,12 @@ pub struct Lease(Arc<Inner>);
 struct Inner {
     created: Moment,
     /// When the last successful heartbeat was sent, in nanoseconds; 0: none was.
-    sent: AtomicU64,
+    sent_at: AtomicU64,
 }
 
 impl Default for Lease {
     fn default() -> Self {
-        Self(Arc::new(Inner { created: Moment::now(), sent: AtomicU64::new(0) }))
+        Self(Arc::new(Inner { created: Moment::now(), sent_at: AtomicU64::new(0) }))
     }
 }
 
@@ -65,34 +65,34 @@ impl Lease {
 
     /// The age of the heartbeat the lease counts from; without one, the age of this lease object.
     pub fn age(&self) -> Duration {
-        let from = self.sent().max(self.0.created.since_first());
+        let from = self.sent_at().max(self.0.created.since_first());
         Moment::now().since_first().saturating_sub(from)
     }
 
     /// Extends the lease after a successful heartbeat that was sent at this moment. A late reply never shortens it.
-    pub fn extend(&self, sent: Moment) {
+    pub fn extend(&self, sent_at: Moment) {
         // A u64 of nanoseconds lasts five hundred years; 0 means none.
-        let nanos = u64::try_from(sent.since_first().as_nanos()).unwrap_or(u64::MAX).max(1);
-        self.0.sent.fetch_max(nanos, Ordering::AcqRel);
+        let nanos = u64::try_from(sent_at.since_first().as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.0.sent_at.fetch_max(nanos, Ordering::AcqRel);
     }
 
     /// Ends the lease: no answers until the next successful heartbeat.
     pub fn end(&self) {
-        self.0.sent.store(0, Ordering::Release);
+        self.0.sent_at.store(0, Ordering::Release);
     }
 
-    fn sent(&self) -> Duration {
-        Duration::from_nanos(self.0.sent.load(Ordering::Acquire))
+    fn sent_at(&self) -> Duration {
+        Duration::from_nanos(self.0.sent_at.load(Ordering::Acquire))
     }
 
     fn time_left_at(&self, now: Moment) -> Duration {
-        time_left(self.sent(), now.since_first())
+        time_left(self.sent_at(), now.since_first())
     }
 }
 
-/// What remains at `now` of a lease whose heartbeat was sent at `sent`; zero: none was sent.
-fn time_left(sent: Duration, now: Duration) -> Duration {
-    if sent.is_zero() { Duration::ZERO } else { (sent + LEASE_TIME).saturating_sub(now) }
+/// What remains at `now` of a lease whose heartbeat was sent at `sent_at`; zero: none was sent.
+fn time_left(sent_at: Duration, now: Duration) -> Duration {
+    if sent_at.is_zero() { Duration::ZERO } else { (sent_at + LEASE_TIME).saturating_sub(now) }
 }
 
 #[cfg(test)]
@@ -121,14 +121,14 @@ mod tests {
             beats in prop::collection::vec((0.001..1.5_f64, 0.0..5.0_f64), 1..20),
             sealed_after in 0.0..3.0_f64, notice_after in 0.0..3.0_f64, request_after in 0.0..6.0_f64,
         ) {
-            let (mut at, mut sent) = (0.0, Vec::new());
+            let (mut at, mut sent_at) = (0.0, Vec::new());
             for (pause, delay) in beats {
                 at += pause;
-                sent.push((at, at + delay));
+                sent_at.push((at, at + delay));
             }
-            let sealed = sent[0].0 + sealed_after;
+            let sealed = sent_at[0].0 + sealed_after;
             // Heartbeats that arrive before the deletion find the row, and none of them was sent later.
-            let last = sent.iter().filter(|(_, arrived)| *arrived < sealed).map(|(sent, _)| *sent).fold(0.0, f64::max);
+            let last = sent_at.iter().filter(|(_, arrived)| *arrived < sealed).map(|(sent_at, _)| *sent_at).fold(0.0, f64::max);
             // The successor learns of the deletion after its commit, and waits from then on.
             let notice = sealed + notice_after;
             let opens = notice + SEALED_FOR.as_secs_f64() / successor_rate;
@@ -138,13 +138,13 @@ mod tests {
         }
 
         #[test]
-        fn a_late_heartbeat_does_not_shorten_the_lease(sent in prop::collection::vec(0..10_000_u64, 1..20)) {
+        fn a_late_heartbeat_does_not_shorten_the_lease(sent_at in prop::collection::vec(0..10_000_u64, 1..20)) {
             let (origin, lease) = (Moment::now(), Lease::default());
             prop_assert!(!lease.holds());
-            for at in &sent {
+            for at in &sent_at {
                 lease.extend(origin + Duration::from_millis(*at));
             }
-            let last = Duration::from_millis(sent.iter().copied().max().unwrap_or(0));
+            let last = Duration::from_millis(sent_at.iter().copied().max().unwrap_or(0));
             let time_left = lease.time_left_at(origin + last);
             prop_assert!(time_left <= LEASE_TIME + Duration::from_nanos(1) && time_left >= LEASE_TIME);
             prop_assert!(lease.time_left_at(origin + last + LEASE_TIME + Duration::from_millis(1)).is_zero());

@@ -171,7 +171,7 @@ pub(crate) fn journal_of(life: LifeId) -> String {
 /// [`Error::NotOwner`] when this life is over, [`Error::LostCommits`] when the database does not have that entry any more;
 /// when the database cannot answer.
 pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
-    let sent = Moment::now();
+    let sent_at = Moment::now();
     // The lock orders the heartbeat either before or after the end of the life.
     let beat = "with alive as (select life from lives where life = $1 for key share)
         update beats b set at = clock_timestamp() from alive where b.life = alive.life
@@ -182,7 +182,7 @@ pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
     if watermark < committed {
         return Err(Error::LostCommits { watermark, committed });
     }
-    Ok(sent)
+    Ok(sent_at)
 }
 
 /// Every life with its last heartbeat.

@@ -87,7 +87,7 @@ impl Membership {
             loop {
                 // Nothing is committed before it serves.
                 match lives::beat(&db, life, 0).await {
-                    Ok(sent) => lease.extend(sent),
+                    Ok(sent_at) => lease.extend(sent_at),
                     Err(error) => tracing::debug!(%error, "heartbeat failed during startup; will retry"),
                 }
                 tokio::time::sleep(BEAT_EVERY).await;

@@ -49,8 +49,8 @@ mod tests {
     fn later_moments_are_greater() {
         let (instant, first) = (Instant::now(), Moment::now());
         std::thread::sleep(Duration::from_millis(2));
-        let passed = Moment::now().since_first() - first.since_first();
-        assert!(passed >= Duration::from_millis(2), "{passed:?}");
-        assert!(passed <= instant.elapsed() + Duration::from_millis(100), "{passed:?}");
+        let elapsed = Moment::now().since_first() - first.since_first();
+        assert!(elapsed >= Duration::from_millis(2), "{elapsed:?}");
+        assert!(elapsed <= instant.elapsed() + Duration::from_millis(100), "{elapsed:?}");
     }
 }

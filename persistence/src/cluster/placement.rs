@@ -36,7 +36,7 @@ pub enum Owner {
 pub struct Placement(Arc<Inner>);
 
 struct Inner {
-    here: LifeId,
+    own_id: LifeId,
     /// The life of each slot, or [`NOBODY`]. A slot of this process is listed only while it is open.
     owners: Box<[AtomicI64]>,
     peers: RwLock<HashMap<LifeId, Arc<Peer>>>,
@@ -49,9 +49,9 @@ const NOBODY: i64 = 0;
 
 impl Placement {
     /// The initial view of a life: nobody serves anything.
-    pub fn new(here: LifeId) -> Self {
+    pub fn new(own_id: LifeId) -> Self {
         Self(Arc::new(Inner {
-            here,
+            own_id,
             owners: (0..SLOTS).map(|_| AtomicI64::new(NOBODY)).collect(),
             peers: RwLock::default(),
             version: watch::Sender::new(0),
@@ -62,7 +62,7 @@ impl Placement {
     /// The owner of a slot.
     pub fn owner(&self, slot: Slot) -> Owner {
         let life = self.0.owners[slot.index()].load(Ordering::Acquire);
-        if life == self.0.here.get() {
+        if life == self.0.own_id.get() {
             return Owner::Here;
         }
         if life == NOBODY {
@@ -108,8 +108,8 @@ impl Placement {
 
     /// Number of slots served here.
     pub fn count_here(&self) -> usize {
-        let here = self.0.here.get();
-        self.0.owners.iter().filter(|owner| owner.load(Ordering::Relaxed) == here).count()
+        let own_id = self.0.own_id.get();
+        self.0.owners.iter().filter(|owner| owner.load(Ordering::Relaxed) == own_id).count()
     }
 
     /// Replaces the other lives and the owners of their slots; `None` means nobody. Slots of this process stay as
@@ -125,7 +125,7 @@ impl Placement {
         let mut has_new_owners = false;
         for slot in Slot::all() {
             let owner = owner(slot);
-            if owner != Some(self.0.here) {
+            if owner != Some(self.0.own_id) {
                 has_new_owners |= self.set(slot, owner.map_or(NOBODY, LifeId::get));
             }
         }
@@ -136,8 +136,8 @@ impl Placement {
 
     /// Marks these slots as served here.
     pub fn open(&self, slots: impl IntoIterator<Item = Slot>) {
-        let here = self.0.here.get();
-        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, here) | is_new) {
+        let own_id = self.0.own_id.get();
+        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, own_id) | is_new) {
             self.notify();
         }
     }

@@ -151,9 +151,9 @@ mod tests {
         assert!(matches!(read(&dir, &ID), Err(JournalError::Damaged { .. })));
         // After reopening it continues from the last record and overwrites the older slot.
         fs::write(dir.join(CONFIRMED_FILE), &whole).unwrap();
-        let mut again = ConfirmedFile::open(&dir, &ID).unwrap();
-        assert_eq!(again.seq, 12);
-        again.record(13).unwrap();
+        let mut reopened = ConfirmedFile::open(&dir, &ID).unwrap();
+        assert_eq!(reopened.seq, 12);
+        reopened.record(13).unwrap();
         let now = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
         assert_eq!(now[written..written + RECORD_BYTES], whole[written..written + RECORD_BYTES], "12 is still there");
         assert_eq!(read(&dir, &ID).unwrap(), Some(13));

@@ -20,7 +20,7 @@ pub(crate) struct MessagesAhead {
     token: FencingToken,
     reached: Seq,
     /// Refused messages, including those of an earlier, interrupted replay.
-    refused: Refusals,
+    refusals: Refusals,
 }
 
 impl MessagesAhead {
@@ -42,12 +42,12 @@ impl MessagesAhead {
         .fetch_one(&db)
         .await?;
         let reached = u64::try_from(resumed).unwrap_or(0);
-        let mut refused = Refusals::new();
+        let mut refusals = Refusals::new();
         if reached > watermark {
             let ids: Vec<(CompanyId, i64)> = rejected::ids(&db, MessageRow::NAME).await?;
-            refused.extend(ids.into_iter().map(|(company, id)| Origin { kind: MessageRow::NAME, company, id }));
+            refusals.extend(ids.into_iter().map(|(company, id)| Origin { kind: MessageRow::NAME, company, id }));
         }
-        Ok(Self { db, token, reached, refused })
+        Ok(Self { db, token, reached, refusals })
     }
 
     /// Writes the messages of entries up to `last`, and returns those that PostgreSQL refused.
@@ -71,7 +71,7 @@ impl MessagesAhead {
             }
             self.reached = last;
         }
-        Ok(self.refused.clone())
+        Ok(self.refusals.clone())
     }
 
     async fn attempt(&mut self, rows: &[&MessageRow], last: Seq, in_parts: bool) -> Result<()> {
@@ -81,9 +81,9 @@ impl MessagesAhead {
         }
         let mut writer = Rows::new(&mut transaction, in_parts);
         writer.write_as::<ReplayedMessages>(rows).await?;
-        let refused = writer.refused;
+        let refusals = writer.refusals;
         transaction.commit().await?;
-        self.refused.extend(refused);
+        self.refusals.extend(refusals);
         Ok(())
     }
 }

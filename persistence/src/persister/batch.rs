@@ -20,13 +20,13 @@ pub(crate) struct Batch<'a> {
     /// Tickets that existed before, except during a replay.
     pub(super) tickets: Vec<&'a TicketRow>,
     /// Tickets opened in this batch.
-    pub(super) opened: Vec<&'a TicketRow>,
+    pub(super) opened_tickets: Vec<&'a TicketRow>,
     pub(super) events: Vec<&'a EventRow>,
     pub(super) messages: Vec<&'a MessageRow>,
     pub(super) progress: Vec<&'a DeliveryStatusRow>,
     pub(super) media: Vec<&'a MediaRow>,
-    pub(super) delivered: Vec<&'a DeliveryReceipt>,
-    pub(super) seen: Vec<&'a DeliveryReceipt>,
+    pub(super) delivered_receipts: Vec<&'a DeliveryReceipt>,
+    pub(super) seen_receipts: Vec<&'a DeliveryReceipt>,
     pub(super) read: Vec<&'a DeliveryReceipt>,
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
@@ -50,8 +50,8 @@ impl<'a> Batch<'a> {
         let mut collector = with_events.then(EventCollector::default);
         let mut facts = Facts::default();
         let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
-        let mut delivered: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
-        let mut seen: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
+        let mut delivered_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
+        let mut seen_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
         let mut read: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
@@ -74,8 +74,8 @@ impl<'a> Batch<'a> {
                 Change::Media(row) => batch.media.push(row),
                 Change::Referral(row) => batch.referrals.push(row),
                 Change::OptOut(row) => batch.opt_outs.push(row),
-                Change::Delivered(receipt) => insert_furthest(&mut delivered, receipt),
-                Change::Seen(receipt) => insert_furthest(&mut seen, receipt),
+                Change::Delivered(receipt) => insert_furthest(&mut delivered_receipts, receipt),
+                Change::Seen(receipt) => insert_furthest(&mut seen_receipts, receipt),
                 Change::Read(receipt) => insert_furthest(&mut read, receipt),
                 // The first answer wins, as in its table.
                 Change::Answer(row) => {
@@ -93,15 +93,15 @@ impl<'a> Batch<'a> {
             }
         }
         let is_opened = |event: &&EventRow| event.kind == EventType::Opened;
-        for opened in batch.events.iter().copied().filter(is_opened) {
-            batch.opened.extend(tickets.remove(&opened.ticket_id));
+        for event in batch.events.iter().copied().filter(is_opened) {
+            batch.opened_tickets.extend(tickets.remove(&event.ticket_id));
         }
         batch.tickets = tickets.into_values().collect();
         // Writing in key order avoids deadlocks between writers, and walks the index once.
         batch.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
-        batch.opened.sort_unstable_by_key(|row| (row.company_id, row.id));
-        batch.delivered = delivered.into_values().collect();
-        batch.seen = seen.into_values().collect();
+        batch.opened_tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
+        batch.delivered_receipts = delivered_receipts.into_values().collect();
+        batch.seen_receipts = seen_receipts.into_values().collect();
         batch.read = read.into_values().collect();
         batch.sessions = sessions.into_values().collect();
         batch.schedules = schedules.into_values().collect();

@@ -83,11 +83,11 @@ impl Facts {
         &self.failing
     }
 
-    /// Sums up the facts, except those derived from `refused` rows, and adds the messages that have just failed.
-    pub(super) fn count(&self, refused: &HashSet<Origin>, failed: &[FailedMessage]) -> Counts {
+    /// Sums up the facts, except those derived from rows in `refusals`, and adds the messages that have just failed.
+    pub(super) fn count(&self, refusals: &HashSet<Origin>, failed: &[FailedMessage]) -> Counts {
         let mut counts = Counts::default();
         for (origin, fact) in &self.facts {
-            if refused.contains(origin) {
+            if refusals.contains(origin) {
                 continue;
             }
             match fact {

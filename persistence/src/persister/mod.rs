@@ -82,9 +82,9 @@ impl<T: Send + 'static> Persister<T> {
         let batch = Batch::of(changes, self.writer.writes_events());
         let mut pause = RETRY_PAUSE_MIN;
         let duration = loop {
-            let begun = Instant::now();
+            let started_at = Instant::now();
             match self.writer.write(&batch, last).await {
-                Ok(()) => break begun.elapsed(),
+                Ok(()) => break started_at.elapsed(),
                 Err(error @ (Error::NotOwner | Error::LostCommits { .. })) => return Err(error),
                 Err(error) => {
                     self.queue.record_failure();

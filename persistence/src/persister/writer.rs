@@ -89,20 +89,31 @@ impl Writer {
         self.write_after(batch, last, None).await
     }
 
-    /// Like `write`, after [`MessagesAhead`](super::MessagesAhead) has written the messages except the `refused` ones.
+    /// Like `write`, after [`MessagesAhead`](super::MessagesAhead) has written the messages except those in `refusals_ahead`.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub(crate) async fn write_after(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>) -> Result<()> {
-        match self.attempt(batch, last, ahead, false).await {
+    pub(crate) async fn write_after(
+        &self,
+        batch: &Batch<'_>,
+        last: Seq,
+        refusals_ahead: Option<&Refusals>,
+    ) -> Result<()> {
+        match self.attempt(batch, last, refusals_ahead, false).await {
             // An outage would be `Unavailable`, so this is a refusal.
-            Err(Error::Database(_)) => self.attempt(batch, last, ahead, true).await,
+            Err(Error::Database(_)) => self.attempt(batch, last, refusals_ahead, true).await,
             Err(_) if self.claim.is_superseded() => Err(Error::NotOwner),
             outcome => outcome,
         }
     }
 
-    async fn attempt(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>, in_parts: bool) -> Result<()> {
+    async fn attempt(
+        &self,
+        batch: &Batch<'_>,
+        last: Seq,
+        refusals_ahead: Option<&Refusals>,
+        in_parts: bool,
+    ) -> Result<()> {
         let mut transaction = self.db.begin().await?;
         let Some(watermark) = move_watermark(&mut transaction, &self.token, last).await? else {
             // An earlier attempt was committed, but its reply was lost.
@@ -118,11 +129,11 @@ impl Writer {
         };
         // An opening ticket may take the slot that another one freed.
         rows.write_as::<ExistingTickets>(&batch.tickets).await?;
-        rows.write(&batch.opened).await?;
+        rows.write(&batch.opened_tickets).await?;
         rows.write(&batch.events).await?;
-        let merged = match ahead {
-            Some(refused) => {
-                rows.refused.extend(refused.iter().copied());
+        let merged = match refusals_ahead {
+            Some(refusals) => {
+                rows.refusals.extend(refusals.iter().copied());
                 rows.update_zones(&batch.messages).await?;
                 None
             }
@@ -135,15 +146,15 @@ impl Writer {
                 rows.write(&merged.messages.iter().map(AsRef::as_ref).collect::<Vec<_>>()).await?;
                 rows.changed_messages.extend(&merged.changed);
             }
-            None if ahead.is_none() => rows.write(&batch.messages).await?,
+            None if refusals_ahead.is_none() => rows.write(&batch.messages).await?,
             None => {}
         }
         let failing = messages::not_failed(rows.db, batch.facts.failing()).await?;
         rows.write(merged.as_ref().map_or(&batch.progress, |merged| &merged.progress)).await?;
         let failed = messages::failed(rows.db, &failing).await?;
         rows.write(&batch.media).await?;
-        rows.write_as::<DeliveredReceipts>(&batch.delivered).await?;
-        rows.write_as::<SeenReceipts>(&batch.seen).await?;
+        rows.write_as::<DeliveredReceipts>(&batch.delivered_receipts).await?;
+        rows.write_as::<SeenReceipts>(&batch.seen_receipts).await?;
         rows.write_as::<ReadReceipts>(&batch.read).await?;
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
@@ -153,7 +164,7 @@ impl Writer {
         rows.write(&batch.recipients).await?;
         rows.update_recipients(batch).await?;
         rows.write(&batch.answers).await?;
-        let counts = batch.facts.count(&rows.refused, &failed);
+        let counts = batch.facts.count(&rows.refusals, &failed);
         rows.write_counts(counts).await?;
         // Other writers of events of these companies block from here until the commit.
         let last_events = rows.append_events(batch, &previous).await?;
@@ -210,14 +221,14 @@ pub(super) struct Rows<'a> {
     db: &'a mut PgConnection,
     /// Write in parts: slow, and only after the fast statements were refused.
     in_parts: bool,
-    pub(super) refused: Refusals,
+    pub(super) refusals: Refusals,
     /// Messages that were changed.
     changed_messages: Vec<ChangedMessage>,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn new(db: &'a mut PgConnection, in_parts: bool) -> Self {
-        Self { db, in_parts, refused: Refusals::new(), changed_messages: Vec::new() }
+        Self { db, in_parts, refusals: Refusals::new(), changed_messages: Vec::new() }
     }
 
     async fn write<R: Kind<Row = R> + Serialize + Sync>(&mut self, rows: &[&R]) -> Result<()> {
@@ -236,7 +247,7 @@ impl<'a> Rows<'a> {
 
     /// Records the zones of messages that already exist.
     async fn update_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
-        let is_written = |row: &&MessageRow| !self.refused.contains(&Origin::of_message(row));
+        let is_written = |row: &&MessageRow| !self.refusals.contains(&Origin::of_message(row));
         let rows: Vec<_> = rows.iter().copied().filter(is_written).collect();
         Ok(messages::update_zones(self.db, &rows).await?)
     }
@@ -295,8 +306,11 @@ impl<'a> Rows<'a> {
         previous: &PreviousRows,
     ) -> Result<Vec<(CompanyId, LoggedEventId)>> {
         let Some(collector) = &batch.collector else { return Ok(Vec::new()) };
-        let outcome =
-            FlushOutcome { in_parts: self.in_parts, refused: &self.refused, changed_messages: &self.changed_messages };
+        let outcome = FlushOutcome {
+            in_parts: self.in_parts,
+            refusals: &self.refusals,
+            changed_messages: &self.changed_messages,
+        };
         if !self.in_parts {
             return Ok(collector.write(self.db, previous, outcome).await?);
         }
@@ -319,13 +333,14 @@ impl<'a> Rows<'a> {
     /// skipped: the messages hold the same status.
     async fn update_recipients(&mut self, batch: &Batch<'_>) -> Result<()> {
         let reported: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
-        let receipts = batch.delivered.iter().chain(&batch.seen);
-        let seen: Vec<_> = receipts.filter_map(|receipt| Some((receipt.company_id, receipt.conversation?.1))).collect();
+        let receipts = batch.delivered_receipts.iter().chain(&batch.seen_receipts);
+        let seen_receipts: Vec<_> =
+            receipts.filter_map(|receipt| Some((receipt.company_id, receipt.conversation?.1))).collect();
         if !self.in_parts {
-            return Ok(campaigns::update_recipients(self.db, &reported, &seen).await?);
+            return Ok(campaigns::update_recipients(self.db, &reported, &seen_receipts).await?);
         }
         let mut savepoint = self.db.begin().await?;
-        match campaigns::update_recipients(&mut savepoint, &reported, &seen).await {
+        match campaigns::update_recipients(&mut savepoint, &reported, &seen_receipts).await {
             Ok(()) => savepoint.commit().await?,
             Err(error) if is_of_values(&error) => {
                 savepoint.rollback().await?;
@@ -368,14 +383,14 @@ impl<'a> Rows<'a> {
             let (kind, fault) = (K::NAME, without_values(&fault));
             return Err(Error::Unavailable(format!("the database rejects every {kind}: {fault}")));
         }
-        let refused = RejectedRow {
+        let rejected_row = RejectedRow {
             company: K::company(row),
             kind: K::NAME,
             id: K::id(row),
             row: serde_json::to_value(row).unwrap_or_default(),
         };
-        self.refused.extend(refused.id.map(|id| Origin { kind: K::NAME, company: refused.company, id }));
-        rejected::store(self.db, refused, error).await?;
+        self.refusals.extend(rejected_row.id.map(|id| Origin { kind: K::NAME, company: rejected_row.company, id }));
+        rejected::store(self.db, rejected_row, error).await?;
         if let Some(reduced) = K::reduced(row)
             && let Some(error) = self.try_write::<K>(&[&reduced]).await?
         {

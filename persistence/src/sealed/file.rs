@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     let file_error = |reason: String| KeyError::File { path: path.to_owned(), reason };
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|error| file_error(error.to_string()))?,
+        result => result.map_err(|error| file_error(error.to_string()))?,
     };
     let metadata = file.metadata().map_err(|error| file_error(error.to_string()))?;
     if !metadata.is_file() {

@@ -33,9 +33,9 @@ impl Keyring {
     /// Opens every secret that [`Keyring::seal_json`] sealed. Secrets that cannot be opened are removed and returned.
     #[must_use]
     pub fn open_json(&self, location: &Location<'_>, stored: &mut Value) -> Vec<LostSecret> {
-        let mut lost = Vec::new();
-        self.open_within(location, "", stored, &mut lost);
-        lost
+        let mut lost_secrets = Vec::new();
+        self.open_within(location, "", stored, &mut lost_secrets);
+        lost_secrets
     }
 
     fn seal_within(&self, location: &Location<'_>, field: &str, value: &mut Value) -> Result<(), KeyError> {
@@ -56,27 +56,34 @@ impl Keyring {
         }
     }
 
-    fn open_within(&self, location: &Location<'_>, field: &str, value: &mut Value, lost: &mut Vec<LostSecret>) -> bool {
+    fn open_within(
+        &self,
+        location: &Location<'_>,
+        field: &str,
+        value: &mut Value,
+        lost_secrets: &mut Vec<LostSecret>,
+    ) -> bool {
         match value {
             Value::Object(object) => {
                 let Some(sealed) = only_text(object, SEALED) else {
-                    object.retain(|key, value| self.open_within(location, &field_path(field, key), value, lost));
+                    object
+                        .retain(|key, value| self.open_within(location, &field_path(field, key), value, lost_secrets));
                     return true;
                 };
-                let opened = self.open_field(location, field, sealed);
-                match opened.and_then(|plain| String::from_utf8(plain).map_err(|_| KeyError::Damaged)) {
+                let result = self.open_field(location, field, sealed);
+                match result.and_then(|plain| String::from_utf8(plain).map_err(|_| KeyError::Damaged)) {
                     Ok(plain) => {
                         *value = Value::Object(Map::from_iter([(OPEN.to_owned(), Value::String(plain))]));
                         true
                     }
                     Err(error) => {
-                        lost.push(LostSecret { field: field.to_owned(), error });
+                        lost_secrets.push(LostSecret { field: field.to_owned(), error });
                         false
                     }
                 }
             }
             Value::Array(values) => {
-                values.retain_mut(|value| self.open_within(location, field, value, lost));
+                values.retain_mut(|value| self.open_within(location, field, value, lost_secrets));
                 true
             }
             _ => true,
@@ -114,8 +121,8 @@ pub fn without_secrets(value: &Value) -> Value {
     };
     match value {
         Value::Object(object) => {
-            let shown = object.iter().filter(|(_, value)| !is_secret(value));
-            Value::Object(shown.map(|(key, value)| (key.clone(), without_secrets(value))).collect())
+            let visible = object.iter().filter(|(_, value)| !is_secret(value));
+            Value::Object(visible.map(|(key, value)| (key.clone(), without_secrets(value))).collect())
         }
         Value::Array(values) => values.iter().filter(|value| !is_secret(value)).map(without_secrets).collect(),
         other => other.clone(),

@@ -149,7 +149,7 @@ impl Keyring {
     /// When the file cannot be read, belongs to another user, is accessible to others, or contains anything but keys.
     pub fn load(&self) -> Result<bool, KeyError> {
         let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
-        self.put(keys);
+        self.set_keys(keys);
         Ok(true)
     }
 
@@ -271,7 +271,7 @@ impl Keyring {
         self.inner.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn put(&self, keys: Vec<Key>) {
+    fn set_keys(&self, keys: Vec<Key>) {
         *self.inner.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.into();
     }
 }
@@ -314,12 +314,12 @@ mod tests {
         let sealed = keys.seal(&HERE, b"token").expect("sealed");
         assert_eq!(keys.open(&HERE, &sealed).expect("opened"), b"token");
         assert_ne!(keys.seal(&HERE, b"token").expect("sealed"), sealed, "a nonce was used twice");
-        let elsewhere = [
+        let other_locations = [
             Location { column: "webhooks.secret", ..HERE },
             Location { company: CompanyId::new(2), ..HERE },
             Location { row: "8", ..HERE },
         ];
-        for location in elsewhere {
+        for location in other_locations {
             assert!(matches!(keys.open(&location, &sealed), Err(KeyError::Damaged)), "{location:?}");
         }
         for end in 0..sealed.len() {

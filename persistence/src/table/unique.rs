@@ -65,8 +65,8 @@ pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl F
         // A referenced record was deleted since it was checked.
         Error::Database(error) if is_foreign_key(&error) => Error::NotFound("record"),
         Error::Database(error) => {
-            let taken = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(Taken::from(*field))));
-            Error::of_constraint(error, taken)
+            let errors = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(Taken::from(*field))));
+            Error::of_constraint(error, errors)
         }
         error => error,
     }
@@ -76,11 +76,11 @@ pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl F
 pub(super) fn map_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl Fn(Error) -> Error {
     move |error| match map_constraint(&[])(error) {
         Error::Database(error) => {
-            let taken = T::UNIQUE.iter().map(|unique| {
+            let errors = T::UNIQUE.iter().map(|unique| {
                 let holder = columns.text(unique.field).map(|value| unique.holder(T::NAME, company, value));
                 (unique.constraint, Error::Taken(Taken { field: unique.field, holder }))
             });
-            Error::of_constraint(error, taken)
+            Error::of_constraint(error, errors)
         }
         error => error,
     }

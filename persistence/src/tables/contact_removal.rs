@@ -29,9 +29,9 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     }
     // Changes that put the contact on a card or a list also lock the contact first.
     remove_references(&mut *transaction, company, id).await?;
-    let shown = find(&mut *transaction, company, id).await?;
-    let shown = serde_json::to_value(shown).unwrap_or(Value::Null);
-    cascades::note(&mut *transaction, company, Cascade::Contact(id), &shown).await?;
+    let contact = find(&mut *transaction, company, id).await?;
+    let view = serde_json::to_value(contact).unwrap_or(Value::Null);
+    cascades::note(&mut *transaction, company, Cascade::Contact(id), &view).await?;
     for statement in [
         "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
            and m.company_id = t.company_id and m.ticket_id = t.id",

@@ -136,19 +136,19 @@ impl<N> ValuesTable<N> {
                  as x (record, field, value) order by record, field
              on conflict (company_id, {record}, custom_field_id) do update set value = excluded.value"
         );
-        let (written, cleared): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
+        let (upserts, removals): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
         with_timeout(async {
             sqlx::query(AssertSqlSafe(clear))
                 .bind(company)
-                .bind(cleared.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
-                .bind(cleared.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
+                .bind(removals.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
+                .bind(removals.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
                 .execute(&mut *db)
                 .await?;
             sqlx::query(AssertSqlSafe(write))
                 .bind(company)
-                .bind(written.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
-                .bind(written.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
-                .bind(written.iter().map(|(.., value)| value.as_deref()).collect::<Vec<_>>())
+                .bind(upserts.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
+                .bind(upserts.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
+                .bind(upserts.iter().map(|(.., value)| value.as_deref()).collect::<Vec<_>>())
                 .execute(db)
                 .await
         })
@@ -300,9 +300,9 @@ async fn holders(
             "select (select count(*) from ({holding} {is_visible} limit {COUNTED_MAX}) counted), exists ({holding}),
                  $3::text[] is null"
         );
-        let counted = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));
-        let counted = counted.bind(company).bind(field.id).bind(options).bind(seen.of).bind(seen.board_ids());
-        let (seen, are_any, _) = with_timeout(counted.fetch_one(&mut *db)).await?;
+        let select = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));
+        let select = select.bind(company).bind(field.id).bind(options).bind(seen.of).bind(seen.board_ids());
+        let (seen, are_any, _) = with_timeout(select.fetch_one(&mut *db)).await?;
         holders.push(Holders { noun, seen, are_any });
     }
     Ok(holders)

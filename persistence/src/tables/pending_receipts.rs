@@ -37,19 +37,19 @@ struct Row {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn keep(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
-    match insert(db, early).await {
+pub async fn keep(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
+    match insert(db, status).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
-            let row = serde_json::to_value(early).unwrap_or_default();
-            let rejected = RejectedRow { company: early.company_id, kind: "early_status", id: None, row };
+            let row = serde_json::to_value(status).unwrap_or_default();
+            let rejected = RejectedRow { company: status.company_id, kind: "early_status", id: None, row };
             rejected::store_as_text(db, rejected, &error).await
         }
         result => result,
     }
 }
 
-async fn insert(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
-    let error = match &early.milestone {
+async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
+    let error = match &status.milestone {
         DeliveryStatus::Failed(error) => Some(Json(error)),
         _ => None,
     };
@@ -58,12 +58,12 @@ async fn insert(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
             "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at)
              values ($1, $2, $3, $4, $5, $6) on conflict do nothing",
         )
-        .bind(early.company_id)
-        .bind(early.channel_id)
-        .bind(&early.provider_message_id)
-        .bind(early.milestone.status().as_str())
+        .bind(status.company_id)
+        .bind(status.channel_id)
+        .bind(&status.provider_message_id)
+        .bind(status.milestone.status().as_str())
         .bind(error)
-        .bind(early.at)
+        .bind(status.at)
         .execute(db),
     )
     .await?;
@@ -139,10 +139,10 @@ pub async fn of_channel(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn channels(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
+pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("company_id", 1);
     let channels = format!("select distinct company_id, channel_id from early_statuses where {holds}");
-    with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(of.numbers()).fetch_all(db)).await
+    with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(slots.numbers()).fetch_all(db)).await
 }
 
 /// Deletes the stored statuses of a message, once they were applied to it.

@@ -111,12 +111,12 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn rules(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<Rule>> {
+pub async fn rules(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Rule>> {
     let holds = OfSlots::holds("company_id", 1);
     let rules = format!(
         "select company_id, days, updated_at from retentions where days is not null and {holds} order by company_id"
     );
-    with_timeout(sqlx::query_as(AssertSqlSafe(rules)).bind(of.numbers()).fetch_all(db)).await
+    with_timeout(sqlx::query_as(AssertSqlSafe(rules)).bind(slots.numbers()).fetch_all(db)).await
 }
 
 /// Up to `limit` overdue conversations after a given one, by closing time. The database's clock decides, because all
@@ -270,8 +270,8 @@ async fn remove_events(
              select count(*), max(created_at) filter (where type in ('opened', 'closed', 'reopened')) from gone",
         );
         let delete = delete.bind(company).bind(tickets).bind(ROWS_MAX).fetch_one(&mut *db);
-        let (number, counted): (i64, Option<DateTime<Utc>>) = with_timeout(delete).await?;
-        last = last.max(counted);
+        let (number, last_counted): (i64, Option<DateTime<Utc>>) = with_timeout(delete).await?;
+        last = last.max(last_counted);
         if number == 0 {
             return Ok(last);
         }

@@ -185,13 +185,13 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> 
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn companies(db: impl PgExecutor<'_>, of: &OfSlots) -> Result<Vec<CompanyId>> {
+pub async fn companies(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<CompanyId>> {
     with_timeout(
         sqlx::query_scalar(
             "select id from companies c where ($1::smallint[] is null or slot = any($1))
                  and exists (select from schedules where company_id = c.id and status = 'pending') order by id",
         )
-        .bind(of.numbers())
+        .bind(slots.numbers())
         .fetch_all(db),
     )
     .await

@@ -67,11 +67,12 @@ pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()>
     let mut transaction = db.begin().await?;
     // Serialize this: two concurrent starts would each record a different key.
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
-    let known = all(db).await?;
+    let recorded = all(db).await?;
     let exists = keys.load()?;
     let available = keys.ids();
     // Needed are the last recorded key, even if nothing is sealed yet, and every key with sealed values.
-    let needed = known.iter().enumerate().filter(|(index, key)| *index == 0 || key.sealed > 0).map(|(_, key)| &key.id);
+    let needed =
+        recorded.iter().enumerate().filter(|(index, key)| *index == 0 || key.sealed > 0).map(|(_, key)| &key.id);
     if let Some(id) = needed.into_iter().find(|id| !available.contains(id)) {
         return Err(keys.lacks(id).into());
     }
@@ -140,8 +141,8 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
 pub async fn forget(db: &PgPool, keys: &Keyring, id: &str) -> Result<()> {
     let mut transaction = db.begin().await?;
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
-    let known = all(db).await?;
-    let key = known.iter().find(|key| key.id == id);
+    let recorded = all(db).await?;
+    let key = recorded.iter().find(|key| key.id == id);
     let available = keys.ids();
     if key.is_none() && !available.iter().any(|available_id| available_id == id) {
         return Err(Error::NotFound("key"));

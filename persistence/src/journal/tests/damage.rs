@@ -27,8 +27,8 @@ fn group_bytes(seq: Seq) -> usize {
 pub(super) fn assert_damaged(dir: &Path, file: &Path) -> u64 {
     let error = open(dir, SMALL).expect_err("damage must be refused");
     let text = error.to_string();
-    let JournalError::Damaged { file: named, offset, .. } = error else { panic!("{error}") };
-    assert_eq!(named, file);
+    let JournalError::Damaged { file: damaged_file, offset, .. } = error else { panic!("{error}") };
+    assert_eq!(damaged_file, file);
     assert!(text.contains(file.to_str().unwrap()) && text.contains(&offset.to_string()), "{text}");
     offset
 }

@@ -40,7 +40,7 @@ fn a_failed_sync_poisons_and_releases_nothing() {
             move |error| poisoned.send(error.to_string()).unwrap(),
         )
         .unwrap();
-    let late = journal.reserve().unwrap();
+    let reservation = journal.reserve().unwrap();
     append(&journal, b"one");
     assert_eq!(on_released.recv().unwrap().0, 1);
     fail::cfg("journal_sync", "return").unwrap();
@@ -48,7 +48,7 @@ fn a_failed_sync_poisons_and_releases_nothing() {
     assert_eq!(on_poisoned.recv().unwrap(), "injected sync error");
     assert_eq!(journal.reserve().unwrap_err(), Refused::Poisoned);
     fail::remove("journal_sync");
-    assert_eq!(late.append(b"three", 0).unwrap(), 3);
+    assert_eq!(reservation.append(b"three", 0).unwrap(), 3);
     assert!(matches!(journal.close(), Err(JournalError::Poisoned)));
     assert_eq!(journal.synced(), 1);
     drop(journal);
@@ -217,11 +217,11 @@ const BEHIND: u64 = 50;
 fn append_until_killed(dir: &Path) {
     let kill = fs::read_to_string(dir.join("kill")).unwrap();
     let (point, hits) = kill.split_once(' ').unwrap();
-    let left = AtomicU64::new(hits.parse().unwrap());
-    let once = Mutex::new(());
+    let remaining = AtomicU64::new(hits.parse().unwrap());
+    let lock = Mutex::new(());
     fail::cfg_callback(point, move || {
-        let _one_at_a_time = once.lock();
-        if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+        let _one_at_a_time = lock.lock();
+        if remaining.fetch_sub(1, Ordering::Relaxed) == 1 {
             std::process::abort();
         }
     })
@@ -230,8 +230,8 @@ fn append_until_killed(dir: &Path) {
     let recovered = open(&dir.join("journal"), SMALL).unwrap();
     let mut watermark = recovered.first().map_or(0, |first| first - 1);
     note(dir, "watermark", watermark);
-    let noted = dir.to_owned();
-    let on_synced = move |items: &mut Vec<(Seq, u64)>| note(&noted, "released", items.last().unwrap().0);
+    let folder = dir.to_owned();
+    let on_synced = move |items: &mut Vec<(Seq, u64)>| note(&folder, "released", items.last().unwrap().0);
     let journal = recovered.start(watermark, on_synced, |_| {}).unwrap();
     loop {
         if let Ok(reservation) = journal.reserve() {

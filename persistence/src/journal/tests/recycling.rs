@@ -345,10 +345,10 @@ proptest! {
         for (segment_bytes, steps) in runs {
             let options = Options { segment_bytes, ..SMALL };
             let (journal, released) = start(dir.path(), &options, watermark);
-            for (size, behind) in steps {
+            for (size, lag) in steps {
                 let bytes: Vec<u8> = (0..size).map(|at| (at + all.len()) as u8).collect();
                 all.push((append_synced(&journal, &released, &bytes), bytes));
-                watermark = watermark.max((all.len() as u64).saturating_sub(behind));
+                watermark = watermark.max((all.len() as u64).saturating_sub(lag));
                 journal.release(watermark);
             }
             journal.close().unwrap();

@@ -57,9 +57,9 @@ fn the_bytes_on_disk_are_those_described() {
 
 #[test]
 fn a_version_nobody_knows_is_refused() {
-    let mut unknown = bytes(VERSION_1);
-    unknown[8] = 3;
-    let dir = version_1_journal(&[(1, unknown)]);
+    let mut segment = bytes(VERSION_1);
+    segment[8] = 3;
+    let dir = version_1_journal(&[(1, segment)]);
     assert_eq!(assert_damaged(dir.path(), &segments(dir.path())[0]), 0);
 }
 

@@ -84,7 +84,7 @@ pub(super) struct FlushOutcome<'a> {
     /// Whether some may have been refused.
     pub(super) in_parts: bool,
     /// The refused ones.
-    pub(super) refused: &'a HashSet<Origin>,
+    pub(super) refusals: &'a HashSet<Origin>,
     /// The messages whose status advanced.
     pub(super) changed_messages: &'a [ChangedMessage],
 }
@@ -195,13 +195,13 @@ impl<'a> EventCollector<'a> {
         &self,
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
-        FlushOutcome { in_parts, refused, changed_messages }: FlushOutcome<'_>,
+        FlushOutcome { in_parts, refusals, changed_messages }: FlushOutcome<'_>,
     ) -> sqlx::Result<Vec<(CompanyId, LoggedEventId)>> {
         let mut events: Vec<(CompanyId, BatchIndex, Told)> = Vec::new();
-        self.add_row_events(db, refused, &mut events).await?;
+        self.add_row_events(db, refusals, &mut events).await?;
         self.add_status_events(changed_messages, &mut events);
         self.add_session_events(db, previous_rows, in_parts, &mut events).await?;
-        self.add_schedule_events(db, previous_rows, refused, &mut events).await?;
+        self.add_schedule_events(db, previous_rows, refusals, &mut events).await?;
         if !self.contacts.is_empty() {
             for ((company, id), after) in self.load_contacts(db).await? {
                 let Some((index, at)) = self.contacts.get(&(company, id)).copied() else { continue };

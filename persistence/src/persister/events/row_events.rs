@@ -21,10 +21,10 @@ impl EventCollector<'_> {
     pub(super) async fn add_row_events(
         &self,
         db: &mut PgConnection,
-        refused: &HashSet<Origin>,
+        refusals: &HashSet<Origin>,
         events: &mut Vec<(CompanyId, BatchIndex, Told)>,
     ) -> sqlx::Result<()> {
-        let is_written = |event: &&RowEvent<'_>| !refused.contains(&event.origin);
+        let is_written = |event: &&RowEvent<'_>| !refusals.contains(&event.origin);
         let row_events: Vec<&RowEvent<'_>> = self.row_events.iter().filter(is_written).collect();
         let tickets: Vec<&TicketRow> = row_events
             .iter()

@@ -19,7 +19,7 @@ impl EventCollector<'_> {
         &self,
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
-        refused: &HashSet<Origin>,
+        refusals: &HashSet<Origin>,
         events: &mut Vec<(CompanyId, BatchIndex, Told)>,
     ) -> sqlx::Result<()> {
         if self.schedules.is_empty() {
@@ -37,16 +37,17 @@ impl EventCollector<'_> {
             let key = (row.company_id, row.id);
             let origin = Origin { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
             // A finished one is written even if part of it is refused.
-            if row.status == ScheduleStatus::Pending && refused.contains(&origin) {
+            if row.status == ScheduleStatus::Pending && refusals.contains(&origin) {
                 continue;
             }
-            let was = latest.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
+            let previous_row = latest.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
             let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| fails_on_its_own(row));
             let contact_was = row.contact_was.clone().or_else(|| deletion?.contact_was());
-            let previous = was.and_then(|was| changed_fields(was, row, contact_was.as_ref(), &contacts));
-            let kind = match (was, row.status) {
+            let previous = previous_row
+                .and_then(|previous_row| changed_fields(previous_row, row, contact_was.as_ref(), &contacts));
+            let kind = match (previous_row, row.status) {
                 (None, ScheduleStatus::Pending) => EventKind::ScheduleCreated,
-                (Some(was), status) if was.status == status => {
+                (Some(previous_row), status) if previous_row.status == status => {
                     if previous.is_none() {
                         continue;
                     }
@@ -77,17 +78,18 @@ fn fails_on_its_own(row: &ScheduleRow) -> bool {
 
 /// The fields of a scheduled message that changed, with their previous values.
 fn changed_fields(
-    was: &ScheduleRow,
-    is: &ScheduleRow,
+    previous_row: &ScheduleRow,
+    row: &ScheduleRow,
     contact_was: Option<&ContactWas>,
     contacts: &HashMap<(CompanyId, ContactId), ContactSnapshot>,
 ) -> Option<Value> {
     let contact = |id: ContactId| {
-        let contact = contacts.get(&(is.company_id, id))?;
+        let contact = contacts.get(&(row.company_id, id))?;
         Some(json!({"id": id, "name": contact.name, "number": contact.number}))
     };
     // The contact was deleted before the schedule failed.
-    let deleted = contact_was.map(|was| json!({"id": is.contact_id, "name": was.name, "number": was.number}));
+    let deleted =
+        contact_was.map(|contact| json!({"id": row.contact_id, "name": contact.name, "number": contact.number}));
     let json = |row: &ScheduleRow, contact: Option<Value>| {
         json!({
             "contact": contact, "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
@@ -95,6 +97,6 @@ fn changed_fields(
             "error": row.error,
         })
     };
-    let before = contact(was.contact_id).or(deleted);
-    events::previous(&json(was, before), &json(is, contact(is.contact_id)))
+    let before = contact(previous_row.contact_id).or(deleted);
+    events::previous(&json(previous_row, before), &json(row, contact(row.contact_id)))
 }

@@ -30,14 +30,14 @@ impl EventCollector<'_> {
         let mut transitions = Vec::new();
         for (index, row) in &sessions {
             let key = (row.company_id, row.id.clone());
-            let was = latest.get(&key).or_else(|| previous_rows.sessions.get(&key)).copied();
+            let previous_status = latest.get(&key).or_else(|| previous_rows.sessions.get(&key)).copied();
             latest.insert(key, row.status);
-            let kind = match (was, row.status) {
+            let kind = match (previous_status, row.status) {
                 (None, SessionStatus::Active) => EventKind::SessionStarted,
                 (None | Some(SessionStatus::Active), SessionStatus::Ended) => EventKind::SessionEnded,
                 _ => continue,
             };
-            transitions.push((*index, kind, was, *row));
+            transitions.push((*index, kind, previous_status, *row));
         }
         if transitions.is_empty() {
             return Ok(());
@@ -47,13 +47,13 @@ impl EventCollector<'_> {
             let rows = contacts::find_all(&mut *db, company, &ids).await.map_err(as_sqlx)?;
             contacts.extend(rows.into_iter().map(|row| ((company, row.id), row)));
         }
-        for (index, kind, was, row) in transitions {
+        for (index, kind, previous_status, row) in transitions {
             let contact =
                 contacts.get(&(row.company_id, row.contact_id)).and_then(|contact| serde_json::to_value(contact).ok());
             let by = author_of(row, contact.as_ref());
             let row = SessionRow { token_hash: Vec::new(), token_hashes: Vec::new(), by: None, ..row.clone() };
             let (company, at) = (row.company_id, row.ended_at.unwrap_or(row.created_at));
-            let previous = was.map(|was| json!({"status": was, "endedAt": null}));
+            let previous = previous_status.map(|status| json!({"status": status, "endedAt": null}));
             let record = Record::Session(Box::new(SessionSnapshot { row, contact }));
             events.push((company, index, Told { kind, at, record, previous, by: Some(by) }));
         }

@@ -176,8 +176,8 @@ pub async fn counts(
     };
     let count = sqlx::query_as(count).bind(company).bind(board);
     let count = if of.is_some() { count.bind(of) } else { count };
-    let counted: Vec<(BoardListId, i64)> = with_timeout(count.fetch_all(db)).await?;
-    Ok(counted.into_iter().collect())
+    let counts: Vec<(BoardListId, i64)> = with_timeout(count.fetch_all(db)).await?;
+    Ok(counts.into_iter().collect())
 }
 
 /// Deletes a stage of a board.

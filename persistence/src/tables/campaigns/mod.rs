@@ -209,9 +209,9 @@ async fn write_event(
 /// # Errors
 /// When the database cannot answer.
 pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let paused = set_status(&mut *db, company, id, CampaignStatus::Paused).await?;
-    write_event(db, company, EventKind::CampaignPaused, CampaignStatus::Processing, &paused).await?;
-    Ok(paused)
+    let campaign = set_status(&mut *db, company, id, CampaignStatus::Paused).await?;
+    write_event(db, company, EventKind::CampaignPaused, CampaignStatus::Processing, &campaign).await?;
+    Ok(campaign)
 }
 
 /// Resumes a locked campaign that is paused.
@@ -219,9 +219,9 @@ pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
 /// # Errors
 /// When the database cannot answer.
 pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let resumed = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
-    write_event(db, company, EventKind::CampaignResumed, CampaignStatus::Paused, &resumed).await?;
-    Ok(resumed)
+    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
+    write_event(db, company, EventKind::CampaignResumed, CampaignStatus::Paused, &campaign).await?;
+    Ok(campaign)
 }
 
 /// Starts a locked campaign: its recipients are the current contacts of its list. It takes one statement, however many.
@@ -237,9 +237,9 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
     within(RECIPIENTS_TIME_MAX, insert.bind(company).bind(id).execute(&mut *db)).await?;
-    let started = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
-    write_event(db, company, EventKind::CampaignStarted, CampaignStatus::Scheduled, &started).await?;
-    Ok(started)
+    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
+    write_event(db, company, EventKind::CampaignStarted, CampaignStatus::Scheduled, &campaign).await?;
+    Ok(campaign)
 }
 
 /// Starts a campaign if it is due and nobody has started, changed or canceled it. The event names its creator.
@@ -285,9 +285,9 @@ pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     let previous_status = hold(&mut *db, company, id).await?.status;
     set_status(&mut *db, company, id, CampaignStatus::Canceled).await?;
     skip_canceled(&mut *db, company, id).await?;
-    let canceled = hold(&mut *db, company, id).await?;
-    write_event(db, company, EventKind::CampaignCanceled, previous_status, &canceled).await?;
-    Ok(canceled)
+    let campaign = hold(&mut *db, company, id).await?;
+    write_event(db, company, EventKind::CampaignCanceled, previous_status, &campaign).await?;
+    Ok(campaign)
 }
 
 /// Completes a campaign if every recipient is settled. Returns false if one is not, or it is no longer being sent.
@@ -360,9 +360,9 @@ pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) ->
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn unfinished(db: impl PgExecutor<'_>, of: &OfSlots) -> Result<Vec<(CompanyId, CampaignId)>> {
+pub async fn unfinished(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, CampaignId)>> {
     let condition = "k.company_id = c.id and ($1::smallint[] is null or c.slot = any($1))";
-    let select = sqlx::query_as(AssertSqlSafe(unfinished_where(condition))).bind(of.numbers());
+    let select = sqlx::query_as(AssertSqlSafe(unfinished_where(condition))).bind(slots.numbers());
     with_timeout(select.fetch_all(db)).await
 }
 

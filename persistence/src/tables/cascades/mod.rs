@@ -211,7 +211,7 @@ impl Cascade {
     }
 
     fn references_when(self, when: When) -> impl Iterator<Item = &'static Shown> {
-        self.shown().iter().filter(move |shown| shown.when == when)
+        self.shown().iter().filter(move |reference| reference.when == when)
     }
 
     /// How others show it, as an expression of its row. A contact is read as it is shown everywhere.

@@ -31,23 +31,23 @@ pub struct Gone {
     pub cascade: Cascade,
     /// Who deleted it.
     pub by: By,
-    /// How others showed it; null if that is unreadable: then they change without an event.
-    shown: Value,
+    /// Its representation in other records, or null if unreadable: then they change without an event.
+    view: Value,
 }
 
 impl Gone {
     /// A contact, as scheduled messages to it showed it.
     pub fn contact_was(&self) -> Option<ContactWas> {
-        serde_json::from_value(self.shown.clone()).ok()
+        serde_json::from_value(self.view.clone()).ok()
     }
 
-    fn shown<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_value(self.shown.clone()).ok()
+    fn view<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_value(self.view.clone()).ok()
     }
 
     /// The value that a record had of this custom field.
     fn value(&self, with: &[Option<String>]) -> Option<CustomFieldValue> {
-        let Value::Object(mut field) = self.shown.clone() else { return None };
+        let Value::Object(mut field) = self.view.clone() else { return None };
         field.insert("value".to_owned(), json!(with.first()?.as_ref()?));
         serde_json::from_value(Value::Object(field)).ok()
     }
@@ -56,7 +56,7 @@ impl Gone {
     fn restore_on_contact(&self, row: &mut ContactRow, with: &[Option<String>]) {
         match self.cascade {
             Cascade::Tag(_) => {
-                row.tags.extend(self.shown::<contacts::ContactTag>());
+                row.tags.extend(self.view::<contacts::ContactTag>());
                 row.tags.sort_by_key(|tag| tag.id);
             }
             Cascade::CustomField(_) => row.custom_fields.extend(self.value(with)),
@@ -67,10 +67,10 @@ impl Gone {
     /// Adds it to a card again. `with` is what its references had.
     fn restore_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, with: &[Option<String>]) {
         match self.cascade {
-            Cascade::CardStatus(_) => card.status = self.shown().map(Json),
-            Cascade::Business(_) => card.business = self.shown().map(Json),
-            Cascade::CardOrigin(_) => card.origin = self.shown().map(Json),
-            Cascade::User(_) => card.assigned_to = self.shown().map(Json),
+            Cascade::CardStatus(_) => card.status = self.view().map(Json),
+            Cascade::Business(_) => card.business = self.view().map(Json),
+            Cascade::CardOrigin(_) => card.origin = self.view().map(Json),
+            Cascade::User(_) => card.assigned_to = self.view().map(Json),
             Cascade::CustomField(_) => card.custom_fields.extend(self.value(with)),
             Cascade::Product(id) => {
                 let lines: Vec<i64> = with.iter().flatten().filter_map(|line| line.parse().ok()).collect();
@@ -79,7 +79,7 @@ impl Gone {
                 }
             }
             Cascade::Contact(_) => {
-                contacts.extend(self.shown::<ContactRow>());
+                contacts.extend(self.view::<ContactRow>());
                 contacts.sort_by_key(|contact| contact.id);
             }
             Cascade::Tag(_) | Cascade::ProductCategory(_) | Cascade::Queue(_) => {}
@@ -104,12 +104,12 @@ pub async fn hold(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -
 /// # Errors
 /// When the database cannot answer.
 pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<()> {
-    for shown in cascade.references_when(When::AtOnce) {
-        while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, shown).await?
+    for reference in cascade.references_when(When::AtOnce) {
+        while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?
             && !ids.is_empty()
         {
-            remove_references(&mut *db, company, cascade, shown, &ids).await?;
-            date(&mut *db, company, shown, &ids).await?;
+            remove_references(&mut *db, company, cascade, reference, &ids).await?;
+            touch(&mut *db, company, reference, &ids).await?;
             if !has_more {
                 break;
             }
@@ -123,16 +123,16 @@ pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Ca
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn note(db: &mut PgConnection, company: CompanyId, cascade: Cascade, shown: &Value) -> Result<bool> {
+pub async fn note(db: &mut PgConnection, company: CompanyId, cascade: Cascade, view: &Value) -> Result<bool> {
     let mut is_referred_to = matches!(cascade, Cascade::Contact(_));
-    for shown in cascade.references_when(When::InSteps) {
-        is_referred_to = is_referred_to || !find_ids(&mut *db, company, cascade, shown, 1).await?.is_empty();
+    for reference in cascade.references_when(When::InSteps) {
+        is_referred_to = is_referred_to || !find_ids(&mut *db, company, cascade, reference, 1).await?.is_empty();
     }
     if is_referred_to {
         let insert = sqlx::query(
             "insert into cascades (company_id, noun, id, shown, by) values ($1, $2, $3, $4, $5) on conflict do nothing",
         );
-        let insert = insert.bind(company).bind(cascade.noun()).bind(cascade.id()).bind(shown).bind(Json(current()));
+        let insert = insert.bind(company).bind(cascade.noun()).bind(cascade.id()).bind(view).bind(Json(current()));
         with_timeout(insert.execute(db)).await?;
     }
     Ok(is_referred_to)
@@ -142,12 +142,17 @@ pub async fn note(db: &mut PgConnection, company: CompanyId, cascade: Cascade, s
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn companies(db: impl PgExecutor<'_>, of: &OfSlots, after: CompanyId, limit: i64) -> Result<Vec<CompanyId>> {
+pub async fn companies(
+    db: impl PgExecutor<'_>,
+    slots: &OfSlots,
+    after: CompanyId,
+    limit: i64,
+) -> Result<Vec<CompanyId>> {
     let holds = OfSlots::holds("company_id", 3);
     let companies = format!(
         "select company_id from cascades where {holds} group by company_id order by company_id <= $1, company_id limit $2"
     );
-    let companies = sqlx::query_scalar(AssertSqlSafe(companies)).bind(after).bind(limit).bind(of.numbers());
+    let companies = sqlx::query_scalar(AssertSqlSafe(companies)).bind(after).bind(limit).bind(slots.numbers());
     with_timeout(companies.fetch_all(db)).await
 }
 
@@ -155,8 +160,8 @@ pub async fn companies(db: impl PgExecutor<'_>, of: &OfSlots, after: CompanyId, 
 struct Row {
     noun: String,
     id: i64,
-    #[sqlx(try_from = "Document")]
-    shown: Value,
+    #[sqlx(rename = "shown", try_from = "Document")]
+    view: Value,
     #[sqlx(try_from = "Document")]
     by: Value,
 }
@@ -200,9 +205,9 @@ pub(crate) async fn deleted_contacts(
     );
     for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
         let company: CompanyId = row.try_get("company_id")?;
-        for gone in read(company, std::slice::from_ref(&row)) {
-            if let Cascade::Contact(contact) = gone.cascade {
-                found.insert((company, contact), gone);
+        for record in read(company, std::slice::from_ref(&row)) {
+            if let Cascade::Contact(contact) = record.cascade {
+                found.insert((company, contact), record);
             }
         }
     }
@@ -210,11 +215,11 @@ pub(crate) async fn deleted_contacts(
 }
 
 fn read(company: CompanyId, rows: &[PgRow]) -> Vec<Gone> {
-    let gone = |Row { noun, id, shown, by }| {
+    let parse = |Row { noun, id, view, by }| {
         let by = serde_json::from_value(by).unwrap_or_default();
-        Some(Gone { company, cascade: Cascade::of(&noun, id)?, by, shown })
+        Some(Gone { company, cascade: Cascade::of(&noun, id)?, by, view })
     };
-    document::read_all::<Row>(rows).into_iter().filter_map(gone).collect()
+    document::read_all::<Row>(rows).into_iter().filter_map(parse).collect()
 }
 
 /// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there may be
@@ -222,8 +227,8 @@ fn read(company: CompanyId, rows: &[PgRow]) -> Vec<Gone> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn step(db: &mut PgConnection, gone: &Gone) -> Result<bool> {
-    let Gone { company, cascade, .. } = gone;
+pub async fn step(db: &mut PgConnection, record: &Gone) -> Result<bool> {
+    let Gone { company, cascade, .. } = record;
     // Steps are serialized, also those of two processes.
     let lock = sqlx::query("select from cascades where company_id = $1 and noun = $2 and id = $3 for update");
     let lock = lock.bind(company).bind(cascade.noun()).bind(cascade.id()).fetch_optional(&mut *db);
@@ -231,8 +236,8 @@ pub async fn step(db: &mut PgConnection, gone: &Gone) -> Result<bool> {
         return Ok(false);
     }
     let mut has_more = false;
-    for shown in cascade.references_when(When::InSteps) {
-        has_more |= remove_next(&mut *db, gone, shown).await?;
+    for reference in cascade.references_when(When::InSteps) {
+        has_more |= remove_next(&mut *db, record, reference).await?;
     }
     Ok(has_more)
 }
@@ -253,9 +258,11 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
          order by g.created_at, g.noun, g.id",
     );
     let found = with_timeout(found.bind(company).bind(card).fetch_all(&mut *db)).await?;
-    for gone in read(company, &found) {
-        for shown in gone.cascade.references_when(When::InSteps).filter(|shown| shown.owner == RecordKind::Cards) {
-            acting(gone.by.clone(), remove_from(&mut *db, &gone, shown, &[card.0])).await?;
+    for record in read(company, &found) {
+        for reference in
+            record.cascade.references_when(When::InSteps).filter(|reference| reference.owner == RecordKind::Cards)
+        {
+            acting(record.by.clone(), remove_from(&mut *db, &record, reference, &[card.0])).await?;
         }
     }
     Ok(())
@@ -265,11 +272,11 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn count_failure(db: impl PgExecutor<'_>, gone: &Gone) -> Result<Option<i32>> {
+pub async fn count_failure(db: impl PgExecutor<'_>, record: &Gone) -> Result<Option<i32>> {
     let count = sqlx::query_scalar(
         "update cascades set failures = failures + 1 where company_id = $1 and noun = $2 and id = $3 returning failures",
     );
-    let count = count.bind(gone.company).bind(gone.cascade.noun()).bind(gone.cascade.id());
+    let count = count.bind(record.company).bind(record.cascade.noun()).bind(record.cascade.id());
     with_timeout(count.fetch_optional(db)).await
 }
 
@@ -277,9 +284,9 @@ pub async fn count_failure(db: impl PgExecutor<'_>, gone: &Gone) -> Result<Optio
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn end(db: impl PgExecutor<'_>, gone: &Gone) -> Result<()> {
+pub async fn end(db: impl PgExecutor<'_>, record: &Gone) -> Result<()> {
     let end = sqlx::query("delete from cascades where company_id = $1 and noun = $2 and id = $3");
-    with_timeout(end.bind(gone.company).bind(gone.cascade.noun()).bind(gone.cascade.id()).execute(db)).await?;
+    with_timeout(end.bind(record.company).bind(record.cascade.noun()).bind(record.cascade.id()).execute(db)).await?;
     Ok(())
 }
 
@@ -295,15 +302,20 @@ async fn find_ids(
     db: &mut PgConnection,
     company: CompanyId,
     cascade: Cascade,
-    shown: &Shown,
+    reference: &Shown,
     limit: i64,
 ) -> Result<Vec<i64>> {
-    let find = sqlx::query_scalar(AssertSqlSafe(shown.find_sql())).bind(company).bind(cascade.id()).bind(limit);
+    let find = sqlx::query_scalar(AssertSqlSafe(reference.find_sql())).bind(company).bind(cascade.id()).bind(limit);
     with_timeout(find.fetch_all(db)).await
 }
 
-async fn next_ids(db: &mut PgConnection, company: CompanyId, cascade: Cascade, shown: &Shown) -> Result<ReferringIds> {
-    let mut ids = find_ids(db, company, cascade, shown, STEP_RECORDS).await?;
+async fn next_ids(
+    db: &mut PgConnection,
+    company: CompanyId,
+    cascade: Cascade,
+    reference: &Shown,
+) -> Result<ReferringIds> {
+    let mut ids = find_ids(db, company, cascade, reference, STEP_RECORDS).await?;
     let has_more = i64::try_from(ids.len()).unwrap_or(i64::MAX) >= STEP_RECORDS;
     ids.sort_unstable();
     ids.dedup();
@@ -315,10 +327,10 @@ async fn remove_references(
     db: &mut PgConnection,
     company: CompanyId,
     cascade: Cascade,
-    shown: &Shown,
+    reference: &Shown,
     ids: &[i64],
 ) -> Result<BTreeMap<i64, Vec<Option<String>>>> {
-    let delete = sqlx::query_as(AssertSqlSafe(shown.remove_sql())).bind(company).bind(cascade.id()).bind(ids);
+    let delete = sqlx::query_as(AssertSqlSafe(reference.remove_sql())).bind(company).bind(cascade.id()).bind(ids);
     let mut removed: BTreeMap<i64, Vec<Option<String>>> = BTreeMap::new();
     let rows: Vec<(i64, Option<String>)> = with_timeout(delete.fetch_all(db)).await?;
     for (id, with) in rows {
@@ -328,21 +340,21 @@ async fn remove_references(
 }
 
 /// Sets the `updated_at` of records without events.
-async fn date(db: &mut PgConnection, company: CompanyId, shown: &Shown, ids: &[i64]) -> Result<()> {
-    let RecordKind::Others(table) = shown.owner else { return Ok(()) };
-    let date = format!("update {table} set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
-    with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(ids).execute(db)).await?;
+async fn touch(db: &mut PgConnection, company: CompanyId, reference: &Shown, ids: &[i64]) -> Result<()> {
+    let RecordKind::Others(table) = reference.owner else { return Ok(()) };
+    let update = format!("update {table} set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
+    with_timeout(sqlx::query(AssertSqlSafe(update)).bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
 
-async fn remove_next(db: &mut PgConnection, gone: &Gone, shown: &Shown) -> Result<bool> {
-    let Gone { company, cascade, .. } = *gone;
-    let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, shown).await?;
+async fn remove_next(db: &mut PgConnection, record: &Gone, reference: &Shown) -> Result<bool> {
+    let Gone { company, cascade, .. } = *record;
+    let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?;
     if ids.is_empty() {
         return Ok(false);
     }
     // Every change of them locks them, so their references are final once they are locked.
-    let lock = match shown.owner {
+    let lock = match reference.owner {
         RecordKind::Contacts => {
             "select from contacts where company_id = $1 and id = any ($2) order by id for no key update"
         }
@@ -352,22 +364,22 @@ async fn remove_next(db: &mut PgConnection, gone: &Gone, shown: &Shown) -> Resul
     if !lock.is_empty() {
         with_timeout(sqlx::query(lock).bind(company).bind(&ids).execute(&mut *db)).await?;
     }
-    remove_from(db, gone, shown, &ids).await?;
+    remove_from(db, record, reference, &ids).await?;
     Ok(has_more)
 }
 
 /// Removes it from those of these locked records that still show it, with their events.
-async fn remove_from(db: &mut PgConnection, gone: &Gone, shown: &Shown, ids: &[i64]) -> Result<()> {
-    let Gone { company, cascade, .. } = *gone;
-    let removed = remove_references(&mut *db, company, cascade, shown, ids).await?;
+async fn remove_from(db: &mut PgConnection, record: &Gone, reference: &Shown, ids: &[i64]) -> Result<()> {
+    let Gone { company, cascade, .. } = *record;
+    let removed = remove_references(&mut *db, company, cascade, reference, ids).await?;
     let ids: Vec<i64> = removed.keys().copied().collect();
     let values = |id: i64| removed.get(&id).map(Vec::as_slice).unwrap_or_default();
-    match shown.owner {
+    match reference.owner {
         RecordKind::Contacts => {
             let contacts: Vec<ContactId> = ids.into_iter().map(ContactId::new).collect();
             let restore = |row: &mut ContactRow| {
                 let with = values(row.id.0);
-                gone.restore_on_contact(row, with);
+                record.restore_on_contact(row, with);
             };
             contacts::write_removal_events(db, company, &contacts, restore).await?;
         }
@@ -375,11 +387,11 @@ async fn remove_from(db: &mut PgConnection, gone: &Gone, shown: &Shown, ids: &[i
             let cards: Vec<CardId> = ids.into_iter().map(CardId::new).collect();
             let restore = |card: &mut LoadedCard| {
                 let with = values(card.card.id.0);
-                gone.restore_on_card(card, with);
+                record.restore_on_card(card, with);
             };
             cards::events::write_removal_events(db, company, &cards, restore).await?;
         }
-        RecordKind::Others(_) => date(db, company, shown, &ids).await?,
+        RecordKind::Others(_) => touch(db, company, reference, &ids).await?,
     }
     Ok(())
 }

@@ -89,9 +89,9 @@ impl ChannelRow {
     /// it, and other channels are not affected.
     pub fn open(&mut self, keys: &Keyring) {
         let row_id = self.id.to_string();
-        for lost in keys.open_json(&location_of(self.company_id, &row_id), &mut self.settings) {
-            tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = lost.field,
-                error = %lost.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
+        for secret in keys.open_json(&location_of(self.company_id, &row_id), &mut self.settings) {
+            tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = secret.field,
+                error = %secret.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
         }
     }
 
@@ -283,10 +283,12 @@ async fn lock_and_open(connection: &mut PgConnection, keys: &Keyring, id: Channe
         sqlx::query_as("select * from channels where id = $1 for update").bind(id).fetch_optional(connection).await?;
     let Some(mut row) = row else { return Ok(None) };
     let row_id = row.id.to_string();
-    for lost in keys.open_json(&location_of(row.company_id, &row_id), &mut row.settings) {
-        match lost.error {
-            KeyError::Damaged => tracing::warn!(channel.id = %row.id, company.id = %row.company_id, field = lost.field,
-                "a channel's damaged secret was cleared; set it again"),
+    for secret in keys.open_json(&location_of(row.company_id, &row_id), &mut row.settings) {
+        match secret.error {
+            KeyError::Damaged => {
+                tracing::warn!(channel.id = %row.id, company.id = %row.company_id, field = secret.field,
+                "a channel's damaged secret was cleared; set it again")
+            }
             error => return Err(error.into()),
         }
     }

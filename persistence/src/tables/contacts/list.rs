@@ -20,8 +20,8 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
     let channel_filter = LastChannelFilter::of(db, company, filter).await?;
-    if let Some((scan, most)) = best_scan(db, company, filter, channel_filter, page).await? {
-        let list = scan_first(company, filter, channel_filter, page, scan, ScanResult::Page, most);
+    if let Some((scan, limit)) = best_scan(db, company, filter, channel_filter, page).await? {
+        let list = scan_first(company, filter, channel_filter, page, scan, ScanResult::Page, limit);
         let found = with_timeout(list.page_then(db.heavy(), "c.id", page, &select_page())).await?;
         if found.has_more {
             return Ok(found);
@@ -114,7 +114,7 @@ async fn best_scan(
 ) -> Result<Option<(Scan, i64)>> {
     let mut best: Option<(Scan, i64)> = None;
     for scan in scans(filter, channel_filter, page) {
-        let most = if page.is_deep() {
+        let limit = if page.is_deep() {
             let probe = scan_first(company, filter, channel_filter, page, scan, ScanResult::Count, SAMPLE_CONTACTS);
             let found = with_timeout(probe.count(db.heavy())).await?;
             // Twice the expected number, if the following contacts match as often as the sample.
@@ -122,15 +122,16 @@ async fn best_scan(
         } else {
             SAMPLE_CONTACTS
         };
-        if most <= SCAN_CONTACTS_MAX && best.is_none_or(|(other, other_most)| scan.time(most) < other.time(other_most))
+        if limit <= SCAN_CONTACTS_MAX
+            && best.is_none_or(|(other, other_limit)| scan.time(limit) < other.time(other_limit))
         {
-            best = Some((scan, most));
+            best = Some((scan, limit));
         }
     }
     Ok(best)
 }
 
-/// Starts a list of those of the first `most` contacts of a scan that match.
+/// Starts a list of those of the first `limit` contacts of a scan that match.
 fn scan_first(
     company: CompanyId,
     filter: &ContactFilter,
@@ -138,19 +139,19 @@ fn scan_first(
     page: PageRequest,
     scan: Scan,
     result: ScanResult,
-    most: i64,
+    limit: i64,
 ) -> Select {
     match scan {
         Scan::All => {
-            let list = scan_blocks(company, page, result).first(most, "c.id", page, ") c");
+            let list = scan_blocks(company, page, result).first(limit, "c.id", page, ") c");
             channel_filter.apply(conditions(list, filter), page)
         }
-        Scan::OfChannel(channel) => conditions(scan_channel(company, channel, page, result, most), filter),
+        Scan::OfChannel(channel) => conditions(scan_channel(company, channel, page, result, limit), filter),
     }
 }
 
-/// Starts a scan of the first `most` contacts of a channel in list order.
-fn scan_channel(company: CompanyId, channel: ChannelId, page: PageRequest, result: ScanResult, most: i64) -> Select {
+/// Starts a scan of the first `limit` contacts of a channel in list order.
+fn scan_channel(company: CompanyId, channel: ChannelId, page: PageRequest, result: ScanResult, limit: i64) -> Select {
     let select = match result {
         ScanResult::Count => "select count(*) from",
         ScanResult::Page => "with page as (select c.id from",
@@ -162,7 +163,7 @@ fn scan_channel(company: CompanyId, channel: ChannelId, page: PageRequest, resul
             where c.company_id = $1 and c.id = l.contact_id offset 0) c"
     );
     Select::new(&begin, "l.company_id", company).equals("l.channel_id", Some(channel)).first(
-        most,
+        limit,
         "l.contact_id",
         page,
         &each,

@@ -206,7 +206,7 @@ pub struct Own<'a> {
     pub claimed_name: Option<&'a str>,
 }
 
-/// The contact of a signed identity: the verified contact with its external id; otherwise `own`, which becomes it;
+/// The contact of a signed identity: the verified contact with its external id; otherwise `session_contact`, which becomes it;
 /// otherwise a new one. Only the external id is matched. An unverified contact with that external id, as earlier
 /// releases may have created, loses it.
 ///
@@ -217,11 +217,11 @@ pub async fn sign_in(
     company: CompanyId,
     external_id: &str,
     visitor: &Visitor,
-    own: Option<Own<'_>>,
+    session_contact: Option<Own<'_>>,
 ) -> Result<SignedIn> {
     let mut change = db.begin().await?;
-    let owned: Vec<ContactId> = own.iter().map(|own| own.id).collect();
-    let tracker = watch(change.connection()?, company, &owned).await?;
+    let tracked: Vec<ContactId> = session_contact.iter().map(|contact| contact.id).collect();
+    let tracker = watch(change.connection()?, company, &tracked).await?;
     let signed_in = with_timeout(async {
         let transaction = change.connection().map_err(|_| sqlx::Error::PoolClosed)?;
         lock(transaction, company, &external_id.to_lowercase()).await?;
@@ -239,19 +239,19 @@ pub async fn sign_in(
             .bind(external_id)
             .execute(&mut *transaction)
             .await?;
-        let own: Option<ContactId> = sqlx::query_scalar(
+        let updated: Option<ContactId> = sqlx::query_scalar(
             "update contacts set external_id = $3, verified = true, updated_at = now(),
                  name = case when name = $5 then coalesce($4, name) else name end
              where company_id = $1 and id = $2 and not verified and external_id is null returning id",
         )
         .bind(company)
-        .bind(own.map(|own| own.id))
+        .bind(session_contact.map(|contact| contact.id))
         .bind(external_id)
         .bind(&visitor.name)
-        .bind(own.and_then(|own| own.claimed_name))
+        .bind(session_contact.and_then(|contact| contact.claimed_name))
         .fetch_optional(&mut *transaction)
         .await?;
-        let contact = match own {
+        let contact = match updated {
             Some(id) => SignedIn { id, is_new: false },
             None => {
                 // `fill` adds the number, unless it belongs to another contact.
@@ -270,7 +270,7 @@ pub async fn sign_in(
     .await?;
     match signed_in.is_new {
         true => tell_created(change.connection()?, company, &[signed_in.id]).await?,
-        false => tracker.tell(change.connection()?, &owned).await?,
+        false => tracker.tell(change.connection()?, &tracked).await?,
     }
     change.commit().await?;
     Ok(signed_in)

@@ -50,14 +50,14 @@ pub(crate) async fn set_media(
 /// When the database cannot answer.
 pub async fn media_wanted(
     db: impl Database<'_>,
-    of: &OfSlots,
+    slots: &OfSlots,
     after: MessageId,
     limit: i64,
 ) -> Result<Vec<MessageRow>> {
     let holds = OfSlots::holds("company_id", 3);
-    let wanted = format!("select * from messages where media ? 'wanted' and id > $1 and {holds} order by id limit $2");
-    let wanted = sqlx::query(AssertSqlSafe(wanted)).bind(after).bind(limit).bind(of.numbers());
-    Ok(document::read_all(&with_timeout(wanted.fetch_all(db)).await?))
+    let select = format!("select * from messages where media ? 'wanted' and id > $1 and {holds} order by id limit $2");
+    let select = sqlx::query(AssertSqlSafe(select)).bind(after).bind(limit).bind(slots.numbers());
+    Ok(document::read_all(&with_timeout(select.fetch_all(db)).await?))
 }
 
 /// The provider's ids of the newest `limit` messages a channel received, with the time of each.
@@ -132,7 +132,7 @@ pub async fn sent_until(
     status: MessageStatus,
     limit: i64,
 ) -> Result<Vec<Passed>> {
-    let behind: &[&str] = if status == MessageStatus::Read { &["sent", "delivered"] } else { &["sent"] };
+    let lower_statuses: &[&str] = if status == MessageStatus::Read { &["sent", "delivered"] } else { &["sent"] };
     with_timeout(
         sqlx::query_as(
             "select ticket_id, id from messages
@@ -143,7 +143,7 @@ pub async fn sent_until(
         .bind(company)
         .bind(contact)
         .bind(channel)
-        .bind(behind)
+        .bind(lower_statuses)
         .bind(until)
         .bind(limit)
         .fetch_all(db),

@@ -72,17 +72,17 @@ impl Waiting {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn outboxes(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
+pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("c.company_id", 1);
     let outboxes = format!(
         "select c.company_id, c.id from channels c where {holds} and exists (select from messages m
          where m.company_id = c.company_id and m.channel_id = c.id and m.status = 'queued')
          order by c.company_id, c.id"
     );
-    Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(of.numbers()).fetch_all(db).await?)
+    Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(slots.numbers()).fetch_all(db).await?)
 }
 
-/// The first queued messages of a channel, except the `held` ones; those of a ticket in the order of acceptance.
+/// The first queued messages of a channel, except the `excluded` ones; those of a ticket in the order of acceptance.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -90,7 +90,7 @@ pub async fn outbox(
     db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
-    held: &[MessageId],
+    excluded: &[MessageId],
     limit: i64,
 ) -> Result<Vec<Waiting>> {
     let rows = with_timeout(
@@ -111,7 +111,7 @@ pub async fn outbox(
         )
         .bind(company)
         .bind(channel)
-        .bind(held)
+        .bind(excluded)
         .bind(limit)
         .fetch_all(db),
     )

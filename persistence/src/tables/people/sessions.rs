@@ -272,8 +272,8 @@ pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<
 /// When the database cannot answer.
 pub async fn end(db: impl PgExecutor<'_>, person: PersonId, id: PersonSessionId) -> Result<bool> {
     let end = sqlx::query("delete from person_sessions where company_id = $1 and person_id = $2 and id = $3");
-    let ended = with_timeout(end.bind(person.company()).bind(person.id()).bind(id).execute(db)).await?;
-    Ok(ended.rows_affected() > 0)
+    let result = with_timeout(end.bind(person.company()).bind(person.id()).bind(id).execute(db)).await?;
+    Ok(result.rows_affected() > 0)
 }
 
 /// Ends all sessions of a person, optionally except one.

@@ -228,7 +228,7 @@ pub struct Due {
     pub created_at: DateTime<Utc>,
 }
 
-/// Due deliveries, earliest first, up to the event `read_to` and without those that are already `held`.
+/// Due deliveries, earliest first, up to the event `read_to` and without those `in_progress`.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -237,7 +237,7 @@ pub async fn due(
     company: CompanyId,
     webhook: WebhookId,
     now: DateTime<Utc>,
-    (read_to, held): (i64, &[i64]),
+    (read_to, in_progress): (i64, &[i64]),
     limit: i64,
 ) -> Result<Vec<Due>> {
     let due = sqlx::query(
@@ -246,20 +246,20 @@ pub async fn due(
              and event_id <= $4 and event_id <> all($5)
          order by next_attempt_at limit $6",
     );
-    let due = due.bind(company).bind(webhook).bind(now).bind(read_to).bind(held).bind(limit);
+    let due = due.bind(company).bind(webhook).bind(now).bind(read_to).bind(in_progress).bind(limit);
     Ok(document::read_all(&with_timeout(due.fetch_all(db)).await?))
 }
 
 /// The waiting deliveries of a webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub struct Waiting {
-    /// When the next one is due, ignoring held ones.
+    /// When the next one is due, ignoring those in progress.
     pub next_at: Option<DateTime<Utc>>,
     /// When the oldest one's event happened.
     pub oldest: Option<DateTime<Utc>>,
 }
 
-/// The waiting deliveries of a webhook up to the event `read_to`: later ones are read again from the log. `held` ones
+/// The waiting deliveries of a webhook up to the event `read_to`: later ones are read again from the log. Those `in_progress`
 /// are not due. Rows may exist beyond `told_to`: events that follow a waiting delivery of the same lane are stored as
 /// soon as they are read.
 ///
@@ -269,7 +269,7 @@ pub async fn waiting(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     webhook: WebhookId,
-    (read_to, held): (i64, &[i64]),
+    (read_to, in_progress): (i64, &[i64]),
 ) -> Result<Waiting> {
     let waiting = sqlx::query_as(
         "select (select next_attempt_at from webhook_deliveries
@@ -280,7 +280,7 @@ pub async fn waiting(
                  where company_id = $1 and webhook_id = $2 and status = 'pending' and event_id <= $3
                  order by event_id limit 1) as oldest",
     );
-    with_timeout(waiting.bind(company).bind(webhook).bind(read_to).bind(held).fetch_one(db)).await
+    with_timeout(waiting.bind(company).bind(webhook).bind(read_to).bind(in_progress).fetch_one(db)).await
 }
 
 /// The lanes among these with a pending delivery, up to the event `read_to`: later ones are read again from the log.
