@@ -40,10 +40,10 @@ impl FromStr for Durability {
 /// Orders decided changes, makes them durable and passes them to the persister. Cheap to clone.
 #[derive(Clone)]
 pub struct ChangeLog {
-    inner: Arc<Inner>,
+    inner: Arc<LogState>,
 }
 
-struct Inner {
+struct LogState {
     backend: Backend,
     queue: Arc<FlushQueue>,
     /// Which companies' entries are accepted.
@@ -74,7 +74,7 @@ impl ChangeLog {
 
     fn new(backend: Backend, queue: Arc<FlushQueue>) -> Self {
         Self {
-            inner: Arc::new(Inner { backend, queue, ownership: Ownership::default(), last_entries: DashMap::new() }),
+            inner: Arc::new(LogState { backend, queue, ownership: Ownership::default(), last_entries: DashMap::new() }),
         }
     }
 
@@ -126,7 +126,7 @@ impl ChangeLog {
     /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
         // `backend` and `queue` only hold entries, which are in the tables by now; `ownership` only counts work.
-        let Inner { backend: _, queue: _, ownership: _, last_entries } = &*self.inner;
+        let LogState { backend: _, queue: _, ownership: _, last_entries } = &*self.inner;
         last_entries.remove(&company);
     }
 
@@ -253,7 +253,7 @@ pub struct Reservation {
 }
 
 enum BackendReservation {
-    Journal(journal::Reservation<PendingEntry>),
+    Journal(journal::JournalReservation<PendingEntry>),
     Direct,
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::binaries::Binaries;
 use super::home::{Home, data_dir};
-use super::lock::{GuestLock, OWNER_FILE, OwnerLock, Role, holder};
+use super::lock::{GuestLock, OWNER_FILE, OwnerLock, OwnerRole, holder};
 use super::postmaster::Postmaster;
 use super::supervisor::Supervisor;
 use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
@@ -37,7 +37,7 @@ pub struct Cluster {
 #[derive(Debug)]
 enum Access {
     /// Starts, restarts and stops it. A command waits for its guests before stopping; a service cannot.
-    Owner { supervisor: Supervisor, role: Role },
+    Owner { supervisor: Supervisor, role: OwnerRole },
     /// Uses a cluster that another process owns.
     Guest { _lock: GuestLock },
     /// Uses a cluster without an owner.
@@ -49,8 +49,8 @@ impl Cluster {
     /// or exits. Creates the cluster if needed. Returns when it accepts connections.
     pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
         let data_dir = data_dir(&options.data_dir)?;
-        let lock = OwnerLock::acquire(&data_dir, Role::Service, COMMAND_TIMEOUT).await?;
-        Self::start_as_owner(options, &data_dir, lock, Role::Service).await
+        let lock = OwnerLock::acquire(&data_dir, OwnerRole::Service, COMMAND_TIMEOUT).await?;
+        Self::start_as_owner(options, &data_dir, lock, OwnerRole::Service).await
     }
 
     /// Checks that no service runs on this data folder; changes nothing.
@@ -59,11 +59,11 @@ impl Cluster {
     /// [`ClusterError::InUse`] when a service runs on it.
     pub fn not_served(path: impl AsRef<Path>) -> Result<(), ClusterError> {
         let path = path.as_ref();
-        if !path.join(OWNER_FILE).exists() || OwnerLock::try_acquire(path, Role::Temporary)?.is_some() {
+        if !path.join(OWNER_FILE).exists() || OwnerLock::try_acquire(path, OwnerRole::Temporary)?.is_some() {
             return Ok(());
         }
         match holder(path) {
-            (pid, Some(Role::Service)) => Err(ClusterError::InUse { data_dir: path.to_owned(), pid }),
+            (pid, Some(OwnerRole::Service)) => Err(ClusterError::InUse { data_dir: path.to_owned(), pid }),
             _ => Ok(()),
         }
     }
@@ -74,8 +74,8 @@ impl Cluster {
         let data_dir = data_dir(&options.data_dir)?;
         let started_at = Instant::now();
         loop {
-            if let Some(lock) = OwnerLock::try_acquire(&data_dir, Role::Temporary)? {
-                return Self::start_as_owner(options, &data_dir, lock, Role::Temporary).await;
+            if let Some(lock) = OwnerLock::try_acquire(&data_dir, OwnerRole::Temporary)? {
+                return Self::start_as_owner(options, &data_dir, lock, OwnerRole::Temporary).await;
             }
             if let Some(guest) = Self::try_join(&data_dir).await? {
                 return Ok(guest);
@@ -96,7 +96,7 @@ impl Cluster {
         if let Some(home) = Home::locate(&data_dir).filter(|home| pid_file::is_ready(&home.cluster)) {
             return Ok(Self { home, access: Access::Shared });
         }
-        let lock = OwnerLock::acquire(&data_dir, Role::Temporary, SHARED_TIMEOUT).await?;
+        let lock = OwnerLock::acquire(&data_dir, OwnerRole::Temporary, SHARED_TIMEOUT).await?;
         let (home, binaries) = Self::prepare(&options, &data_dir).await?;
         launch::launch(&home, &binaries, &options).await?;
         drop(lock);
@@ -109,7 +109,7 @@ impl Cluster {
             return Ok(());
         }
         let data_dir = data_dir(path.as_ref())?;
-        let _lock = OwnerLock::acquire(&data_dir, Role::Temporary, SHARED_TIMEOUT).await?;
+        let _lock = OwnerLock::acquire(&data_dir, OwnerRole::Temporary, SHARED_TIMEOUT).await?;
         let Some(home) = Home::locate(&data_dir) else {
             return Ok(());
         };
@@ -169,8 +169,8 @@ impl Cluster {
             return Ok(());
         };
         let _no_guests = match role {
-            Role::Service => None,
-            Role::Temporary => GuestLock::wait_empty(&self.home.data_dir, COMMAND_TIMEOUT).await?,
+            OwnerRole::Service => None,
+            OwnerRole::Temporary => GuestLock::wait_empty(&self.home.data_dir, COMMAND_TIMEOUT).await?,
         };
         supervisor.stop(&self.home).await
     }
@@ -179,7 +179,7 @@ impl Cluster {
         options: ClusterOptions,
         data_dir: &Path,
         lock: OwnerLock,
-        role: Role,
+        role: OwnerRole,
     ) -> Result<Self, ClusterError> {
         let (home, binaries) = Self::prepare(&options, data_dir).await?;
         let postmaster = launch::launch(&home, &binaries, &options).await?;

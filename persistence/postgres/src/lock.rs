@@ -22,7 +22,7 @@ const SERVICE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why the owner owns the cluster, for processes that find it locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum OwnerRole {
     /// Until the service ends: do not wait for it.
     Service,
     /// For the duration of a command or a start: it will be released soon.
@@ -37,15 +37,15 @@ pub(super) struct OwnerLock {
 
 impl OwnerLock {
     /// Takes the lock; `None` if another process has it.
-    pub(super) fn try_acquire(data_dir: &Path, role: Role) -> Result<Option<Self>, ClusterError> {
+    pub(super) fn try_acquire(data_dir: &Path, role: OwnerRole) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(OWNER_FILE);
         let mut file = open(&path)?;
         if !is_acquired(file.try_lock(), &path)? {
             return Ok(None);
         }
         let name = match role {
-            Role::Service => "service",
-            Role::Temporary => "passing",
+            OwnerRole::Service => "service",
+            OwnerRole::Temporary => "passing",
         };
         // Only used in messages, so no sync is needed.
         file.set_len(0)
@@ -56,7 +56,7 @@ impl OwnerLock {
     }
 
     /// Takes the lock; waits for a passing holder, but not for a service.
-    pub(super) async fn acquire(data_dir: &Path, role: Role, timeout: Duration) -> Result<Self, ClusterError> {
+    pub(super) async fn acquire(data_dir: &Path, role: OwnerRole, timeout: Duration) -> Result<Self, ClusterError> {
         let started_at = Instant::now();
         loop {
             if let Some(lock) = Self::try_acquire(data_dir, role)? {
@@ -64,7 +64,7 @@ impl OwnerLock {
             }
             let (pid, holder) = holder(data_dir);
             let limit = match holder {
-                Some(Role::Service) => SERVICE_TIMEOUT.min(timeout),
+                Some(OwnerRole::Service) => SERVICE_TIMEOUT.min(timeout),
                 _ => timeout,
             };
             if started_at.elapsed() > limit {
@@ -76,13 +76,13 @@ impl OwnerLock {
 }
 
 /// What the holder of the owner lock wrote about itself.
-pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<Role>) {
+pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<OwnerRole>) {
     let text = std::fs::read_to_string(data_dir.join(OWNER_FILE)).unwrap_or_default();
     let mut words = text.split_whitespace();
     let pid = words.next().and_then(|word| word.parse().ok());
     let role = words.next().map(|word| match word {
-        "service" => Role::Service,
-        _ => Role::Temporary,
+        "service" => OwnerRole::Service,
+        _ => OwnerRole::Temporary,
     });
     (pid, role)
 }

@@ -32,9 +32,9 @@ const _: () = assert!(
 
 /// The time during which this life may answer from memory. Cheap to clone.
 #[derive(Clone)]
-pub struct Lease(Arc<Inner>);
+pub struct Lease(Arc<LeaseState>);
 
-struct Inner {
+struct LeaseState {
     created: Moment,
     /// When the last successful heartbeat was sent, in nanoseconds; 0: none was.
     sent_at: AtomicU64,
@@ -42,7 +42,7 @@ struct Inner {
 
 impl Default for Lease {
     fn default() -> Self {
-        Self(Arc::new(Inner { created: Moment::now(), sent_at: AtomicU64::new(0) }))
+        Self(Arc::new(LeaseState { created: Moment::now(), sent_at: AtomicU64::new(0) }))
     }
 }
 

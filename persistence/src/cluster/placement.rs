@@ -33,9 +33,9 @@ pub enum Owner {
 /// The known owner of each slot. It may be stale, which is harmless: a process that does not serve a slot says so.
 /// Cheap to clone; slots served here are read without a lock.
 #[derive(Clone)]
-pub struct Placement(Arc<Inner>);
+pub struct Placement(Arc<PlacementState>);
 
-struct Inner {
+struct PlacementState {
     own_id: LifeId,
     /// The life of each slot, or [`NOBODY`]. A slot of this process is listed only while it is open.
     owners: Box<[AtomicI64]>,
@@ -50,7 +50,7 @@ const NOBODY: i64 = 0;
 impl Placement {
     /// The initial view of a life: nobody serves anything.
     pub fn new(own_id: LifeId) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(PlacementState {
             own_id,
             owners: (0..SLOTS).map(|_| AtomicI64::new(NOBODY)).collect(),
             peers: RwLock::default(),

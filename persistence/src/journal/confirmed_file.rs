@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::record::Id;
+use super::record::JournalId;
 use super::segment::{self, CONFIRMED_FILE, CONFIRMED_NEW_FILE, Dir};
 use super::{JournalError, Seq};
 
@@ -34,7 +34,7 @@ const RECORD_BYTES: usize = 12;
 #[derive(Debug)]
 pub(super) struct ConfirmedFile {
     file: File,
-    id: Id,
+    id: JournalId,
     seq: Seq,
     /// Index of the slot to write next.
     slot: usize,
@@ -42,7 +42,7 @@ pub(super) struct ConfirmedFile {
 }
 
 /// Reads the confirmed sequence of a directory; `None` if none was ever recorded.
-pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
+pub(super) fn read(dir: &Path, id: &JournalId) -> Result<Option<Seq>, JournalError> {
     let path = dir.join(CONFIRMED_FILE);
     match fs::read(&path) {
         Ok(bytes) => match find(&bytes, id) {
@@ -56,7 +56,7 @@ pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
 
 impl ConfirmedFile {
     /// Opens the file, or creates it.
-    pub(super) fn open(dir: &Dir, id: &Id) -> Result<Self, JournalError> {
+    pub(super) fn open(dir: &Dir, id: &JournalId) -> Result<Self, JournalError> {
         let path = dir.join(CONFIRMED_FILE);
         if read(dir, id)?.is_none() {
             create(dir, id).map_err(JournalError::io("write", &path))?;
@@ -88,7 +88,7 @@ impl ConfirmedFile {
     }
 }
 
-fn create(dir: &Dir, id: &Id) -> io::Result<()> {
+fn create(dir: &Dir, id: &JournalId) -> io::Result<()> {
     let path = dir.join(CONFIRMED_NEW_FILE);
     let file = segment::private().create(true).truncate(true).write(true).open(&path)?;
     for slot in 0..SLOTS {
@@ -99,7 +99,7 @@ fn create(dir: &Dir, id: &Id) -> io::Result<()> {
     dir.sync()
 }
 
-fn encode(id: &Id, seq: Seq) -> [u8; RECORD_BYTES] {
+fn encode(id: &JournalId, seq: Seq) -> [u8; RECORD_BYTES] {
     let mut record = [0; RECORD_BYTES];
     record[..8].copy_from_slice(&seq.to_le_bytes());
     record[8..].copy_from_slice(&checksum(id, seq).to_le_bytes());
@@ -107,7 +107,7 @@ fn encode(id: &Id, seq: Seq) -> [u8; RECORD_BYTES] {
 }
 
 /// The larger sequence among the valid slots, with its slot.
-fn find(bytes: &[u8], id: &Id) -> Option<(Seq, usize)> {
+fn find(bytes: &[u8], id: &JournalId) -> Option<(Seq, usize)> {
     let whole = |slot: usize| {
         let record = bytes.get(slot * SLOT_BYTES..)?.get(..RECORD_BYTES)?;
         let seq = Seq::from_le_bytes(record[..8].try_into().ok()?);
@@ -116,7 +116,7 @@ fn find(bytes: &[u8], id: &Id) -> Option<(Seq, usize)> {
     (0..SLOTS).filter_map(whole).max()
 }
 
-fn checksum(id: &Id, seq: Seq) -> u32 {
+fn checksum(id: &JournalId, seq: Seq) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(id), &seq.to_le_bytes())
 }
 
@@ -125,7 +125,7 @@ fn checksum(id: &Id, seq: Seq) -> u32 {
 mod tests {
     use super::*;
 
-    const ID: Id = [7; 16];
+    const ID: JournalId = [7; 16];
 
     #[test]
     fn a_torn_record_leaves_the_one_before_and_a_foreign_file_is_damaged() {

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc;
 
 use super::segment;
-use super::state::{Chore, SealedSegment, State, lock};
+use super::state::{Chore, JournalState, SealedSegment, lock};
 
 /// Maximum number of spares. Each new segment takes one spare and frees its own file once the database has caught up;
 /// the second spare covers the case where catching up takes as long as filling the next segment. More spares would only
@@ -18,7 +18,7 @@ use super::state::{Chore, SealedSegment, State, lock};
 const SPARES_MAX: usize = 2;
 
 /// Runs chores until [`Chore::Stop`] arrives.
-pub(super) fn run<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
+pub(super) fn run<T>(state: &JournalState<T>, chores: &mpsc::Receiver<Chore>) {
     let mut helper = Helper { state, released: VecDeque::new(), spares_created: 0 };
     for chore in chores {
         match chore {
@@ -39,7 +39,7 @@ pub(super) fn run<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
 }
 
 struct Helper<'a, T> {
-    state: &'a State<T>,
+    state: &'a JournalState<T>,
     /// Released segments that are still under their segment names, oldest first.
     released: VecDeque<SealedSegment>,
     /// Every spare gets a fresh number, so that one name never refers to two files.

@@ -31,8 +31,8 @@ pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
 pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, open};
 
-use state::{Chore, State, ThreadContext, lock};
-use writer::{Failure, Writer};
+use state::{Chore, JournalState, ThreadContext, lock};
+use writer::{Failure, JournalWriter};
 
 /// Position of a record in the log. The first record is 1.
 pub type Seq = u64;
@@ -119,7 +119,7 @@ pub struct Journal<T> {
 }
 
 struct Handle<T> {
-    state: Arc<State<T>>,
+    state: Arc<JournalState<T>>,
     threads: Mutex<Option<Threads>>,
 }
 
@@ -130,7 +130,7 @@ struct Threads {
 
 impl<T: Send + 'static> Journal<T> {
     fn spawn(
-        state: State<T>,
+        state: JournalState<T>,
         context: ThreadContext,
         on_synced: impl FnMut(&mut Vec<(Seq, T)>) + Send + 'static,
         on_poisoned: impl FnOnce(&io::Error) + Send + 'static,
@@ -139,7 +139,7 @@ impl<T: Send + 'static> Journal<T> {
         let helper_state = Arc::clone(&state);
         let helper = spawn("journal-files", move || maintenance::run(&helper_state, &context.chores))?;
         state.schedule(Chore::Prepare);
-        let mut writer = Writer::new(Arc::clone(&state), context.file, context.seed, on_synced);
+        let mut writer = JournalWriter::new(Arc::clone(&state), context.file, context.seed, on_synced);
         let writer_state = Arc::clone(&state);
         let writer = spawn("journal-writer", move || {
             let result = catch_unwind(AssertUnwindSafe(|| writer.run()))
@@ -162,9 +162,9 @@ impl<T: Send + 'static> Journal<T> {
     }
 
     /// Reserves room in the queue before a command decides. Dropping the reservation returns it.
-    pub fn reserve(&self) -> Result<Reservation<T>, Refused> {
+    pub fn reserve(&self) -> Result<JournalReservation<T>, Refused> {
         self.handle.state.reserve()?;
-        Ok(Reservation { state: Some(Arc::clone(&self.handle.state)) })
+        Ok(JournalReservation { state: Some(Arc::clone(&self.handle.state)) })
     }
 
     /// The highest sequence for which all records up to it are on disk.
@@ -251,12 +251,12 @@ impl<T> Drop for Handle<T> {
 
 /// Reserved room in the queue: a record appended with it will be written, unless the disk fails.
 #[must_use = "dropping a reservation returns it"]
-pub struct Reservation<T> {
+pub struct JournalReservation<T> {
     /// `None` once it was used.
-    state: Option<Arc<State<T>>>,
+    state: Option<Arc<JournalState<T>>>,
 }
 
-impl<T> Reservation<T> {
+impl<T> JournalReservation<T> {
     /// Assigns the next sequence to the record and queues it; call order is log order. A record above
     /// [`RECORD_BYTES_MAX`] is a caller's bug: the item is returned and nothing is queued.
     pub fn append(mut self, record: &[u8], item: T) -> Result<Seq, TooLarge<T>> {
@@ -276,13 +276,13 @@ impl<T> Reservation<T> {
     }
 }
 
-impl<T> fmt::Debug for Reservation<T> {
+impl<T> fmt::Debug for JournalReservation<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reservation").finish_non_exhaustive()
+        f.debug_struct("JournalReservation").finish_non_exhaustive()
     }
 }
 
-impl<T> Drop for Reservation<T> {
+impl<T> Drop for JournalReservation<T> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
             state.return_reservation();

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::record::{FRAME_BYTES, Frame, HEADER_BYTES, Header, Id, record_at, whole_group};
+use super::record::{FRAME_BYTES, Frame, HEADER_BYTES, Header, JournalId, record_at, whole_group};
 use super::segment::SegmentPath;
 use super::{JournalError, Seq};
 
@@ -18,7 +18,7 @@ pub struct Records {
     segments: std::vec::IntoIter<SegmentSource>,
     current: Option<(File, SegmentPath)>,
     offset: u64,
-    id: Id,
+    id: JournalId,
     /// Initial checksum value of the current segment's groups.
     seed: u32,
     /// One group with its frame; the buffer is reused.
@@ -31,7 +31,12 @@ pub struct Records {
 
 impl Records {
     /// `segments` are sorted and contain every record from `from` to `last`.
-    pub(super) fn new(mut segments: Vec<SegmentSource>, from: Seq, last: Seq, id: Id) -> Result<Self, JournalError> {
+    pub(super) fn new(
+        mut segments: Vec<SegmentSource>,
+        from: Seq,
+        last: Seq,
+        id: JournalId,
+    ) -> Result<Self, JournalError> {
         let from = from.max(1);
         if from <= last {
             match segments.first() {

@@ -40,7 +40,7 @@ use std::ops::Range;
 use super::{RECORD_BYTES_MAX, Seq};
 
 /// Random id of a journal: distinguishes its files from those of another journal.
-pub(super) type Id = [u8; 16];
+pub(super) type JournalId = [u8; 16];
 
 /// Length of the header this version writes.
 pub(super) const HEADER_BYTES: usize = 52;
@@ -89,14 +89,14 @@ pub(super) struct Header {
     pub version: Version,
     pub frame_bytes_max: u32,
     pub first: Seq,
-    pub id: Id,
+    pub id: JournalId,
     /// Bytes of earlier uses may appear before this offset, never after it.
     pub stale_end: u64,
 }
 
 impl Header {
     /// Header of a segment in a file that was never used before.
-    pub fn new(frame_bytes_max: u32, first: Seq, id: Id) -> Self {
+    pub fn new(frame_bytes_max: u32, first: Seq, id: JournalId) -> Self {
         Self { version: Version::V2, frame_bytes_max, first, id, stale_end: 0 }
     }
 
@@ -148,7 +148,7 @@ impl Header {
         if crc32c::crc32c(&bytes[..crc_at]) != u32_at(bytes, crc_at) {
             return Err("the header's checksum does not match".to_owned());
         }
-        let mut id = Id::default();
+        let mut id = JournalId::default();
         id.copy_from_slice(&bytes[24..40]);
         let stale_end = if version == Version::V2 { u64_at(bytes, 40) } else { 0 };
         Ok(Self { version, frame_bytes_max: u32_at(bytes, 12), first: u64_at(bytes, 16), id, stale_end })

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::confirmed_file::{self, ConfirmedFile};
 use super::reader::Records;
-use super::record::{Frame, HEADER_BYTES_MIN, Header, Id, find_group_magic, whole_group};
+use super::record::{Frame, HEADER_BYTES_MIN, Header, JournalId, find_group_magic, whole_group};
 use super::segment::{self, Dir, SegmentList};
-use super::state::{OpenJournal, SealedSegment, State};
+use super::state::{JournalState, OpenJournal, SealedSegment};
 use super::{Journal, JournalError, Options, Seq};
 
 /// What a crash left at the end of the last segment: part of a group that was never acknowledged.
@@ -161,7 +161,7 @@ impl RecoveredJournal {
         }
         // The new segment reuses the name of an empty one at the end.
         self.segments.retain(|segment| segment.first < next);
-        let (state, context) = State::begin(self.open_journal, self.segments, next, watermark)?;
+        let (state, context) = JournalState::begin(self.open_journal, self.segments, next, watermark)?;
         Journal::spawn(state, context, on_synced, on_poisoned)
     }
 
@@ -247,7 +247,7 @@ fn has_no_header(path: &Path) -> io::Result<bool> {
 /// before it is synced, so in that case the last one must not be torn either.
 fn verify_all(
     files: &[(Seq, PathBuf)],
-    id: &Id,
+    id: &JournalId,
     next_first: Option<Seq>,
 ) -> Result<Vec<VerifiedSegment>, JournalError> {
     let mut bytes = Vec::new();
@@ -270,7 +270,7 @@ fn verify_segment(
     path: &Path,
     first: Seq,
     bytes: &[u8],
-    id: &Id,
+    id: &JournalId,
     next_first: Option<Seq>,
 ) -> Result<VerifiedSegment, JournalError> {
     let header = check_header(path, first, bytes, id)?;
@@ -343,7 +343,7 @@ impl<'a> SegmentTail<'a> {
     }
 }
 
-fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &Id) -> Result<Header, JournalError> {
+fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &JournalId) -> Result<Header, JournalError> {
     let header = Header::decode(bytes).map_err(|reason| JournalError::damaged(path, 0, reason))?;
     if header.id != *id {
         let reason = format!("it belongs to journal {}, not to {}", segment::id_text(&header.id), segment::id_text(id));

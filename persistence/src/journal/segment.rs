@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::record::{Header, Id};
+use super::record::{Header, JournalId};
 use super::{JournalError, Seq};
 
 /// A spare is named `spare-<number>.tmp`; older releases used no number.
@@ -192,7 +192,7 @@ pub(super) fn lock(dir: &Path) -> Result<DirLock, JournalError> {
 }
 
 /// The journal's id, if it has one.
-pub(super) fn read_id(dir: &Path) -> Result<Option<Id>, JournalError> {
+pub(super) fn read_id(dir: &Path) -> Result<Option<JournalId>, JournalError> {
     let path = dir.join(ID_FILE);
     match fs::read_to_string(&path) {
         Ok(text) => match u128::from_str_radix(text.trim_end(), 16) {
@@ -208,7 +208,7 @@ pub(super) fn read_id(dir: &Path) -> Result<Option<Id>, JournalError> {
 }
 
 /// Creates the id of a new journal.
-pub(super) fn create_id(dir: &Dir) -> Result<Id, JournalError> {
+pub(super) fn create_id(dir: &Dir) -> Result<JournalId, JournalError> {
     let id = rand::random::<u128>().to_be_bytes();
     let path = dir.join(ID_NEW_FILE);
     let write = || -> io::Result<()> {
@@ -223,7 +223,7 @@ pub(super) fn create_id(dir: &Dir) -> Result<Id, JournalError> {
 }
 
 /// The id in hexadecimal.
-pub(super) fn id_text(id: &Id) -> String {
+pub(super) fn id_text(id: &JournalId) -> String {
     format!("{:032x}", u128::from_be_bytes(*id))
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use super::confirmed_file::ConfirmedFile;
-use super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, RECORD_PREFIX_BYTES, frame_bytes_max};
+use super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId, RECORD_PREFIX_BYTES, frame_bytes_max};
 use super::record_queue::RecordQueue;
 use super::segment::{self, Dir, DirLock, SegmentFile, SegmentPath};
 use super::{JournalError, Options, Refused, Seq};
@@ -92,15 +92,15 @@ const DISK_FULL: u8 = 1;
 const CLOSED: u8 = 2;
 const POISONED: u8 = 3;
 
-/// One outstanding reservation in [`State::counts`].
+/// One outstanding reservation in [`JournalState::counts`].
 const ONE_RESERVATION: u64 = 1;
-/// One queued record in [`State::counts`].
+/// One queued record in [`JournalState::counts`].
 const ONE_RECORD: u64 = 1 << 32;
 
-pub(super) struct State<T> {
+pub(super) struct JournalState<T> {
     pub dir: Dir,
     pub options: Options,
-    pub id: Id,
+    pub id: JournalId,
     /// `None` once the journal is closed.
     dir_lock: Mutex<Option<DirLock>>,
     pub queue: Mutex<WriteQueue<T>>,
@@ -131,7 +131,7 @@ pub(super) struct OpenJournal {
     pub dir: Dir,
     pub options: Options,
     pub lock: DirLock,
-    pub id: Id,
+    pub id: JournalId,
     pub confirmed_file: ConfirmedFile,
 }
 
@@ -143,7 +143,7 @@ pub(super) struct ThreadContext {
     pub chores: mpsc::Receiver<Chore>,
 }
 
-impl<T> State<T> {
+impl<T> JournalState<T> {
     /// Creates the first segment of this run.
     pub fn begin(
         OpenJournal { dir, options, lock, id, confirmed_file }: OpenJournal,

@@ -13,7 +13,7 @@ use super::error::{is_short_of_files, is_shortage};
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, frame_bytes_max};
 use super::record_queue::{Group, RecordQueue};
 use super::segment::{self, SegmentFile};
-use super::state::{Chore, CurrentSegment, State, lock};
+use super::state::{Chore, CurrentSegment, JournalState, lock};
 
 /// Retry interval when the disk is full or another resource is exhausted: short enough not to delay anybody, long
 /// enough to cost nothing.
@@ -32,8 +32,8 @@ pub(super) enum Failure {
     Unwritten(usize),
 }
 
-pub(super) struct Writer<T, F> {
-    state: Arc<State<T>>,
+pub(super) struct JournalWriter<T, F> {
+    state: Arc<JournalState<T>>,
     file: File,
     backlog: RecordQueue<T>,
     /// Sequence of the first record in the backlog.
@@ -50,8 +50,8 @@ enum Work {
     End,
 }
 
-impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
-    pub fn new(state: Arc<State<T>>, file: File, seed: u32, on_synced: F) -> Self {
+impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
+    pub fn new(state: Arc<JournalState<T>>, file: File, seed: u32, on_synced: F) -> Self {
         let next = state.synced.load(Ordering::Acquire) + 1;
         Self { state, file, backlog: RecordQueue::new(), next, items: Vec::new(), seed, on_synced }
     }
@@ -210,7 +210,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
 }
 
 /// Takes a spare if the size fits; otherwise creates a file, from the reserve if no file can be opened.
-fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
+fn next_segment<T>(state: &JournalState<T>, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
     if bytes == state.options.segment_bytes {
         let spare = lock(&state.spares).pop();
         if let Some(spare) = spare {

@@ -7,7 +7,7 @@
 
 use sqlx::{Connection, PgConnection, PgPool};
 
-use super::facts::Origin;
+use super::facts::SourceRow;
 use super::kinds::{Kind, ReplayedMessages};
 use super::writer::{FencingToken, Refusals, Rows, move_watermark};
 use crate::journal::Seq;
@@ -45,7 +45,7 @@ impl MessagesAhead {
         let mut refusals = Refusals::new();
         if reached > watermark {
             let ids: Vec<(CompanyId, i64)> = rejected::ids(&db, MessageRow::NAME).await?;
-            refusals.extend(ids.into_iter().map(|(company, id)| Origin { kind: MessageRow::NAME, company, id }));
+            refusals.extend(ids.into_iter().map(|(company, id)| SourceRow { kind: MessageRow::NAME, company, id }));
         }
         Ok(Self { db, token, reached, refusals })
     }

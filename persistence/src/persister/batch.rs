@@ -27,7 +27,7 @@ pub(crate) struct Batch<'a> {
     pub(super) media: Vec<&'a MediaRow>,
     pub(super) delivered_receipts: Vec<&'a DeliveryReceipt>,
     pub(super) seen_receipts: Vec<&'a DeliveryReceipt>,
-    pub(super) read: Vec<&'a DeliveryReceipt>,
+    pub(super) read_receipts: Vec<&'a DeliveryReceipt>,
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
     pub(super) referrals: Vec<&'a ReferralRow>,
@@ -52,7 +52,7 @@ impl<'a> Batch<'a> {
         let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
         let mut delivered_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
         let mut seen_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
-        let mut read: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
+        let mut read_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
         let mut schedules: HashMap<ScheduleId, &ScheduleRow> = HashMap::new();
@@ -76,7 +76,7 @@ impl<'a> Batch<'a> {
                 Change::OptOut(row) => batch.opt_outs.push(row),
                 Change::Delivered(receipt) => insert_furthest(&mut delivered_receipts, receipt),
                 Change::Seen(receipt) => insert_furthest(&mut seen_receipts, receipt),
-                Change::Read(receipt) => insert_furthest(&mut read, receipt),
+                Change::Read(receipt) => insert_furthest(&mut read_receipts, receipt),
                 // The first answer wins, as in its table.
                 Change::Answer(row) => {
                     answers.entry((row.company_id, row.key)).or_insert(row);
@@ -102,7 +102,7 @@ impl<'a> Batch<'a> {
         batch.opened_tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
         batch.delivered_receipts = delivered_receipts.into_values().collect();
         batch.seen_receipts = seen_receipts.into_values().collect();
-        batch.read = read.into_values().collect();
+        batch.read_receipts = read_receipts.into_values().collect();
         batch.sessions = sessions.into_values().collect();
         batch.schedules = schedules.into_values().collect();
         batch.recipients = recipients.into_values().collect();

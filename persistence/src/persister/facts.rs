@@ -17,13 +17,13 @@ use crate::{Change, CompanyId, MessageId, QueueId, TicketId, UserId, WrapupTypeI
 
 /// The row a fact is derived from. If PostgreSQL refused that row, the fact is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
+pub(crate) struct SourceRow {
     pub(super) kind: &'static str,
     pub(super) company: CompanyId,
     pub(super) id: i64,
 }
 
-impl Origin {
+impl SourceRow {
     /// A message.
     pub(super) fn of_message(row: &MessageRow) -> Self {
         Self { kind: MessageRow::NAME, company: row.company_id, id: row.id.0 }
@@ -40,7 +40,7 @@ enum Fact {
 /// The contributions of a batch.
 #[derive(Default)]
 pub(super) struct Facts {
-    facts: Vec<(Origin, Fact)>,
+    facts: Vec<(SourceRow, Fact)>,
     /// Messages reported as failed. Only the table knows which of them had not failed before.
     failing: Vec<(CompanyId, MessageId)>,
 }
@@ -59,7 +59,7 @@ impl Facts {
                     self.add_message(message);
                     // A webchat message is delivered with its entry.
                     if let Some(ticket) = ticket_of(entry, |row| row.answer_id == Some(message.id)) {
-                        self.add_answer(Origin::of_message(message), ticket, first_transfer(entry, ticket.id));
+                        self.add_answer(SourceRow::of_message(message), ticket, first_transfer(entry, ticket.id));
                     }
                 }
                 Change::Progress(row) if matches!(row.milestone, DeliveryStatus::Failed(_)) => {
@@ -68,9 +68,9 @@ impl Facts {
                 // Only the entry with the message's first such status contains the ticket.
                 Change::Progress(row) => {
                     if let Some(ticket) = ticket_of(entry, |ticket| ticket.answer_id == Some(row.message_id)) {
-                        let origin =
-                            Origin { kind: DeliveryStatusRow::NAME, company: row.company_id, id: row.message_id.0 };
-                        self.add_answer(origin, ticket, first_transfer(entry, ticket.id));
+                        let source_row =
+                            SourceRow { kind: DeliveryStatusRow::NAME, company: row.company_id, id: row.message_id.0 };
+                        self.add_answer(source_row, ticket, first_transfer(entry, ticket.id));
                     }
                 }
                 _ => {}
@@ -84,10 +84,10 @@ impl Facts {
     }
 
     /// Sums up the facts, except those derived from rows in `refusals`, and adds the messages that have just failed.
-    pub(super) fn count(&self, refusals: &HashSet<Origin>, failed: &[FailedMessage]) -> Counts {
+    pub(super) fn count(&self, refusals: &HashSet<SourceRow>, failed: &[FailedMessage]) -> Counts {
         let mut counts = Counts::default();
-        for (origin, fact) in &self.facts {
-            if refusals.contains(origin) {
+        for (source_row, fact) in &self.facts {
+            if refusals.contains(source_row) {
                 continue;
             }
             match fact {
@@ -111,28 +111,28 @@ impl Facts {
 
     /// `next` is the event that transferred the ticket further in the same entry.
     fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, next: Option<&EventRow>) {
-        let origin = Origin { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
+        let source_row = SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
         let counts = match event.kind {
             EventType::Opened => TicketCounts { opened: 1, ..TicketCounts::default() },
             EventType::Reopened => TicketCounts { reopened: 1, ..TicketCounts::default() },
             EventType::Closed => {
-                self.add_wrapup(origin, ticket, ticket.wrapup_type_id.map(|id| id.0), 1);
+                self.add_wrapup(source_row, ticket, ticket.wrapup_type_id.map(|id| id.0), 1);
                 let resolution_ms = milliseconds(ticket.opened_at, event.created_at);
                 TicketCounts { closed: 1, resolution_ms, ..TicketCounts::default() }
             }
             EventType::WrapupChanged => {
-                self.add_wrapup(origin, ticket, id_in(event.from.as_ref(), "wrapupType"), -1);
-                self.add_wrapup(origin, ticket, id_in(event.to.as_ref(), "wrapupType"), 1);
+                self.add_wrapup(source_row, ticket, id_in(event.from.as_ref(), "wrapupType"), -1);
+                self.add_wrapup(source_row, ticket, id_in(event.to.as_ref(), "wrapupType"), 1);
                 return;
             }
             EventType::Transferred | EventType::NoteAdded | EventType::Read => return,
         };
         let cell = cell_before(cell_of(ticket, event.created_at), next);
-        self.facts.push((origin, Fact::Ticket(cell, counts)));
+        self.facts.push((source_row, Fact::Ticket(cell, counts)));
     }
 
     /// The wrap-up of a closed ticket counts at the time the ticket was closed.
-    fn add_wrapup(&mut self, origin: Origin, ticket: &TicketRow, wrapup_type: Option<i64>, increment: i64) {
+    fn add_wrapup(&mut self, source_row: SourceRow, ticket: &TicketRow, wrapup_type: Option<i64>, increment: i64) {
         let (Some(wrapup_type), Some(closed_at)) = (wrapup_type, ticket.closed_at) else { return };
         let cell = WrapupCell {
             company: ticket.company_id,
@@ -140,7 +140,7 @@ impl Facts {
             queue: ticket.queue_id,
             wrapup_type: WrapupTypeId::new(wrapup_type),
         };
-        self.facts.push((origin, Fact::Wrapup(cell, increment)));
+        self.facts.push((source_row, Fact::Wrapup(cell, increment)));
     }
 
     fn add_message(&mut self, message: &MessageRow) {
@@ -158,16 +158,16 @@ impl Facts {
             user: message.user_id,
             kind: message.kind,
         };
-        self.facts.push((Origin::of_message(message), Fact::Message(cell, counts)));
+        self.facts.push((SourceRow::of_message(message), Fact::Message(cell, counts)));
     }
 
     /// Counts the first answer of a ticket that a contact opened, for the queue and user before the entry: `next` is the
     /// event that transferred the ticket in the same entry.
-    fn add_answer(&mut self, origin: Origin, ticket: &TicketRow, next: Option<&EventRow>) {
+    fn add_answer(&mut self, source_row: SourceRow, ticket: &TicketRow, next: Option<&EventRow>) {
         let Some(at) = ticket.first_response_at else { return };
         let answer_ms = milliseconds(ticket.opened_at, at);
         let counts = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
-        self.facts.push((origin, Fact::Ticket(cell_before(cell_of(ticket, at), next), counts)));
+        self.facts.push((source_row, Fact::Ticket(cell_before(cell_of(ticket, at), next), counts)));
     }
 }
 

@@ -16,7 +16,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use super::Batch;
 use super::events::{FlushOutcome, PreviousRows};
-use super::facts::Origin;
+use super::facts::SourceRow;
 use super::kinds::{DeliveredReceipts, ExistingTickets, Kind, ReadReceipts, SeenReceipts};
 use crate::cluster::{LifeId, lives};
 use crate::error::{is_of_values, is_outage, without_values};
@@ -155,7 +155,7 @@ impl Writer {
         rows.write(&batch.media).await?;
         rows.write_as::<DeliveredReceipts>(&batch.delivered_receipts).await?;
         rows.write_as::<SeenReceipts>(&batch.seen_receipts).await?;
-        rows.write_as::<ReadReceipts>(&batch.read).await?;
+        rows.write_as::<ReadReceipts>(&batch.read_receipts).await?;
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
         rows.write(&batch.referrals).await?;
@@ -214,7 +214,7 @@ pub(super) async fn move_watermark(db: &mut PgConnection, token: &FencingToken, 
 }
 
 /// Rows that PostgreSQL has refused.
-pub(crate) type Refusals = HashSet<Origin>;
+pub(crate) type Refusals = HashSet<SourceRow>;
 
 /// Rows being written in one transaction.
 pub(super) struct Rows<'a> {
@@ -247,7 +247,7 @@ impl<'a> Rows<'a> {
 
     /// Records the zones of messages that already exist.
     async fn update_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
-        let is_written = |row: &&MessageRow| !self.refusals.contains(&Origin::of_message(row));
+        let is_written = |row: &&MessageRow| !self.refusals.contains(&SourceRow::of_message(row));
         let rows: Vec<_> = rows.iter().copied().filter(is_written).collect();
         Ok(messages::update_zones(self.db, &rows).await?)
     }
@@ -389,7 +389,7 @@ impl<'a> Rows<'a> {
             id: K::id(row),
             row: serde_json::to_value(row).unwrap_or_default(),
         };
-        self.refusals.extend(rejected_row.id.map(|id| Origin { kind: K::NAME, company: rejected_row.company, id }));
+        self.refusals.extend(rejected_row.id.map(|id| SourceRow { kind: K::NAME, company: rejected_row.company, id }));
         rejected::store(self.db, rejected_row, error).await?;
         if let Some(reduced) = K::reduced(row)
             && let Some(error) = self.try_write::<K>(&[&reduced]).await?

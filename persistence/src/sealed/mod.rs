@@ -87,11 +87,11 @@ impl Location<'_> {
 /// The keys of an installation. Clones share the same keyring.
 #[derive(Clone, Default)]
 pub struct Keyring {
-    inner: Arc<Inner>,
+    inner: Arc<KeyringState>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct KeyringState {
     path: PathBuf,
     /// The first one seals.
     keys: RwLock<Arc<[Key]>>,
@@ -135,7 +135,7 @@ fn random<const BYTES: usize>() -> [u8; BYTES] {
 impl Keyring {
     /// A keyring for this file, which is not read yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { inner: Arc::new(Inner { path: path.into(), keys: RwLock::default() }) }
+        Self { inner: Arc::new(KeyringState { path: path.into(), keys: RwLock::default() }) }
     }
 
     /// The path of the key file.

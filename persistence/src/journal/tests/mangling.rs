@@ -10,7 +10,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 
 use super::super::reader::Records;
-use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, Version};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId, Version};
 use super::damage::{restore, snapshot};
 use super::*;
 
@@ -105,7 +105,7 @@ fn corruption() -> impl Strategy<Value = Corruption> {
 }
 
 impl Corruption {
-    fn apply(&self, bytes: &mut Vec<u8>, id: &Id, others: &[Vec<u8>]) {
+    fn apply(&self, bytes: &mut Vec<u8>, id: &JournalId, others: &[Vec<u8>]) {
         let offset = |at: &Index, bytes: &[u8]| at.index(bytes.len() + 1);
         match self {
             Self::Flip(at, bits) if !bytes.is_empty() => {
@@ -140,7 +140,7 @@ impl Corruption {
             }
             Self::Header { is_version_1, frame_bytes_max, first, stale_end, has_own_id } => {
                 let version = if *is_version_1 { Version::V1 } else { Version::V2 };
-                let id = if *has_own_id { *id } else { Id::default() };
+                let id = if *has_own_id { *id } else { JournalId::default() };
                 let (frame_bytes_max, first, stale_end) = (*frame_bytes_max, *first, *stale_end);
                 put(bytes, 0, &Header { version, frame_bytes_max, first, id, stale_end }.encode());
             }
@@ -155,18 +155,18 @@ fn put(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
 }
 
 /// A journal's files, except those that are not part of the log.
-fn journal() -> (TempDir, Files, Id) {
+fn journal() -> (TempDir, Files, JournalId) {
     let dir = written_journal(WRITTEN);
     load(dir)
 }
 
 /// The same, made of recycled files.
-fn recycled_journal() -> (TempDir, Files, Id) {
+fn recycled_journal() -> (TempDir, Files, JournalId) {
     let dir = recycling::recycled_journal(WRITTEN);
     load(dir)
 }
 
-fn load(dir: TempDir) -> (TempDir, Files, Id) {
+fn load(dir: TempDir) -> (TempDir, Files, JournalId) {
     let mut files = snapshot(dir.path());
     files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
     let id = segment::read_id(dir.path()).unwrap().unwrap();
@@ -270,7 +270,7 @@ fn a_reader_of_a_corrupted_journal_yields_a_prefix_and_then_names_the_damage() {
     }
 }
 
-fn read_corrupted((dir, files, id): (TempDir, Files, Id)) {
+fn read_corrupted((dir, files, id): (TempDir, Files, JournalId)) {
     let segments = segments(dir.path());
     let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
     let sources = sources(dir.path());

@@ -14,7 +14,7 @@ const SECTOR: usize = 64;
 const GROUP_BYTES_MAX: u32 = 1 << 20;
 
 /// Stale contents of a file: groups of records before `first`, starting anywhere in the file.
-fn stale(id: &record::Id, first: Seq) -> Vec<u8> {
+fn stale(id: &record::JournalId, first: Seq) -> Vec<u8> {
     let earlier = first.saturating_sub(30);
     let header = Header::new(GROUP_BYTES_MAX, earlier, *id);
     let mut bytes = header.encode();

@@ -1,10 +1,10 @@
 //! Segments of older releases are readable, and the bytes this release writes match its declared version.
 
-use super::super::record::{FRAME_BYTES, HEADER_BYTES_MIN, Header, Id, RECORD_PREFIX_BYTES, Version};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES_MIN, Header, JournalId, RECORD_PREFIX_BYTES, Version};
 use super::damage::{assert_damaged, restore, snapshot};
 use super::*;
 
-const ID: Id = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+const ID: JournalId = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// Record 1, then records 2 and 3 in one group; the checksums come from another implementation.
 const VERSION_1: &str = "484f544c4a524e4c010000001c0000010100000000000000000102030405060708090a0b0c0d0e0feeb9e78ab7484ce9\

@@ -14,7 +14,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use self::embedded_contacts::{as_sqlx, by_company};
-use super::facts::Origin;
+use super::facts::SourceRow;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
 use crate::tables::events::{self, By, EventKind, Record, ShownThen, Told};
@@ -33,7 +33,7 @@ struct RowEvent<'a> {
     index: BatchIndex,
     company: CompanyId,
     at: DateTime<Utc>,
-    origin: Origin,
+    source_row: SourceRow,
     source: EventSource<'a>,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct FlushOutcome<'a> {
     /// Whether some may have been refused.
     pub(super) in_parts: bool,
     /// The refused ones.
-    pub(super) refusals: &'a HashSet<Origin>,
+    pub(super) refusals: &'a HashSet<SourceRow>,
     /// The messages whose status advanced.
     pub(super) changed_messages: &'a [ChangedMessage],
 }
@@ -105,12 +105,12 @@ impl<'a> EventCollector<'a> {
                         _ => None,
                     });
                     if let Some(ticket) = ticket.filter(|_| event.kind != EventType::NoteAdded) {
-                        let origin = Origin { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
+                        let source_row = SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
                         self.push_row_event(
                             index,
                             event.company_id,
                             event.created_at,
-                            origin,
+                            source_row,
                             EventSource::Ticket(event, ticket),
                         );
                     }
@@ -121,7 +121,7 @@ impl<'a> EventCollector<'a> {
                         _ => None,
                     });
                     let source = EventSource::Message(row, ticket);
-                    self.push_row_event(index, row.company_id, row.created_at, Origin::of_message(row), source);
+                    self.push_row_event(index, row.company_id, row.created_at, SourceRow::of_message(row), source);
                 }
                 Change::Media(row) => {
                     self.files.insert((row.company_id, row.message_id), (index, row.media.is_none()));
@@ -158,10 +158,10 @@ impl<'a> EventCollector<'a> {
         index: BatchIndex,
         company: CompanyId,
         at: DateTime<Utc>,
-        origin: Origin,
+        source_row: SourceRow,
         source: EventSource<'a>,
     ) {
-        self.row_events.push(RowEvent { index, company, at, origin, source });
+        self.row_events.push(RowEvent { index, company, at, source_row, source });
     }
 
     /// Reads the current state of rows that are about to be written.

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 
 use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, RowEvent};
-use crate::persister::facts::Origin;
+use crate::persister::facts::SourceRow;
 use crate::tables::events::{
     By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageThen, Record, TicketThen, Told,
 };
@@ -21,10 +21,10 @@ impl EventCollector<'_> {
     pub(super) async fn add_row_events(
         &self,
         db: &mut PgConnection,
-        refusals: &HashSet<Origin>,
+        refusals: &HashSet<SourceRow>,
         events: &mut Vec<(CompanyId, BatchIndex, Told)>,
     ) -> sqlx::Result<()> {
-        let is_written = |event: &&RowEvent<'_>| !refusals.contains(&event.origin);
+        let is_written = |event: &&RowEvent<'_>| !refusals.contains(&event.source_row);
         let row_events: Vec<&RowEvent<'_>> = self.row_events.iter().filter(is_written).collect();
         let tickets: Vec<&TicketRow> = row_events
             .iter()

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, PreviousRows};
-use crate::persister::facts::Origin;
+use crate::persister::facts::SourceRow;
 use crate::persister::kinds::Kind;
 use crate::tables::cascades;
 use crate::tables::events::{self, ContactSnapshot, EventKind, Record, ScheduleSnapshot, Told};
@@ -19,7 +19,7 @@ impl EventCollector<'_> {
         &self,
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
-        refusals: &HashSet<Origin>,
+        refusals: &HashSet<SourceRow>,
         events: &mut Vec<(CompanyId, BatchIndex, Told)>,
     ) -> sqlx::Result<()> {
         if self.schedules.is_empty() {
@@ -35,9 +35,9 @@ impl EventCollector<'_> {
         let mut latest: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
         for (index, row) in &self.schedules {
             let key = (row.company_id, row.id);
-            let origin = Origin { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
+            let source_row = SourceRow { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
             // A finished one is written even if part of it is refused.
-            if row.status == ScheduleStatus::Pending && refusals.contains(&origin) {
+            if row.status == ScheduleStatus::Pending && refusals.contains(&source_row) {
                 continue;
             }
             let previous_row = latest.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));

@@ -37,7 +37,7 @@ pub struct Indicators {
 /// The data of a board that is returned with its indicators.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
-pub struct Board {
+pub struct BoardGoals {
     pub monthly_goal: Option<Amount>,
     pub yearly_goal: Option<Amount>,
     /// Its stages in order.
@@ -48,7 +48,7 @@ pub struct Board {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn goals(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<Option<Board>> {
+pub async fn goals(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<Option<BoardGoals>> {
     let query = sqlx::query_as(
         "select monthly_goal, yearly_goal,
              coalesce((select jsonb_agg(jsonb_build_object('id', l.id, 'name', l.label) order by l.position, l.id)

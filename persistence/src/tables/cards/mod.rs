@@ -15,7 +15,7 @@ use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use utoipa::ToSchema;
 
-pub use indicators::{Board, Indicators, Sum, goals, indicators};
+pub use indicators::{BoardGoals, Indicators, Sum, goals, indicators};
 pub use links::{CONTACTS, hold_ticket, set_custom_values};
 pub use positions::{CardPosition, Stage, Target, are_known, is_at, lock_stage, place};
 pub use products::{

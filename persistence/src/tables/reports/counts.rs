@@ -281,9 +281,9 @@ impl Counts {
     }
 }
 
-type Columns<'a> = (Vec<CompanyId>, Vec<&'a str>, Vec<&'a str>, Vec<DateTime<Utc>>, Vec<&'a str>);
+type KeyColumns<'a> = (Vec<CompanyId>, Vec<&'a str>, Vec<&'a str>, Vec<DateTime<Utc>>, Vec<&'a str>);
 
-fn columns<C>(rows: &BTreeMap<RowKey, C>) -> Columns<'_> {
+fn columns<C>(rows: &BTreeMap<RowKey, C>) -> KeyColumns<'_> {
     (
         rows.keys().map(|key| key.0).collect(),
         rows.keys().map(|key| key.1).collect(),

@@ -220,7 +220,7 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
 /// A delivery that is due.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
-pub struct Due {
+pub struct DueDelivery {
     pub event_id: i64,
     pub kind: String,
     pub lane: String,
@@ -239,7 +239,7 @@ pub async fn due(
     now: DateTime<Utc>,
     (read_to, in_progress): (i64, &[i64]),
     limit: i64,
-) -> Result<Vec<Due>> {
+) -> Result<Vec<DueDelivery>> {
     let due = sqlx::query(
         "select event_id, type as kind, lane, tries, created_at from webhook_deliveries
          where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at <= $3
