@@ -178,7 +178,7 @@ impl ChangeLog {
         &self.inner.queue
     }
 
-    /// The same queue, shared with the persister.
+    /// The queue as shared with the persister.
     pub(crate) fn shared_queue(&self) -> Arc<FlushQueue> {
         self.inner.queue.clone()
     }

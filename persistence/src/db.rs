@@ -27,7 +27,7 @@ use crate::{CompanyId, Result};
 /// Runs one statement after another: on a company's share of the connections, or on a separate pool (the command line,
 /// tests).
 pub trait Database<'c>: PgExecutor<'c> + Copy {
-    /// The same for heavy statements.
+    /// This access for heavy statements.
     #[must_use]
     fn heavy(self) -> Self;
 
@@ -249,7 +249,7 @@ macro_rules! run {
     };
 }
 
-/// The same for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
+/// As `run!`, for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
 /// begins with the fence.
 macro_rules! run_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {

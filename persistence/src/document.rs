@@ -116,7 +116,7 @@ pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow
     read_each(rows).await.into_iter().flatten().collect()
 }
 
-/// The same, with `None` for each row that cannot be read.
+/// As [`read_in_turns`], with `None` for each unreadable row.
 pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<Option<T>> {
     let mut read_rows = Vec::with_capacity(rows.len());
     let mut turn_start = Instant::now();

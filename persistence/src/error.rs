@@ -231,7 +231,7 @@ pub(crate) fn of_commit(result: std::result::Result<(), sqlx::Error>) -> std::re
     result.map_err(|error| if is_outage(&error) { unconfirmed_commit(error.to_string()) } else { error })
 }
 
-/// The same for a commit without a timely reply.
+/// The error of a commit without a timely reply: its outcome is unknown.
 pub(crate) fn unconfirmed_commit(reason: String) -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::other(UnconfirmedCommit(reason)))
 }
@@ -311,10 +311,10 @@ pub fn with_timeout<T>(
     within(STATEMENT_TIME_MAX, statement)
 }
 
-/// The same for a longer statement whose time was granted by [`allow_time`].
+/// As [`with_timeout`], for a longer statement whose time was granted by [`allow_time`].
 ///
 /// # Errors
-/// As of [`with_timeout`].
+/// As [`with_timeout`].
 pub(crate) fn within<T>(
     time_max: Duration,
     statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,

@@ -107,7 +107,7 @@ impl<T> Page<T> {
         Self { rows, has_more, positions: Vec::new(), end: None }
     }
 
-    /// The same page with other rows in place of these, as many.
+    /// Replaces the rows of the page with as many others.
     pub fn with<R>(self, rows: Vec<R>) -> Page<R> {
         Page { rows, has_more: self.has_more, positions: self.positions, end: self.end }
     }

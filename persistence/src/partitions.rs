@@ -50,7 +50,7 @@ impl Partitions {
     /// Drops partitions that contain only rows from before `before`, and deletes such rows from the default one.
     ///
     /// # Errors
-    /// As of [`Partitions::create_ahead`].
+    /// As [`Partitions::create_ahead`].
     pub async fn drop_expired(&self, db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
         let table = self.table;
         for (name, begin) in self.all(db).await? {

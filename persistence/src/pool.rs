@@ -176,7 +176,7 @@ pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgP
     })
 }
 
-/// The same for cluster members, which share the lock.
+/// As [`connect_writer`], for cluster members, which share the lock.
 pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> PgPool {
     let options = with_defaults(options).options(INDEX_SCANS_ONLY).options([IDLE_IN_TRANSACTION_TIMEOUT]);
     writer(options.application_name(&session_name(life)), |connection| {

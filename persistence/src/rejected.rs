@@ -66,7 +66,7 @@ pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(Comp
     Ok(sqlx::query_as(ids).bind(kind).fetch_all(db).await?)
 }
 
-/// The same outside a transaction, in the form that is always accepted.
+/// Stores a rejected row outside a transaction, as text, which is accepted in any case.
 ///
 /// # Errors
 /// When the database cannot answer, or refuses even this.

@@ -44,7 +44,7 @@ impl Select {
         Self::with_query(QueryBuilder::new(from), column, company)
     }
 
-    /// The same for a `select` that binds its own values.
+    /// As [`Self::new`], for a `select` that binds its own values.
     pub fn with_query(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
         query.push(" where ").push(column).push(" = ").push_bind(company);
         Self { query, is_heavy: false, is_in_order: false }
@@ -257,7 +257,7 @@ impl Select {
         with_timeout(self.rows(db, key, page)).await
     }
 
-    /// The same, ordered by several columns that are unique together; by cursor, ordered by `id`.
+    /// As [`Self::page`], ordered by several columns that are unique together; by cursor, ordered by `id`.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -277,8 +277,8 @@ impl Select {
         with_timeout(self.rows(db, "id", page)).await
     }
 
-    /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `closing` closes it
-    /// and returns them.
+    /// As [`Self::page`], in two steps: what was built finds the page's rows, as `with page as (select …`, and `closing`
+    /// closes it and returns them.
     ///
     /// # Errors
     /// When the database cannot answer.

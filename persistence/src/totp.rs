@@ -40,7 +40,7 @@ pub fn base32(bytes: &[u8]) -> String {
     text
 }
 
-/// The same as a URI, which apps scan as a QR code.
+/// A secret as a URI, which apps scan as a QR code.
 pub fn uri(secret: &[u8], issuer: &str, account: &str) -> String {
     let mut uri = "otpauth://totp/".to_owned();
     escape(&mut uri, issuer);

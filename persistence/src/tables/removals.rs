@@ -8,7 +8,7 @@ use crate::error::with_timeout;
 use crate::{CompanyId, Database, Result};
 
 words! {
-    /// What has rows of its own by the thousand.
+    /// A record with thousands of dependent rows.
     RemovedNoun { ContactList = "contact_list", Campaign = "campaign", Webhook = "webhook" }
 }
 

@@ -1,4 +1,4 @@
-//! Counts of the cards that somebody sees.
+//! Counts of the cards that a user sees.
 
 use sqlx::{AssertSqlSafe, PgExecutor};
 
@@ -6,17 +6,17 @@ use crate::error::with_timeout;
 use crate::table::COUNTED_MAX;
 use crate::{BoardId, CompanyId, Id, Result, UserId};
 
-/// Which cards somebody sees.
+/// The cards that a user sees.
 #[derive(Clone, Debug, Default)]
 pub struct SeenCards {
-    /// The user whose cards they see in any case; none: they see every card.
+    /// The user whose own cards are always seen; `None`: every card is.
     pub of: Option<UserId>,
-    /// The boards whose cards they see besides.
+    /// The boards whose cards are seen as well.
     pub boards: Vec<BoardId>,
 }
 
 impl SeenCards {
-    /// The boards as they are bound to a statement.
+    /// The boards' ids, to bind to a statement.
     pub(super) fn board_ids(&self) -> Vec<i64> {
         self.boards.iter().map(|board| board.0).collect()
     }

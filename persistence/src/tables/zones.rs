@@ -247,16 +247,16 @@ fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
 }
 
 /// Extends an update of messages `m` that advances statuses into a statement that also updates the zone map and returns
-/// the advanced messages with their previous status, which is `was`.
-pub(crate) fn with_statuses(update: &str, was: &str) -> String {
+/// the advanced messages with their status before, the expression `previous_status`.
+pub(crate) fn with_statuses(update: &str, previous_status: &str) -> String {
     format!(
-        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {was} as was, m.updated_at),
+        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {previous_status} as was, m.updated_at),
          noted as ({UPDATE_CHANGED_ZONES})
          select company_id, id, ticket_id, was, status, updated_at from moved where status <> was"
     )
 }
 
-/// The same for an update of messages `m` that changes no status; it returns all of the messages.
+/// As [`with_statuses`], for an update of messages `m` that changes no status; it returns all of the messages.
 pub(crate) fn with_changes(update: &str) -> String {
     format!(
         "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),

@@ -60,7 +60,7 @@ pub async fn hand_over(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<Vec<
 /// Cancels a move: the slots stay with this life.
 ///
 /// # Errors
-/// As of [`hand_over`].
+/// As [`hand_over`].
 pub async fn keep(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<()> {
     let numbers: Vec<i16> = slots.iter().map(|slot| slot.column()).collect();
     with_timeout(async {

@@ -160,7 +160,7 @@ fn journal() -> (TempDir, Files, JournalId) {
     load(dir)
 }
 
-/// The same, made of recycled files.
+/// As [`journal`], with recycled files.
 fn recycled_journal() -> (TempDir, Files, JournalId) {
     let dir = recycling::recycled_journal(WRITTEN);
     load(dir)

@@ -28,7 +28,7 @@ pub struct Indicators {
     pub lost: Sum,
     /// Value of the cards won since the month began.
     pub month: Amount,
-    /// The same since the year began.
+    /// Value of the cards won since the year began.
     pub year: Amount,
     /// All cards per stage; empty stages are missing.
     pub lists: Vec<(BoardListId, Sum)>,

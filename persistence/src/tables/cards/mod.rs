@@ -237,7 +237,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Resu
     Ok(load_contacts(db, company, card).await?.pop())
 }
 
-/// The same within a transaction.
+/// As [`find`], in an open transaction.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -29,7 +29,7 @@ pub async fn find_or_create_by_number(
     find_or_create_by_any_number(db, company, new, &[], origin.as_str()).await
 }
 
-/// The same for a number with alternative spellings, any of which may identify the contact.
+/// As [`find_or_create_by_number`], for a number with alternative spellings, any of which may identify the contact.
 ///
 /// # Errors
 /// When the database cannot answer.

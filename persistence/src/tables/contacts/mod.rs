@@ -201,7 +201,7 @@ pub async fn find_ref(readers: &Readers, company: CompanyId, id: ContactId) -> R
     readers.read(company, move |db| sqlx::query_as(FIND).bind(company).bind(id).fetch_optional(db).boxed()).await
 }
 
-/// The same for the contact with a number.
+/// As [`find_ref`], for the contact with a number.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -213,7 +213,7 @@ pub async fn find_ref_by_number(readers: &Readers, company: CompanyId, number: &
         .await
 }
 
-/// The same for several contacts, returning the existing ones. `settled` waits for changes whose outcome is unknown,
+/// As [`find_ref`], for several contacts; returns the existing ones. `settled` waits for changes whose outcome is unknown,
 /// such as a commit on a broken connection.
 ///
 /// # Errors

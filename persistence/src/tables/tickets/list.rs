@@ -69,7 +69,7 @@ pub async fn list_steady(
 /// index, which takes longer the more contacts match. Scanning a thousand rows takes a millisecond and a half.
 const SCAN_ROWS: i64 = 12_000;
 
-/// The same for a deep page, which is preceded by many matches.
+/// As [`SCAN_ROWS`], for a deep page, which is preceded by many matches.
 const DEEP_SCAN_ROWS_MAX: i64 = 200_000;
 
 /// Rows that are scanned in the time in which the index finds the tickets of one contact. A word that many contacts
