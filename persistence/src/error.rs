@@ -105,19 +105,19 @@ pub enum Error {
     #[error(
         "the journal in `{}` contains changes that are missing from the database, and a process of a cluster has no journal. To write them, start Hotline once without --cluster-listen, and stop it", dir.display()
     )]
-    LeftBehind {
+    UnreplayedJournal {
         /// Directory of the journal.
         dir: std::path::PathBuf,
     },
     /// The clocks of this machine and of the database differ too much.
     #[error(
-        "the clock of this machine differs from the database's by {} ms; a process of a cluster may differ by at most {} ms. Set the clock, or run a time service", off_by.as_millis(), most.as_millis()
+        "the clock of this machine differs from the database's by {} ms; a process of a cluster may differ by at most {} ms. Set the clock, or run a time service", difference.as_millis(), maximum.as_millis()
     )]
-    ClockOff {
+    ClockDifference {
         /// The difference.
-        off_by: Duration,
+        difference: Duration,
         /// The maximum difference.
-        most: Duration,
+        maximum: Duration,
     },
     /// A member of the cluster speaks a version of the messages between processes that this release does not understand,
     /// or that cannot be understood there.

@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 /// A name as it is stored and compared: composed, without invisible characters, and trimmed.
 pub fn composed(text: &str) -> String {
     let visible: String = text.nfc().filter(|character| !is_always_invisible(*character)).collect();
-    let trimmed = visible.trim_matches(shows_nothing_at_an_end);
+    let trimmed = visible.trim_matches(is_invisible_at_end);
     if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
 }
 
@@ -25,10 +25,11 @@ pub fn looks(name: &str) -> String {
             visible.push(character);
         }
     }
-    let shapes = |index: usize, joiner: char| visible.get(index).is_some_and(|neighbour| is_shaped(joiner, *neighbour));
+    let shapes =
+        |index: usize, joiner: char| visible.get(index).is_some_and(|neighbour| is_shaped_by(joiner, *neighbour));
     let mut output = String::with_capacity(name.len());
     for (index, character) in visible.iter().copied().enumerate() {
-        if is_drawn_blank(character) {
+        if renders_blank(character) {
             if !output.is_empty() && !output.ends_with(' ') {
                 output.push(' ');
             }
@@ -59,16 +60,16 @@ fn is_joiner(character: char) -> bool {
     matches!(character, NON_JOINER | JOINER)
 }
 
-fn is_drawn_blank(character: char) -> bool {
+fn renders_blank(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
 }
 
 fn is_blank_or_joiner(character: char) -> bool {
-    is_drawn_blank(character) || is_joiner(character)
+    renders_blank(character) || is_joiner(character)
 }
 
 /// Whether a character is drawn in another way beside this joiner: letters of scripts that connect them, and emoji.
-fn is_shaped(joiner: char, character: char) -> bool {
+fn is_shaped_by(joiner: char, character: char) -> bool {
     match character {
         '\u{900}'..='\u{dff}' | '\u{f00}'..='\u{109f}' | '\u{1780}'..='\u{18af}' => true,
         '\u{620}'..='\u{8ff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => joiner == NON_JOINER,
@@ -119,7 +120,7 @@ fn is_always_invisible(character: char) -> bool {
 
 /// Characters that show nothing at the beginning or the end. A variation selector or a tag belongs to the emoji before it,
 /// and the end of a direction to its beginning.
-fn shows_nothing_at_an_end(character: char) -> bool {
+fn is_invisible_at_end(character: char) -> bool {
     let belongs_to_another = matches!(
         character,
         '\u{180b}'..='\u{180f}'
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_nothing_is_blank() {
+    fn invisible_texts_are_blank() {
         for nothing in [
             "",
             " \t\n",

@@ -175,13 +175,13 @@ fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u
 /// has no journal, and acknowledged changes must not be left behind.
 ///
 /// # Errors
-/// [`Error::LeftBehind`] when it does; other errors when one of them cannot be read.
-pub async fn refuse_left_behind(db: &PgPool, dir: &Path, journal: &RecoveredJournal) -> Result<()> {
+/// [`Error::UnreplayedJournal`] when it does; other errors when one of them cannot be read.
+pub async fn refuse_unreplayed(db: &PgPool, dir: &Path, journal: &RecoveredJournal) -> Result<()> {
     let seq = "select seq from journal_watermark where journal = $1";
     let watermark: Option<i64> = sqlx::query_scalar(seq).bind(journal.id()).fetch_optional(db).await?;
     let watermark = watermark.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
     if journal.last().is_some_and(|last| last > watermark) {
-        return Err(Error::LeftBehind { dir: dir.to_owned() });
+        return Err(Error::UnreplayedJournal { dir: dir.to_owned() });
     }
     Ok(())
 }

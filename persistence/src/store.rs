@@ -337,7 +337,7 @@ async fn open_alone(
 async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPool) -> Result<RoleParts> {
     if options.journal_dir.exists() {
         let journal = recover(&options.journal_dir, options.journal.clone()).await?;
-        recovery::refuse_left_behind(housekeeping, &options.journal_dir, &journal).await?;
+        recovery::refuse_unreplayed(housekeeping, &options.journal_dir, &journal).await?;
     }
     lives::check_clock(housekeeping).await?;
     let peer_key = installation_keys::find_or_create(housekeeping, &options.keys, PEER_KEY).await?;

@@ -93,21 +93,21 @@ pub(crate) fn begin_fenced(life: LifeId) -> String {
 /// Refuses to start when the clock is too far from the database's.
 ///
 /// # Errors
-/// [`Error::ClockOff`]; when the database cannot answer.
+/// [`Error::ClockDifference`]; when the database cannot answer.
 pub async fn check_clock(db: &PgPool) -> Result<()> {
     let before = Utc::now();
     let theirs: DateTime<Utc> = with_timeout(sqlx::query_scalar("select clock_timestamp()").fetch_one(db)).await?;
-    let off_by = off_by(before, theirs, Utc::now());
-    if off_by > CLOCK_ERROR_MAX {
-        return Err(Error::ClockOff { off_by, most: CLOCK_ERROR_MAX });
+    let difference = clock_difference(before, theirs, Utc::now());
+    if difference > CLOCK_ERROR_MAX {
+        return Err(Error::ClockDifference { difference, maximum: CLOCK_ERROR_MAX });
     }
     Ok(())
 }
 
 /// The minimum difference of two clocks, when one was read between two readings of the other.
-fn off_by(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> Duration {
-    let off = (before - theirs).max(theirs - after).max(TimeDelta::zero());
-    off.to_std().unwrap_or_default()
+fn clock_difference(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> Duration {
+    let difference = (before - theirs).max(theirs - after).max(TimeDelta::zero());
+    difference.to_std().unwrap_or_default()
 }
 
 /// Begins a life and claims the database for the cluster: a process that wrote alone loses its ownership.
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn the_clock_error_excludes_the_round_trip_to_the_server() {
         let at = |ms: i64| DateTime::UNIX_EPOCH + TimeDelta::milliseconds(ms);
-        for (before, theirs, after, off) in [
+        for (before, theirs, after, difference_ms) in [
             (0, 5, 10, 0),
             (0, 0, 0, 0),
             (1000, 400, 1010, 600),
@@ -277,8 +277,8 @@ mod tests {
             (0, 3_600_000, 10, 3_599_990),
         ] {
             assert_eq!(
-                off_by(at(before), at(theirs), at(after)),
-                Duration::from_millis(off),
+                clock_difference(at(before), at(theirs), at(after)),
+                Duration::from_millis(difference_ms),
                 "{before} {theirs} {after}"
             );
         }

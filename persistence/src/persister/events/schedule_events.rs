@@ -28,7 +28,7 @@ impl EventCollector<'_> {
         let previous = previous_rows.schedules.values().map(|row| (row.company_id, row.contact_id));
         let current = self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id));
         let contacts = embedded_contacts(db, current.chain(previous)).await?;
-        let failed = self.schedules.iter().filter(|(_, row)| fails_on_its_own(row));
+        let failed = self.schedules.iter().filter(|(_, row)| fails_without_command(row));
         let failed = failed.map(|(_, row)| (row.company_id, row.contact_id));
         let without_contact: Vec<_> = failed.filter(|contact| !contacts.contains_key(contact)).collect();
         let deleted = cascades::deleted_contacts(db, without_contact).await?;
@@ -41,7 +41,7 @@ impl EventCollector<'_> {
                 continue;
             }
             let previous_row = latest.get(&key).copied().or_else(|| previous_rows.schedules.get(&key));
-            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| fails_on_its_own(row));
+            let deletion = deleted.get(&(row.company_id, row.contact_id)).filter(|_| fails_without_command(row));
             let contact_was = row.contact_was.clone().or_else(|| deletion?.contact_was());
             let previous = previous_row
                 .and_then(|previous_row| changed_fields(previous_row, row, contact_was.as_ref(), &contacts));
@@ -72,7 +72,7 @@ impl EventCollector<'_> {
 }
 
 /// Whether it failed without a command: for example because it was due before the deletion of its contact reached it.
-fn fails_on_its_own(row: &ScheduleRow) -> bool {
+fn fails_without_command(row: &ScheduleRow) -> bool {
     row.status == ScheduleStatus::Failed && row.contact_was.is_none()
 }
 

@@ -215,7 +215,7 @@ impl Cascade {
     }
 
     /// How others show it, as an expression of its row. A contact is read as it is shown everywhere.
-    fn shown_sql(self) -> &'static str {
+    fn view_sql(self) -> &'static str {
         match self {
             Self::Tag(_) | Self::CardStatus(_) => "jsonb_build_object('id', id, 'name', name, 'color', color)",
             Self::CustomField(_) => "jsonb_build_object('key', key, 'customFieldId', id, 'name', name, 'type', type)",

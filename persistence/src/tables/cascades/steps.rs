@@ -94,7 +94,7 @@ impl Gone {
 /// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
     let lock =
-        format!("select {} from {} where company_id = $1 and id = $2 for update", cascade.shown_sql(), cascade.table());
+        format!("select {} from {} where company_id = $1 and id = $2 for update", cascade.view_sql(), cascade.table());
     let lock = sqlx::query_scalar(AssertSqlSafe(lock)).bind(company).bind(cascade.id());
     with_timeout(lock.fetch_optional(db)).await
 }
