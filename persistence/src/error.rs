@@ -60,14 +60,14 @@ pub enum Error {
     /// A secret cannot be sealed or opened.
     #[error(transparent)]
     Key(#[from] crate::sealed::KeyError),
-    /// A newer release migrated the database, and this one cannot serve it any more.
+    /// A newer release migrated the database, and this one can no longer serve it.
     #[error(transparent)]
     Newer(#[from] NewerSchema),
     /// Another process is the writer of this database.
     #[error("another Hotline process serves this database")]
     NotOwner,
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
-    /// to a standby that did not have them yet. Memory is ahead of the tables, and may be shown no more.
+    /// to a standby that did not have them yet. Memory is ahead of the tables, and must no longer be shown.
     #[error(
         "the database has lost committed changes: it contains the changes of this process up to {watermark}, but has committed them up to {committed}. Most likely it failed over to a standby that lagged"
     )]

@@ -197,8 +197,8 @@ impl Ownership {
         Presence(door)
     }
 
-    /// Begins work that follows from work in progress and may outlast it; closing waits for it as well. `None`: no work
-    /// is in progress any more.
+    /// Begins work that follows from work in progress and may outlast it; closing waits for it as well. `None` when
+    /// no work is in progress.
     pub fn follow(&self, company: CompanyId) -> Option<Presence> {
         let door = self.door(company);
         if !door.enter(CLOSED) {

@@ -97,7 +97,7 @@ const REFILL_EVERY: Duration = Duration::from_secs(20);
 impl Store {
     /// Migrates and recovers, then starts the journal and the persister.
     ///
-    /// `on_failure` is called when nothing can be made durable any more: the journal's disk failed, another process took
+    /// `on_failure` is called when changes can no longer be made durable: the journal's disk failed, another process took
     /// over as the database's writer, or the database of a cluster has lost commits. Memory is then ahead of the disk, so
     /// the process must stop.
     ///
@@ -234,7 +234,7 @@ impl Store {
         }
     }
 
-    /// Flushes everything and ends: the journal first, then the persister. Nothing may be appended any more.
+    /// Flushes everything and ends: the journal first, then the persister. No entry may be appended afterwards.
     ///
     /// # Errors
     /// When the database cannot be reached; the journal retains what is not flushed.

@@ -168,7 +168,7 @@ pub(crate) fn journal_of(life: LifeId) -> String {
 /// that the database has committed before the call.
 ///
 /// # Errors
-/// [`Error::NotOwner`] when this life is over, [`Error::LostCommits`] when the database does not have that entry any more;
+/// [`Error::NotOwner`] when this life is over, [`Error::LostCommits`] when the database no longer has that entry;
 /// when the database cannot answer.
 pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
     let sent_at = Moment::now();
@@ -220,7 +220,7 @@ pub async fn drain(db: &PgPool, life: LifeId) -> Result<bool> {
     Ok(with_timeout(sqlx::query(drain).bind(life).execute(db)).await?.rows_affected() == 1)
 }
 
-/// Ends this life. It has no slots any more, or leaves them unassigned.
+/// Ends this life. It no longer has slots, or leaves them unassigned.
 ///
 /// # Errors
 /// When the database cannot answer; other members then seal it like one that died.

@@ -197,7 +197,7 @@ impl<T: Send + 'static> Journal<T> {
         Records::new(sources, from, last, state.id)
     }
 
-    /// Syncs the confirmed watermark to disk. Call it once nothing is released any more.
+    /// Syncs the confirmed watermark to disk. Call it after the last release.
     pub fn sync_confirmed(&self) {
         self.handle.state.sync_confirmed();
     }

@@ -358,7 +358,7 @@ impl<T> JournalState<T> {
         self.wake.notify_all();
     }
 
-    /// Allows reopening the directory although handles remain. Nothing writes to it any more.
+    /// Allows reopening the directory although handles remain. Nothing writes to it from then on.
     pub fn unlock_dir(&self) {
         lock(&self.dir_lock).take();
     }
