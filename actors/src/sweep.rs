@@ -84,18 +84,19 @@ impl Sweeper {
         let idle_s = self.base.options.idle_after.as_secs();
         let flushed = self.base.store.log.flushed();
         let now = clock::instant();
-        let tickets = self.tickets.hot.select(|life| {
-            let unused_s = life.idle_s_at(now);
+        let tickets = self.tickets.hot.select(|status| {
+            let unused_s = status.idle_s_at(now);
             if unused_s >= REST_AFTER_S {
-                life.shared.rest();
+                status.shared.rest();
             }
-            (unused_s >= idle_s || life.is_let_go()) && life.last_seq() <= flushed
+            (unused_s >= idle_s || status.is_let_go()) && status.last_seq() <= flushed
         });
         for ticket in tickets {
             // An actor with a full mailbox is not idle after all.
             let _ = ticket.addr.try_send(Retire { idle_s });
         }
-        for session in self.session_scope.hot.select(|life| life.idle_s_at(now) >= idle_s && life.last_seq() <= flushed)
+        for session in
+            self.session_scope.hot.select(|status| status.idle_s_at(now) >= idle_s && status.last_seq() <= flushed)
         {
             let _ = session.addr.try_send(Retire { idle_s });
         }

@@ -202,7 +202,7 @@ impl Campaigns {
             ..CampaignStats::default()
         };
         scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
-            let shown = &hot.life.shared;
+            let shown = &hot.status.shared;
             CampaignStats {
                 running: stats.running + shown.is_sent.load(Ordering::Relaxed),
                 held: stats.held + shown.held.load(Ordering::Relaxed),

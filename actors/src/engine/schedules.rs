@@ -181,7 +181,7 @@ impl Schedules {
             ..ScheduleStats::default()
         };
         self.scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
-            let shown = &hot.life.shared;
+            let shown = &hot.status.shared;
             ScheduleStats {
                 held: stats.held + shown.held.load(Ordering::Relaxed),
                 due: stats.due + shown.due.load(Ordering::Relaxed),

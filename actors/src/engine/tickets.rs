@@ -120,10 +120,10 @@ impl Tickets {
     /// The channel and contact of a ticket, which never change. Starts the actor, because the ticket is about to be
     /// used.
     pub(super) async fn parties(&self, company: CompanyId, id: TicketId) -> Result<(ChannelId, ContactId), Refusal> {
-        if let Some(parties) = self.scope.hot.look(&(company, id), |life| life.shared.parties()) {
+        if let Some(parties) = self.scope.hot.look(&(company, id), |status| status.shared.parties()) {
             return Ok(parties);
         }
-        self.hot(company, id).await?.life.shared.parties().ok_or(Refusal::NotFound)
+        self.hot(company, id).await?.status.shared.parties().ok_or(Refusal::NotFound)
     }
 
     /// Keeps a ticket hot for a while.
@@ -171,8 +171,8 @@ impl Tickets {
 
     /// Whether a ticket is hot; if so, marks it as used.
     fn is_kept(&self, company: CompanyId, id: TicketId) -> bool {
-        let used = |life: &ActorStatus<_>| {
-            life.used();
+        let used = |status: &ActorStatus<_>| {
+            status.used();
             Some(())
         };
         self.scope.hot.look(&(company, id), used).is_some()
@@ -180,8 +180,8 @@ impl Tickets {
 
     /// Lets a hot ticket's actor retire soon, unless it is used before.
     pub(super) fn let_go(&self, company: CompanyId, id: TicketId) {
-        self.scope.hot.look(&(company, id), |life| {
-            life.let_go();
+        self.scope.hot.look(&(company, id), |status| {
+            status.let_go();
             None::<()>
         });
     }

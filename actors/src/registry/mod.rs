@@ -1,6 +1,6 @@
 //! The registry of hot actors: found by key, started once per key, removed when they retire.
 
-mod life;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use tokio::sync::OnceCell;
 use tokio::sync::oneshot::Receiver;
 
-pub use self::life::{ActorHandle, ActorStatus};
+pub use self::status::{ActorHandle, ActorStatus};
 use crate::Refusal;
 use crate::answers::{Outcome, ReplyTo};
 use crate::map::IdMap;
@@ -123,7 +123,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
     /// The result of `look` on the actor's status, if it is hot. `look` must not block, because it holds the lock of
     /// the actor's shard.
     pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&ActorStatus<A::Shared>) -> Option<R>) -> Option<R> {
-        look(&self.actors.get(key)?.hot()?.life)
+        look(&self.actors.get(key)?.hot()?.status)
     }
 
     /// The result of `with` on the actor, if it is hot and alive. `with` must not block either.
@@ -134,7 +134,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             if hot.addr.connected() {
                 return Some(with(hot));
             }
-            hot.life.clone()
+            hot.status.clone()
         };
         // The actor ended by a panic outside a command: no message may be sent to it any more.
         self.remove(key, &dead);
@@ -194,7 +194,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         if place.is_starting(cell) {
             *place = Registration::Hot(hot.clone());
         }
-        place.hot().is_some_and(|found| Arc::ptr_eq(&found.life, &hot.life))
+        place.hot().is_some_and(|found| Arc::ptr_eq(&found.status, &hot.status))
     }
 
     /// Removes every actor whose key `which` selects; one that is being started is waited for.
@@ -220,13 +220,13 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
     }
 
     /// Removes the actor with this status, but not its successor.
-    pub fn remove(&self, key: &K, life: &Arc<ActorStatus<A::Shared>>) {
-        self.actors.remove_if(key, |_, place| place.hot().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
+    pub fn remove(&self, key: &K, status: &Arc<ActorStatus<A::Shared>>) {
+        self.actors.remove_if(key, |_, place| place.hot().is_some_and(|kept| Arc::ptr_eq(&kept.status, status)));
     }
 
     /// Every hot actor whose status `wanted` selects.
     pub fn select(&self, wanted: impl Fn(&ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
-        let hot = |place: &Registration<A>| place.hot().filter(|hot| wanted(&hot.life)).cloned();
+        let hot = |place: &Registration<A>| place.hot().filter(|hot| wanted(&hot.status)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
 

@@ -73,7 +73,7 @@ async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
 
 fn hot() -> ActorHandle<Stuck> {
     let (_, told) = std::sync::mpsc::channel();
-    ActorHandle { addr: Stuck(told).start(), life: Arc::default() }
+    ActorHandle { addr: Stuck(told).start(), status: Arc::default() }
 }
 
 #[actix::test]
@@ -92,12 +92,12 @@ async fn however_many_ask_one_load_runs_and_a_failed_one_leaves_nothing() {
     };
     let (first, second, ()) = tokio::join!(ask(), ask(), let_go);
     let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
-    assert!(Arc::ptr_eq(&first.life, &second.life) && loads.load(Ordering::Relaxed) == 1);
+    assert!(Arc::ptr_eq(&first.status, &second.status) && loads.load(Ordering::Relaxed) == 1);
     assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Registration::Hot(_))));
     // Removing an earlier actor does not remove its successor.
-    registry.remove(&7, &hot().life);
+    registry.remove(&7, &hot().status);
     assert_eq!(registry.len(), 1);
-    registry.remove(&7, &first.life);
+    registry.remove(&7, &first.status);
     assert!(registry.is_empty());
 
     let refused = || async { Err(Refusal::NotFound) };
@@ -126,8 +126,8 @@ async fn an_actor_that_is_taken_out_while_it_starts_is_nobodys_and_the_next_one_
     let (asked, taken) = tokio::join!(registry.get_or_start(&7, load), take_out);
     let Ok(asked) = asked else { panic!("it does not start") };
     assert_eq!((taken.len(), loads.load(Ordering::Relaxed), registry.len()), (1, 2, 2));
-    assert!(!Arc::ptr_eq(&asked.life, &taken[0].life), "two would serve under one key");
-    assert!(registry.get(&7).is_some_and(|found| Arc::ptr_eq(&found.life, &asked.life)));
+    assert!(!Arc::ptr_eq(&asked.status, &taken[0].status), "two would serve under one key");
+    assert!(registry.get(&7).is_some_and(|found| Arc::ptr_eq(&found.status, &asked.status)));
     assert_eq!(registry.take_out(|_| true).await.len(), 2);
     assert!(registry.is_empty());
 }

@@ -51,7 +51,7 @@ pub struct TicketActor {
     conversations: Arc<Conversations>,
     /// Never changed in place: readers retain the version they got.
     ticket: Arc<Ticket>,
-    life: Arc<ActorStatus<PublishedSnapshot>>,
+    status: Arc<ActorStatus<PublishedSnapshot>>,
     retired: bool,
     /// Registers this ticket under its contact, so that changes of the contact reach it.
     _listing: RegistrationGuard,
@@ -70,7 +70,7 @@ impl Actor for TicketActor {
 /// Withdraws the snapshot however the actor ends, a panic included: readers must not see a ticket without an actor.
 impl Drop for TicketActor {
     fn drop(&mut self) {
-        self.life.shared.hide();
+        self.status.shared.hide();
     }
 }
 
@@ -171,7 +171,7 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
         let log = &self.scope.base.store.log;
         let read = match outcome {
             Err(Refusal::AlreadyOpen(_)) => log.last_of(self.ticket.row.company_id),
-            _ => self.life.last_seq(),
+            _ => self.status.last_seq(),
         };
         answer.give_after(log, read, outcome);
     }
@@ -185,13 +185,13 @@ impl Handler<Envelope<Look>> for TicketActor {
         if self.retired {
             return answer.give(Err(Refusal::Gone));
         }
-        self.life.used();
+        self.status.used();
         let log = &self.scope.base.store.log;
-        if log.durable() >= self.life.last_seq() {
+        if log.durable() >= self.status.last_seq() {
             // Published, so that later readers need no message to the actor until the ticket changes.
-            self.life.shared.show(&self.ticket);
+            self.status.shared.show(&self.ticket);
         }
-        answer.give_after(log, self.life.last_seq(), Ok(self.ticket.clone()));
+        answer.give_after(log, self.status.last_seq(), Ok(self.ticket.clone()));
     }
 }
 
@@ -199,8 +199,8 @@ impl Handler<Retire> for TicketActor {
     type Result = ();
 
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
-        let is_idle = self.life.idle_s() >= retire.idle_s || self.life.is_let_go();
-        if is_idle && self.life.last_seq() <= self.scope.base.store.log.flushed() {
+        let is_idle = self.status.idle_s() >= retire.idle_s || self.status.is_let_go();
+        if is_idle && self.status.last_seq() <= self.scope.base.store.log.flushed() {
             self.retire();
         }
     }
@@ -213,7 +213,7 @@ impl Handler<ContactIs> for TicketActor {
         if self.ticket.contact.id == contact.id {
             self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
         }
-        self.life.shared.updated();
+        self.status.shared.updated();
     }
 }
 
@@ -241,21 +241,21 @@ impl TicketActor {
         conversations: Arc<Conversations>,
         ticket: Ticket,
     ) -> ActorHandle<Self> {
-        let life = Arc::new(ActorStatus::<PublishedSnapshot>::default());
-        life.shared.set_parties(&ticket);
+        let status = Arc::new(ActorStatus::<PublishedSnapshot>::default());
+        status.shared.set_parties(&ticket);
         let ticket = Arc::new(ticket);
         let _listing = scope.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
         let actor = Self {
             scope: scope.clone(),
             conversations,
             ticket,
-            life: life.clone(),
+            status: status.clone(),
             retired: false,
             gone: None,
             _listing,
         };
         let home = scope.base.arbiters.of(actor.ticket.row.id.0);
-        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), life }
+        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), status }
     }
 
     fn key(&self) -> (CompanyId, TicketId) {
@@ -266,7 +266,7 @@ impl TicketActor {
         if self.retired {
             return Err(Refusal::Gone);
         }
-        self.life.used();
+        self.status.used();
         // A panic is a defect of one command: its caller gets `Refusal::Defect`, the actor retires, and the next call
         // starts one from durable state.
         match catch_unwind(AssertUnwindSafe(|| self.carry_out(what))) {
@@ -322,11 +322,11 @@ impl TicketActor {
         let named = channels::named(&changes);
         let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);
         // Withdrawn before the append: a reader who learns of the change must not see the previous state.
-        self.life.shared.hide();
+        self.status.shared.hide();
         let (seq, durable) = place.append(changes)?;
         let has_moved = holder(&self.ticket) != holder(&ticket);
         self.ticket = Arc::new(ticket);
-        self.life.appended(seq);
+        self.status.appended(seq);
         if has_moved {
             self.scope.desks.assigned(&self.ticket);
         }
@@ -339,8 +339,8 @@ impl TicketActor {
     /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
         self.retired = true;
-        self.life.shared.hide();
-        self.scope.hot.remove(&self.key(), &self.life);
+        self.status.shared.hide();
+        self.scope.hot.remove(&self.key(), &self.status);
         if self.ticket.is_closed() {
             self.conversations.cooled(self.ticket.contact.id, self.ticket.row.id);
         }

@@ -101,37 +101,37 @@ mod tests {
 
     #[test]
     fn what_was_answered_is_forgotten_each_time_nobody_looks_for_a_while() {
-        let (life, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
+        let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
         let answer = |new: &str| ticket.written.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
-        life.shared.show(&ticket);
+        status.shared.show(&ticket);
         for round in ["first", "second"] {
-            assert_eq!(life.look(), Some(ticket.clone()));
+            assert_eq!(status.look(), Some(ticket.clone()));
             assert_eq!(answer(round), Ok(round.into()));
             assert_eq!(answer("kept"), Ok(round.into()));
-            life.shared.rest();
+            status.shared.rest();
         }
         assert_eq!(answer("third"), Ok("third".into()));
     }
 
     #[test]
     fn nothing_is_shown_while_an_update_is_on_its_way() {
-        let (life, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
-        assert_eq!(life.look(), None);
-        life.shared.show(&ticket);
-        assert_eq!(life.look(), Some(ticket.clone()));
-        life.shared.invalidate();
-        assert_eq!(life.look(), None);
+        let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
+        assert_eq!(status.look(), None);
+        status.shared.show(&ticket);
+        assert_eq!(status.look(), Some(ticket.clone()));
+        status.shared.invalidate();
+        assert_eq!(status.look(), None);
         // A read that was in the mailbox before the update must not publish the old state.
-        life.shared.show(&ticket);
-        assert_eq!(life.look(), None);
-        life.shared.invalidate();
-        life.shared.updated();
-        life.shared.show(&ticket);
-        assert_eq!(life.look(), None, "the second is still on its way");
-        life.shared.updated();
-        life.shared.show(&ticket);
-        assert_eq!(life.look(), Some(ticket.clone()));
-        life.shared.hide();
-        assert_eq!(life.look(), None);
+        status.shared.show(&ticket);
+        assert_eq!(status.look(), None);
+        status.shared.invalidate();
+        status.shared.updated();
+        status.shared.show(&ticket);
+        assert_eq!(status.look(), None, "the second is still on its way");
+        status.shared.updated();
+        status.shared.show(&ticket);
+        assert_eq!(status.look(), Some(ticket.clone()));
+        status.shared.hide();
+        assert_eq!(status.look(), None);
     }
 }

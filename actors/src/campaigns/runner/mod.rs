@@ -109,7 +109,7 @@ pub struct CampaignRunner {
     alarm: Option<SpawnHandle>,
     /// The start time, until the first command arrives: by then the actor is registered, and may leave the registry.
     is_new_since: Option<Instant>,
-    life: Arc<ActorStatus<CampaignFigures>>,
+    status: Arc<ActorStatus<CampaignFigures>>,
     retired: bool,
 }
 
@@ -140,7 +140,7 @@ impl Registered for CampaignRunner {
 impl CampaignScope {
     /// Starts a campaign's actor.
     pub(crate) fn start(self: &Arc<Self>, company: CompanyId, id: CampaignId) -> ActorHandle<CampaignRunner> {
-        let life = Arc::new(ActorStatus::<CampaignFigures>::default());
+        let status = Arc::new(ActorStatus::<CampaignFigures>::default());
         let runner = CampaignRunner {
             scope: self.clone(),
             company,
@@ -161,11 +161,11 @@ impl CampaignScope {
             rests_until: None,
             alarm: None,
             is_new_since: Some(Instant::now()),
-            life: life.clone(),
+            status: status.clone(),
             retired: false,
         };
         let home = self.base.arbiters.of(id.0);
-        ActorHandle { addr: CampaignRunner::start_in_arbiter(&home, |_| runner), life }
+        ActorHandle { addr: CampaignRunner::start_in_arbiter(&home, |_| runner), status }
     }
 }
 
@@ -367,7 +367,7 @@ impl CampaignRunner {
     /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
         self.retired = true;
-        self.scope.hot.remove(&(self.company, self.id), &self.life);
+        self.scope.hot.remove(&(self.company, self.id), &self.status);
         self.waiting.drain(..).for_each(|waiting| waiting.give(Err(Refusal::Gone)));
         self.forget_messages();
         self.show();
@@ -383,12 +383,12 @@ impl CampaignRunner {
     fn append(&mut self, row: RecipientRow) -> Result<(), Refusal> {
         let place = self.scope.base.store.log.reserve(self.company)?;
         let (seq, _) = place.append(vec![Change::Recipient(Box::new(row))])?;
-        self.life.appended(seq);
+        self.status.appended(seq);
         Ok(())
     }
 
     fn show(&self) {
-        let shown = &self.life.shared;
+        let shown = &self.status.shared;
         let is_sent = matches!(&self.known, Known::Run(run) if run.status == CampaignStatus::Processing);
         shown.is_sent.store(usize::from(is_sent && !self.retired), Ordering::Relaxed);
         shown.held.store(self.line.len(), Ordering::Relaxed);

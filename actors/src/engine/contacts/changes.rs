@@ -132,7 +132,7 @@ impl Contacts {
             for ticket in self.known.hot.of((company, contact.id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
                     // The ticket's next command comes after this message in its mailbox.
-                    hot.life.shared.invalidate();
+                    hot.status.shared.invalidate();
                     hot.addr.do_send(ContactIs(contact.clone()));
                 }
             }

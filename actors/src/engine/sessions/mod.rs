@@ -73,7 +73,7 @@ impl Sessions {
         changes.extend(attached.into_iter().flat_map(|attached| attached(row)));
         let (seq, durable) = place.append(changes)?;
         let hot = VisitorSession::start_with(&self.scope, row.clone(), &[]);
-        hot.life.appended(seq);
+        hot.status.appended(seq);
         self.scope.hot.insert((row.company_id, row.id.clone()), hot);
         Ok(durable)
     }
@@ -125,7 +125,7 @@ impl Sessions {
         for session in sessions {
             let key = (company, session.clone());
             if let Some(hot) = self.scope.hot.get(&key) {
-                self.scope.hot.remove(&key, &hot.life);
+                self.scope.hot.remove(&key, &hot.status);
             }
         }
     }

@@ -92,7 +92,7 @@ impl ScheduleDispatcher {
             Ok((reply, durable)) => answer.give_once(durable, reply),
             // The state it refers to must be durable before the caller sees it.
             Err(refusal) if refusal.tells_of_state() => {
-                answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Err(refusal));
+                answer.give_after(&self.scope.base.store.log, self.status.last_seq(), Err(refusal));
             }
             Err(refusal) => answer.give(Err(refusal)),
         }
@@ -115,7 +115,7 @@ impl Handler<Envelope<CreateSchedule>> for ScheduleDispatcher {
 
     fn handle(&mut self, create: Envelope<CreateSchedule>, cx: &mut Self::Context) {
         let Some((create, answer)) = create.taken() else { return };
-        self.life.used();
+        self.status.used();
         self.guarded(cx, |this, _| {
             let outcome = this.create(create);
             this.answer(answer, outcome);
@@ -128,7 +128,7 @@ impl Handler<Envelope<UpdateSchedule>> for ScheduleDispatcher {
 
     fn handle(&mut self, update: Envelope<UpdateSchedule>, cx: &mut Self::Context) {
         let Some((update, answer)) = update.taken() else { return };
-        self.life.used();
+        self.status.used();
         let id = update.id;
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
             let outcome = row.and_then(|row| this.update(&row, update));
@@ -143,7 +143,7 @@ impl Handler<Envelope<CancelSchedule>> for ScheduleDispatcher {
 
     fn handle(&mut self, cancel: Envelope<CancelSchedule>, cx: &mut Self::Context) {
         let Some((CancelSchedule(id, by), answer)) = cancel.taken() else { return };
-        self.life.used();
+        self.status.used();
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
             let outcome = row.and_then(|row| this.cancel(&row, by));
             this.answer(answer, outcome);
@@ -157,7 +157,7 @@ impl Handler<Envelope<FailSchedule>> for ScheduleDispatcher {
 
     fn handle(&mut self, fail: Envelope<FailSchedule>, cx: &mut Self::Context) {
         let Some((FailSchedule { id, by, contact_was }, answer)) = fail.taken() else { return };
-        self.life.used();
+        self.status.used();
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
             let outcome = row.and_then(|row| this.fail(&row, by, contact_was));
             this.answer(answer, outcome);
@@ -171,7 +171,7 @@ impl Handler<Envelope<LookAtSchedule>> for ScheduleDispatcher {
 
     fn handle(&mut self, look: Envelope<LookAtSchedule>, cx: &mut Self::Context) {
         let Some((LookAtSchedule(id), answer)) = look.taken() else { return };
-        self.life.used();
+        self.status.used();
         let task = |_: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| answer.give(row);
         self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
     }

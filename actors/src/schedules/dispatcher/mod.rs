@@ -86,7 +86,7 @@ pub struct ScheduleDispatcher {
     pub(super) looking: Ahead,
     alarm: Option<SpawnHandle>,
     counted_at: Option<Instant>,
-    pub(super) life: Arc<ActorStatus<ScheduleFigures>>,
+    pub(super) status: Arc<ActorStatus<ScheduleFigures>>,
     pub(super) retired: bool,
 }
 
@@ -116,7 +116,7 @@ impl Registered for ScheduleDispatcher {
 impl ScheduleScope {
     /// Starts a company's actor.
     pub(crate) fn start(self: &Arc<Self>, company: CompanyId) -> ActorHandle<ScheduleDispatcher> {
-        let life = Arc::new(ActorStatus::<ScheduleFigures>::default());
+        let status = Arc::new(ActorStatus::<ScheduleFigures>::default());
         let dispatcher = ScheduleDispatcher {
             scope: self.clone(),
             company,
@@ -129,11 +129,11 @@ impl ScheduleScope {
             looking: Ahead::default(),
             alarm: None,
             counted_at: None,
-            life: life.clone(),
+            status: status.clone(),
             retired: false,
         };
         let home = self.base.arbiters.of(company.0);
-        ActorHandle { addr: ScheduleDispatcher::start_in_arbiter(&home, |_| dispatcher), life }
+        ActorHandle { addr: ScheduleDispatcher::start_in_arbiter(&home, |_| dispatcher), status }
     }
 }
 
@@ -202,7 +202,7 @@ impl ScheduleDispatcher {
         self.look_ahead(now, clock, cx);
         self.show(now, clock);
         if self.agenda.is_done() && self.leaving.is_empty() && self.waiting.is_empty() {
-            match self.life.idle_s() {
+            match self.status.idle_s() {
                 IDLE_AFTER_S.. => self.retire(),
                 idle_s => self.ring_in(Duration::from_secs(IDLE_AFTER_S - idle_s), cx),
             }
@@ -233,7 +233,7 @@ impl ScheduleDispatcher {
     /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
         self.retired = true;
-        self.scope.hot.remove(&self.company, &self.life);
+        self.scope.hot.remove(&self.company, &self.status);
     }
 
     fn show(&mut self, now: DateTime<Utc>, clock: Instant) {
@@ -244,7 +244,7 @@ impl ScheduleDispatcher {
     }
 
     fn count(&self, waiting: Waiting) {
-        let shown = &self.life.shared;
+        let shown = &self.status.shared;
         shown.held.store(waiting.held, Ordering::Relaxed);
         shown.due.store(waiting.due, Ordering::Relaxed);
         shown.late.store(waiting.late, Ordering::Relaxed);
@@ -260,7 +260,7 @@ impl ScheduleDispatcher {
         let mut changes = vec![Change::Schedule(Box::new(ScheduleRow::clone(&row)))];
         changes.extend(attached());
         let (seq, durable) = place.append(changes)?;
-        self.life.appended(seq);
+        self.status.appended(seq);
         let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + AHEAD_MIN;
         if is_soon && self.looking.next.len() < LOOK_AHEAD_MAX {
             self.looking.next.push(row.clone());

@@ -47,9 +47,9 @@ impl Handler<Envelope<Verify>> for VisitorSession {
 
     fn handle(&mut self, verify: Envelope<Verify>, _: &mut Self::Context) {
         let Some((Verify, answer)) = verify.taken() else { return };
-        self.life.used();
+        self.status.used();
         let verified = self.changed(|row| row.verified = true, None);
-        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), verified);
+        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), verified);
     }
 }
 
@@ -58,7 +58,7 @@ impl Handler<Envelope<Admit>> for VisitorSession {
 
     fn handle(&mut self, admit: Envelope<Admit>, _: &mut Self::Context) {
         let Some((Admit { token, attached }, answer)) = admit.taken() else { return };
-        self.life.used();
+        self.status.used();
         let before: Vec<KeyHash> = self.row.tokens().collect();
         let add = |row: &mut SessionRow| {
             row.token_hashes.push(token.to_vec());
@@ -73,7 +73,7 @@ impl Handler<Envelope<Admit>> for VisitorSession {
             }
             self.scope.tokens.insert(token, self.key());
         }
-        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), admitted);
+        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), admitted);
     }
 }
 
@@ -103,7 +103,7 @@ impl Handler<Envelope<Leave>> for VisitorSession {
 
     fn handle(&mut self, leave: Envelope<Leave>, _: &mut Self::Context) -> Self::Result {
         let Some((leave, answer)) = leave.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
-        self.life.used();
+        self.status.used();
         let (scope, row) = (self.scope.clone(), self.row.clone());
         let retired = self.retired;
         let noted = async move { if retired { Err(Refusal::Gone) } else { note(scope, row, leave.note).await } };
@@ -111,13 +111,13 @@ impl Handler<Envelope<Leave>> for VisitorSession {
             let left = noted.and_then(|ended| match ended {
                 Some(row) => {
                     session.row = row;
-                    session.life.appended(session.scope.base.store.log.last_of(session.row.company_id));
+                    session.status.appended(session.scope.base.store.log.last_of(session.row.company_id));
                     Ok(())
                 }
                 None => session.end(End { idle_since: None, attached: None, by: By::ITS_CONTACT }),
             });
             let left = left.map(|()| session.row.clone());
-            answer.give_after(&session.scope.base.store.log, session.life.last_seq(), left);
+            answer.give_after(&session.scope.base.store.log, session.status.last_seq(), left);
         })))
     }
 }

@@ -64,7 +64,7 @@ pub struct VisitorSession {
     pub(super) row: SessionRow,
     sent: SentByClient,
     pub(super) sockets: Sockets,
-    pub(super) life: Arc<ActorStatus>,
+    pub(super) status: Arc<ActorStatus>,
     pub(super) retired: bool,
     /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
     gone: Option<oneshot::Sender<()>>,
@@ -207,15 +207,16 @@ impl VisitorSession {
         row: SessionRow,
         used_client_ids: &[String],
     ) -> ActorHandle<Self> {
-        let life = Arc::new(ActorStatus::default());
+        let status = Arc::new(ActorStatus::default());
         let home = scope.base.arbiters.of(row.contact_id.0);
         let sent = SentByClient::of(used_client_ids);
         for hash in row.tokens() {
             scope.tokens.insert(hash, (row.company_id, row.id.clone()));
         }
         let sockets = Sockets::default();
-        let actor = Self { scope: scope.clone(), row, sent, sockets, life: life.clone(), retired: false, gone: None };
-        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), life }
+        let actor =
+            Self { scope: scope.clone(), row, sent, sockets, status: status.clone(), retired: false, gone: None };
+        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), status }
     }
 
     pub(super) fn key(&self) -> (CompanyId, SessionId) {
@@ -259,7 +260,7 @@ impl VisitorSession {
         changes.extend(attached.into_iter().flat_map(|attached| attached(&row)));
         let (seq, _) = place.append(changes)?;
         self.row = row;
-        self.life.appended(seq);
+        self.status.appended(seq);
         Ok(())
     }
 }
@@ -269,7 +270,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
 
     fn handle(&mut self, say: Envelope<Say>, _: &mut Self::Context) -> Self::Result {
         let Some((say, answer)) = say.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
-        self.life.used();
+        self.status.used();
         let scope = self.scope.clone();
         let row = self.row.clone();
         let known = self.sent.look_up(say.client_id.as_deref());
@@ -287,7 +288,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
             let said = said.map(|(message, row)| {
                 if let Some(row) = row {
                     session.row = row;
-                    session.life.appended(session.scope.base.store.log.last_of(session.row.company_id));
+                    session.status.appended(session.scope.base.store.log.last_of(session.row.company_id));
                 }
                 session.sent.remember(&message);
                 message
@@ -295,7 +296,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
             match said {
                 // That the session has ended must be durable before the caller sees it.
                 Err(refusal) if refusal.tells_of_state() => {
-                    answer.give_after(&session.scope.base.store.log, session.life.last_seq(), Err(refusal));
+                    answer.give_after(&session.scope.base.store.log, session.status.last_seq(), Err(refusal));
                 }
                 said => answer.give(said),
             }
@@ -351,7 +352,7 @@ impl Handler<Envelope<End>> for VisitorSession {
     fn handle(&mut self, end: Envelope<End>, _: &mut Self::Context) {
         let Some((end, answer)) = end.taken() else { return };
         match self.end(end) {
-            Ok(()) => answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Ok(self.row.clone())),
+            Ok(()) => answer.give_after(&self.scope.base.store.log, self.status.last_seq(), Ok(self.row.clone())),
             Err(refusal) => answer.give(Err(refusal)),
         }
     }
@@ -383,7 +384,7 @@ impl Handler<Envelope<Seen>> for VisitorSession {
 
     fn handle(&mut self, seen: Envelope<Seen>, _: &mut Self::Context) {
         let Some((Seen, answer)) = seen.taken() else { return };
-        self.life.used();
+        self.status.used();
         answer.give(self.seen());
     }
 }
@@ -400,12 +401,12 @@ impl Handler<Envelope<ShowSession>> for VisitorSession {
 
     fn handle(&mut self, show: Envelope<ShowSession>, _: &mut Self::Context) {
         let Some((ShowSession, answer)) = show.taken() else { return };
-        self.life.used();
+        self.status.used();
         if self.retired {
             return answer.give(Err(Refusal::Gone));
         }
         let row = SessionRow { last_seen_at: self.sockets.heard_after(self.row.last_seen_at), ..self.row.clone() };
-        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Ok(row));
+        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), Ok(row));
     }
 }
 
@@ -414,11 +415,11 @@ impl Handler<Retire> for VisitorSession {
 
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
         if self.sockets.are_none()
-            && self.life.idle_s() >= retire.idle_s
-            && self.life.last_seq() <= self.scope.base.store.log.flushed()
+            && self.status.idle_s() >= retire.idle_s
+            && self.status.last_seq() <= self.scope.base.store.log.flushed()
         {
             self.retired = true;
-            self.scope.hot.remove(&self.key(), &self.life);
+            self.scope.hot.remove(&self.key(), &self.status);
         }
     }
 }
@@ -437,6 +438,6 @@ impl Handler<Dismiss> for VisitorSession {
         }
         self.sockets.cut_all(CutReason::Moved);
         self.retired = true;
-        self.scope.hot.remove(&self.key(), &self.life);
+        self.scope.hot.remove(&self.key(), &self.status);
     }
 }

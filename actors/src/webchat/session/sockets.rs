@@ -130,13 +130,13 @@ impl Handler<Envelope<Attach>> for VisitorSession {
         let Some((attach, answer)) = attach.taken() else { return };
         let attached = self.attach(attach, cx);
         // The state a refusal refers to must be durable as well.
-        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), attached);
+        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), attached);
     }
 }
 
 impl VisitorSession {
     fn attach(&mut self, attach: Attach, cx: &mut ActorContext<Self>) -> Result<Option<Attached>, Refusal> {
-        self.life.used();
+        self.status.used();
         if self.retired {
             return Err(Refusal::Gone);
         }
@@ -169,7 +169,7 @@ impl VisitorSession {
         if !self.sockets.are_none() || self.sockets.watch.take().is_none() {
             return;
         }
-        self.life.used();
+        self.status.used();
         self.sockets.heard_at = None;
         if let Err(refusal) = self.note_seen(now()) {
             tracing::debug!(%refusal, "could not record that a visitor left");
@@ -190,7 +190,7 @@ impl Handler<Heard> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, Heard: Heard, _: &mut ActorContext<Self>) {
-        self.life.used();
+        self.status.used();
         self.sockets.heard_at = Some(now());
     }
 }

@@ -15,12 +15,12 @@ pub struct ActorHandle<A: Registered> {
     /// Its mailbox.
     pub addr: Addr<A>,
     /// Its status, which can be read without a message to it.
-    pub life: Arc<ActorStatus<A::Shared>>,
+    pub status: Arc<ActorStatus<A::Shared>>,
 }
 
 impl<A: Registered> Clone for ActorHandle<A> {
     fn clone(&self) -> Self {
-        Self { addr: self.addr.clone(), life: self.life.clone() }
+        Self { addr: self.addr.clone(), status: self.status.clone() }
     }
 }
 
