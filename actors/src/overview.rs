@@ -91,7 +91,7 @@ impl Overviews {
     }
 
     /// Records every decision once it is durable. Runs on the log's thread, so it must not block.
-    pub(crate) fn tell(&self, changes: &[Change]) {
+    pub(crate) fn on_commit(&self, changes: &[Change]) {
         for change in changes {
             if let Change::Ticket(row) = change
                 && let Some(overview) = self.of(row.company_id)
@@ -273,10 +273,10 @@ mod tests {
     #[test]
     fn what_has_changed_while_the_tables_were_read_is_known_better() {
         let (overviews, now, at) = (Overviews::default(), Instant::now(), clock::now());
-        overviews.tell(&[Change::Ticket(row(1, Some(5), None, TicketStatus::Open))]);
+        overviews.on_commit(&[Change::Ticket(row(1, Some(5), None, TicketStatus::Open))]);
         let (overview, look) = overviews.look(COMPANY, now);
         assert_eq!(look, Look::Begins, "what nobody looks at is not kept");
-        overviews.tell(&[
+        overviews.on_commit(&[
             Change::Ticket(row(2, None, Some(at), TicketStatus::Closed)),
             Change::Ticket(row(3, Some(6), Some(at), TicketStatus::Open)),
         ]);
@@ -285,12 +285,12 @@ mod tests {
         let tables = vec![listed(1, Some(5), None), listed(2, None, Some(earlier)), listed(3, Some(5), None)];
         overview.end_reading(Some(tables), now);
         assert_eq!(known(&overviews, now), [(Some(5), 1, 0, None), (Some(6), 1, 1, Some(at))]);
-        overviews.tell(&[
+        overviews.on_commit(&[
             Change::Ticket(row(4, Some(6), Some(earlier), TicketStatus::Open)),
             Change::Ticket(row(1, Some(6), None, TicketStatus::Open)),
         ]);
         assert_eq!(known(&overviews, now), [(Some(6), 3, 2, Some(earlier))]);
-        overviews.tell(&[
+        overviews.on_commit(&[
             Change::Ticket(row(4, Some(6), None, TicketStatus::Open)),
             Change::Ticket(row(3, Some(6), None, TicketStatus::Closed)),
         ]);

@@ -1,8 +1,8 @@
 //! Campaigns. One actor for each running or scheduled campaign, [`CampaignRunner`], decides which recipient is next and
-//! when. `line.rs` has the recipients in memory, and `pace.rs` decides when the next one may be written to.
+//! when. `recipient_queue.rs` has the recipients in memory, and `pace.rs` decides when the next one may be written to.
 
-mod line;
 mod pace;
+mod recipient_queue;
 mod runner;
 
 pub use runner::{CampaignFigures, CampaignRunner};

@@ -1,5 +1,5 @@
-//! Messages of campaigns that their providers do not have yet. A campaign has only a few in transit at a time: so
-//! messages that wait for a provider take little memory, and what keeps one from leaving is looked up one by one.
+//! Messages of campaigns that their providers do not have yet. A campaign has only a few in transit at a time, so they
+//! take little memory, and withdrawals are checked for each message separately.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,69 +7,75 @@ use actix::{Message, Recipient};
 use dashmap::DashMap;
 use hotline_persistence::{Change, CompanyId, MessageId};
 
-use super::withdrawals::{Stamp, Withdrawals};
+use super::withdrawals::{WithdrawalVersion, Withdrawals};
 
 /// A campaign's message is no longer in transit: its provider has it, or never will.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Landed(pub(crate) MessageId);
+pub(crate) struct TransitEnded(pub(crate) MessageId);
 
-/// All campaign messages in transit. Each campaign has at most its limit of messages under way.
+/// All campaign messages in transit.
 #[derive(Default)]
 pub(crate) struct InTransit {
     messages: DashMap<(CompanyId, MessageId), Entry>,
     count: AtomicUsize,
-    /// What may keep them from leaving.
+    /// The withdrawals that may apply to them.
     pub(crate) withdrawals: Withdrawals,
 }
 
 struct Entry {
-    home: Recipient<Landed>,
-    /// The last look at whether the message may leave; none: it is not known when that was.
-    looked: Option<Stamp>,
+    listener: Recipient<TransitEnded>,
+    /// The version of the last check for a withdrawal; none: unknown.
+    withdrawal_version: Option<WithdrawalVersion>,
 }
 
 impl InTransit {
-    /// A message is about to be in transit; `home` is notified when that has ended.
-    pub(crate) fn begin(&self, company: CompanyId, message: MessageId, looked: Option<Stamp>, home: Recipient<Landed>) {
-        if self.messages.insert((company, message), Entry { home, looked }).is_none() {
+    /// Tracks a message that is about to be in transit; `listener` is notified when that has ended.
+    pub(crate) fn begin(
+        &self,
+        company: CompanyId,
+        message: MessageId,
+        withdrawal_version: Option<WithdrawalVersion>,
+        listener: Recipient<TransitEnded>,
+    ) {
+        if self.messages.insert((company, message), Entry { listener, withdrawal_version }).is_none() {
             self.count.fetch_add(1, Ordering::AcqRel);
         }
     }
 
     /// Drops a message without a notification.
     pub(crate) fn forget(&self, company: CompanyId, message: MessageId) {
-        self.take(company, message);
+        self.remove(company, message);
     }
 
-    /// The last look at whether a message may leave, if that is known.
-    pub(crate) fn looked(&self, company: CompanyId, message: MessageId) -> Option<Stamp> {
-        self.messages.get(&(company, message))?.looked
+    /// The version of the last check of a message for a withdrawal, if known.
+    pub(crate) fn checked_version(&self, company: CompanyId, message: MessageId) -> Option<WithdrawalVersion> {
+        self.messages.get(&(company, message))?.withdrawal_version
     }
 
-    /// A message was looked at, and may leave.
-    pub(crate) fn has_looked(&self, company: CompanyId, message: MessageId, stamp: Stamp) {
+    /// Records that a message was checked at this version, and is not withdrawn.
+    pub(crate) fn record_check(&self, company: CompanyId, message: MessageId, version: WithdrawalVersion) {
         if let Some(mut entry) = self.messages.get_mut(&(company, message)) {
-            entry.looked = Some(stamp);
+            entry.withdrawal_version = Some(version);
         }
     }
 
     /// Notifies campaigns of messages whose outcome is durable. Runs on the log's thread, so it must not block.
-    pub(crate) fn tell(&self, changes: &[Change]) {
-        self.withdrawals.tell(changes);
+    pub(crate) fn on_commit(&self, changes: &[Change]) {
+        self.withdrawals.on_commit(changes);
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
         for change in changes {
             if let Change::Progress(row) = change
-                && let Some(entry) = self.take(row.company_id, row.message_id)
+                && let Some(entry) = self.remove(row.company_id, row.message_id)
             {
-                entry.home.do_send(Landed(row.message_id));
+                entry.listener.do_send(TransitEnded(row.message_id));
             }
         }
     }
 
-    fn take(&self, company: CompanyId, message: MessageId) -> Option<Entry> {
+    fn remove(&self, company: CompanyId, message: MessageId) -> Option<Entry> {
         let (_, entry) = self.messages.remove(&(company, message))?;
         self.count.fetch_sub(1, Ordering::AcqRel);
         Some(entry)

@@ -9,7 +9,7 @@ mod provider;
 mod withdrawals;
 
 pub(crate) use early::{EARLY_MAX, Early};
-pub(crate) use in_transit::{InTransit, Landed};
+pub(crate) use in_transit::{InTransit, TransitEnded};
 pub(crate) use inbox::{Inbox, MessageLock, SEEN_MAX};
 pub(crate) use inboxes::{Inboxes, named};
 pub use outbox::{Attempted, ChannelSender, SendingFigures, SendingOptions};
@@ -17,4 +17,4 @@ pub(crate) use outbox::{DecidesStatuses, Outboxes};
 pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider, SendFailure};
 #[cfg(test)]
 pub(crate) use withdrawals::Withdrawals;
-pub(crate) use withdrawals::{LOOKS_MAX, Stamp};
+pub(crate) use withdrawals::{CHECKS_MAX, WithdrawalVersion};

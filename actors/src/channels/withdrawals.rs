@@ -1,67 +1,67 @@
-//! Whether anything has happened that may keep a campaign's message from leaving: a contact has opted out of campaigns, or
-//! a campaign was held or canceled.
+//! Whether a campaign's message may have been withdrawn: a contact has opted out of campaigns, or a campaign was held or
+//! canceled.
 //!
-//! Who decides or sends such a message has looked at the tables some time before. A [`Stamp`] is taken before that look,
-//! and is checked in the very step that decides or sends. What was acknowledged in between has changed the stamp before it
-//! was acknowledged, so it is looked for again; without a change no second look is needed.
+//! The tables are checked some time before such a message is decided or sent. A [`WithdrawalVersion`] is read before that
+//! check, and compared in the step that decides or sends. Every withdrawal changes the version before it is acknowledged.
+//! So the check is repeated after a withdrawal, and only then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use hotline_persistence::{Change, CompanyId};
 
-/// How often one message is looked at again because something changes meanwhile: more changes in a row than that are an
-/// import of single contacts, and the message is tried later.
-pub(crate) const LOOKS_MAX: usize = 64;
+/// Maximum checks of one message in a row: more changes than that come from an import of contacts, and the message is
+/// retried later.
+pub(crate) const CHECKS_MAX: usize = 64;
 
-/// When the tables were looked at. No two changes have the same one, in all companies.
+/// The version of a company's withdrawals. No two changes have the same one, across all companies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(u64);
+pub(crate) struct WithdrawalVersion(u64);
 
-/// The last change of each company that has campaigns in memory.
+/// The current version of each company that has campaigns in memory.
 #[derive(Default)]
 pub(crate) struct Withdrawals {
-    companies: DashMap<CompanyId, Stamp>,
+    companies: DashMap<CompanyId, WithdrawalVersion>,
     last: AtomicU64,
 }
 
 impl Withdrawals {
-    /// To be taken before the tables are looked at, with every change that was in the log before.
-    pub(crate) fn stamp(&self, company: CompanyId) -> Stamp {
+    /// The current version. To be read before the tables are checked, which must have every change logged before.
+    pub(crate) fn version(&self, company: CompanyId) -> WithdrawalVersion {
         *self.companies.entry(company).or_insert_with(|| self.next())
     }
 
-    /// Something may keep a message of this company from leaving. To be called once the tables or the log have it, and
-    /// before it is acknowledged. Never waits.
-    pub(crate) fn changed(&self, company: CompanyId) {
-        // Where there is none, nobody has looked.
-        if let Some(mut stamp) = self.companies.get_mut(&company) {
-            *stamp = self.next();
+    /// Changes the version after a possible withdrawal. To be called once the tables or the log have it, and before it is
+    /// acknowledged. Never waits.
+    pub(crate) fn invalidate(&self, company: CompanyId) {
+        // Without a version, nothing was checked yet.
+        if let Some(mut version) = self.companies.get_mut(&company) {
+            *version = self.next();
         }
     }
 
-    /// Whether nothing has changed since.
-    pub(crate) fn is_current(&self, company: CompanyId, stamp: Stamp) -> bool {
-        self.companies.get(&company).is_some_and(|last| *last == stamp)
+    /// Whether nothing has changed since this version was read.
+    pub(crate) fn is_current(&self, company: CompanyId, version: WithdrawalVersion) -> bool {
+        self.companies.get(&company).is_some_and(|last| *last == version)
     }
 
-    /// Notes opt-outs that are durable. Runs on the log's thread, so it must not block.
-    pub(crate) fn tell(&self, changes: &[Change]) {
+    /// Handles opt-outs that are durable. Runs on the log's thread, so it must not block.
+    pub(crate) fn on_commit(&self, changes: &[Change]) {
         for change in changes {
             if let Change::OptOut(row) = change {
-                self.changed(row.company_id);
+                self.invalidate(row.company_id);
             }
         }
     }
 
-    /// Drops a company: all stamps of it are out of date.
+    /// Drops a company: all its versions become stale.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { companies, last: _ } = self;
         companies.remove(&company);
     }
 
-    fn next(&self) -> Stamp {
-        Stamp(self.last.fetch_add(1, Ordering::AcqRel) + 1)
+    fn next(&self) -> WithdrawalVersion {
+        WithdrawalVersion(self.last.fetch_add(1, Ordering::AcqRel) + 1)
     }
 }
 
@@ -73,17 +73,17 @@ mod tests {
     const OTHER: CompanyId = CompanyId::new(2);
 
     #[test]
-    fn a_look_is_current_until_something_changes_in_its_company() {
+    fn a_version_is_current_until_something_changes_in_its_company() {
         let withdrawals = Withdrawals::default();
-        let (one, other) = (withdrawals.stamp(ONE), withdrawals.stamp(OTHER));
+        let (one, other) = (withdrawals.version(ONE), withdrawals.version(OTHER));
         assert!(withdrawals.is_current(ONE, one) && withdrawals.is_current(OTHER, other));
-        assert_eq!(withdrawals.stamp(ONE), one);
-        withdrawals.changed(ONE);
+        assert_eq!(withdrawals.version(ONE), one);
+        withdrawals.invalidate(ONE);
         assert!(!withdrawals.is_current(ONE, one) && withdrawals.is_current(OTHER, other));
-        let again = withdrawals.stamp(ONE);
+        let again = withdrawals.version(ONE);
         withdrawals.forget_company(ONE);
         assert!(!withdrawals.is_current(ONE, again));
-        withdrawals.stamp(ONE);
-        assert!(!withdrawals.is_current(ONE, again), "no stamp is used twice");
+        withdrawals.version(ONE);
+        assert!(!withdrawals.is_current(ONE, again), "no version is used twice");
     }
 }

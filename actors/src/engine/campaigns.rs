@@ -84,7 +84,7 @@ pub struct HeldCampaign {
 impl Drop for HeldCampaign {
     fn drop(&mut self) {
         // However the change has ended: each message is looked at again before it leaves.
-        self.scope.in_transit.withdrawals.changed(self.company);
+        self.scope.in_transit.withdrawals.invalidate(self.company);
         // Released first, so that the actor no longer sees the hold when it handles `Changed`.
         drop(self.holder.take());
         hotline_persistence::fail_point!("campaign_released");
@@ -204,7 +204,7 @@ impl Campaigns {
         scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
             let shown = &hot.status.shared;
             CampaignStats {
-                running: stats.running + shown.is_sent.load(Ordering::Relaxed),
+                running: stats.running + shown.is_running.load(Ordering::Relaxed),
                 held: stats.held + shown.held.load(Ordering::Relaxed),
                 under_way: stats.under_way + shown.under_way.load(Ordering::Relaxed),
                 ..stats

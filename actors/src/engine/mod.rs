@@ -96,15 +96,14 @@ impl Engine {
     /// Creates the engine over an open store. Needs a running actix system.
     pub fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Self {
         let watchers = Arc::<Watchers>::default();
-        let told = watchers.clone();
         let in_transit = Arc::<InTransit>::default();
-        let watched = in_transit.clone();
         let overviews = Arc::<Overviews>::default();
-        let looked_at = overviews.clone();
+        let listeners = (watchers.clone(), in_transit.clone(), overviews.clone());
         store.log.set_witness(Box::new(move |changes| {
-            told.tell(changes);
-            watched.tell(changes);
-            looked_at.tell(changes);
+            let (watchers, in_transit, overviews) = &listeners;
+            watchers.on_commit(changes);
+            in_transit.on_commit(changes);
+            overviews.on_commit(changes);
         }));
         let base = Base::new(store, directory, overviews, options);
         let (known, desks, inboxes) =

@@ -172,7 +172,7 @@ impl Sending {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
-    pub(crate) async fn look_ahead(&self, target: &Target, what: &Send) -> Result<(), Refusal> {
+    pub(crate) async fn prefetch(&self, target: &Target, what: &Send) -> Result<(), Refusal> {
         let To::Contact(contact) = &target.to else { return Ok(()) };
         let Target { company, channel, kind, .. } = *target;
         if self.contacts.get(company, *contact).await?.is_none() {
@@ -191,12 +191,12 @@ impl Sending {
         Ok(())
     }
 
-    /// Loads the conversations of many contacts on a channel together, so that [`Self::look_ahead`] finds most of them
+    /// Loads the conversations of many contacts on a channel together, so that [`Self::prefetch`] finds most of them
     /// in memory.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
-    pub(crate) async fn bring_together(
+    pub(crate) async fn prefetch_conversations(
         &self,
         company: CompanyId,
         channel: ChannelId,

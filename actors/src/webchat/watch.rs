@@ -1,6 +1,6 @@
 //! Watchers of conversations: pushes durable changes to visitors.
 //!
-//! The log calls [`Watchers::tell`] with every decision, in order, on the thread that made it durable. Without watchers
+//! The log calls [`Watchers::on_commit`] with every decision, in order, on the thread that made it durable. Without watchers
 //! this costs one atomic read, otherwise one map look-up for each message. So visitors receive only durable changes, in
 //! the order of the log, whichever actor decided them.
 
@@ -131,7 +131,7 @@ impl Watchers {
     }
 
     /// Pushes a durable decision to the sessions concerned. Runs on the log's thread, so it must not block.
-    pub(crate) fn tell(&self, changes: &[Change]) {
+    pub(crate) fn on_commit(&self, changes: &[Change]) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }

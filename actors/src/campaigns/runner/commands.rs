@@ -4,12 +4,12 @@ use std::sync::Weak;
 
 use actix::{Handler, Message};
 
-use super::{CampaignRunner, Known};
+use super::{CampaignRunner, CampaignState};
 use crate::Refusal;
 use crate::registry::Envelope;
 use crate::tickets::Dismiss;
 
-/// Pause for as long as the holder lives. Answered once the outcome of each recipient under way is known.
+/// Pauses the campaign for as long as the holder lives. Answered once every pending send has an outcome.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct Hold(pub(crate) Weak<()>);
@@ -27,13 +27,13 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
         if self.retired {
             return answer.give(Err(Refusal::Gone));
         }
-        self.is_new_since = None;
-        self.guarded(cx, |this, _| {
+        self.unused_since = None;
+        self.supervise(cx, |this, _| {
             this.holders.push(holder);
-            this.waiting.push(answer);
+            this.hold_replies.push(answer);
             // Reads at once, so that the holder soon learns if the campaign cannot be read.
-            if matches!(this.known, Known::Nothing) {
-                this.rests_until = None;
+            if matches!(this.state, CampaignState::Unread) {
+                this.paused_until = None;
             }
         });
     }
@@ -43,8 +43,8 @@ impl Handler<Changed> for CampaignRunner {
     type Result = ();
 
     fn handle(&mut self, _: Changed, cx: &mut Self::Context) {
-        self.is_new_since = None;
-        self.guarded(cx, |this, _| this.outdated());
+        self.unused_since = None;
+        self.supervise(cx, |this, _| this.mark_stale());
     }
 }
 
@@ -54,8 +54,8 @@ impl Handler<Dismiss> for CampaignRunner {
 
     fn handle(&mut self, Dismiss { gone }: Dismiss, cx: &mut Self::Context) {
         self.retire();
-        if let Some(alarm) = self.alarm.take() {
-            actix::AsyncContext::cancel_future(cx, alarm);
+        if let Some(timer) = self.timer.take() {
+            actix::AsyncContext::cancel_future(cx, timer);
         }
         // The caller may have timed out.
         let _ = gone.send(());

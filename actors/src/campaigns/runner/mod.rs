@@ -1,19 +1,19 @@
 //! The actor of a campaign: the one place that decides which recipient is written to next, and when.
 //!
 //! The campaign itself (its status, rate and content) is in the tables, where callers change it. A caller holds the
-//! campaign meanwhile ([`Hold`]): the actor pauses, and the hold is acknowledged when the outcome of every recipient
-//! under way is known. On release the actor reads the campaign again. So a pause is acknowledged after the campaign's
-//! last message was decided.
+//! campaign meanwhile ([`Hold`]): the actor pauses, and the hold is acknowledged when the outcome of every pending send
+//! is known. On release the actor reads the campaign again. So a pause is acknowledged after the campaign's last message
+//! was decided.
 //!
 //! A message to a recipient goes through their conversation like any other, and the recipient's new status is in the
 //! same entry of the log. Recipients are decided one at a time, in order; their entries become durable together. Only a
-//! few messages of a campaign are in transit at once: so none waits long. Whether a contact wants campaigns, and whether the
-//! campaign was canceled, is looked at when a message is decided and again before each call of its provider.
+//! few messages of a campaign are in transit at once, so none waits long. Opt-outs and the campaign's cancellation are
+//! checked when a message is decided, and again before each call of its provider.
 
 mod commands;
-mod leaving;
 mod outcomes;
-mod readings;
+mod send;
+mod tables;
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,9 +28,9 @@ use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, Presence};
 
 pub(crate) use self::commands::{Changed, Hold};
-use self::outcomes::HasLeft;
-use super::line::{Line, NextRecipient, page_of};
-use super::pace::{Pace, under_way_max};
+use self::outcomes::RecipientSendEnded;
+use super::pace::{Pace, in_transit_max};
+use super::recipient_queue::{NextRecipient, RecipientQueue, page_size};
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
@@ -39,13 +39,13 @@ use crate::clock::{self, now};
 use crate::engine::{Contacts, Sending};
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
 
-/// How long before their turn recipients are loaded, at most.
-const AHEAD_MAX: Duration = Duration::from_secs(10);
+/// Maximum time before their turn at which recipients are loaded.
+const LOAD_AHEAD_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum time between two rounds of a running campaign.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Maximum time between two looks at the clock of a scheduled campaign, so that a clock change is noticed.
+/// Maximum time between two rounds of a scheduled campaign, so that a clock change is noticed.
 const SCHEDULED_TICK: Duration = Duration::from_secs(5);
 
 /// How often long-standing messages in transit are looked up in the tables: one may have been deleted with its contact.
@@ -70,7 +70,7 @@ pub(crate) struct CampaignScope {
 #[derive(Debug, Default)]
 pub struct CampaignFigures {
     /// 1 while it is running.
-    pub is_sent: AtomicUsize,
+    pub is_running: AtomicUsize,
     /// Recipients in memory.
     pub held: AtomicUsize,
     /// Messages that are decided but not yet with their provider.
@@ -83,38 +83,38 @@ pub struct CampaignRunner {
     company: CompanyId,
     id: CampaignId,
     /// The campaign as last read.
-    known: Known,
+    state: CampaignState,
     /// Incremented when the campaign may have changed: a read that began earlier is then stale.
     version: u64,
     is_reading: bool,
     /// The holders of the campaign, for as long as they live.
     holders: Vec<Weak<()>>,
-    /// Holders that wait until everything under way is decided.
-    waiting: Vec<ReplyTo<()>>,
-    line: Line,
+    /// Replies to callers whose hold is acknowledged once every pending send has an outcome.
+    hold_replies: Vec<ReplyTo<()>>,
+    recipients: RecipientQueue,
     pace: Option<Pace>,
     /// The recipient being decided: the next one waits for this.
     deciding: Option<ContactId>,
     /// Recipients whose outcome is not known yet.
-    leaving: HashSet<ContactId>,
+    pending_sends: HashSet<ContactId>,
     /// Messages that their provider does not have yet.
     in_transit: HashSet<MessageId>,
     /// The messages in transit at the last verification, and its time.
-    verified: (HashSet<MessageId>, Instant),
-    /// Whether a statement that changes the campaign is under way.
-    is_busy: bool,
+    last_verification: (HashSet<MessageId>, Instant),
+    /// Whether a statement that changes the campaign is running.
+    is_updating: bool,
     /// Whether all recipients that were pending at the cancellation have been skipped.
-    is_called_off: bool,
-    rests_until: Option<Instant>,
-    alarm: Option<SpawnHandle>,
+    has_skipped_pending: bool,
+    paused_until: Option<Instant>,
+    timer: Option<SpawnHandle>,
     /// The start time, until the first command arrives: by then the actor is registered, and may leave the registry.
-    is_new_since: Option<Instant>,
+    unused_since: Option<Instant>,
     status: Arc<ActorStatus<CampaignFigures>>,
     retired: bool,
 }
 
 /// The cached state of a campaign.
-enum Known {
+enum CampaignState {
     /// Not read yet.
     Nothing,
     /// The state as last read, which may have changed.
@@ -129,7 +129,7 @@ impl Actor for CampaignRunner {
     type Context = Mailbox<Self>;
 
     fn started(&mut self, cx: &mut Self::Context) {
-        self.guarded(cx, |_, _| ());
+        self.supervise(cx, |_, _| ());
     }
 }
 
@@ -145,27 +145,27 @@ impl CampaignScope {
             scope: self.clone(),
             company,
             id,
-            known: Known::Nothing,
+            state: CampaignState::Unread,
             version: 0,
             is_reading: false,
             holders: Vec::new(),
-            waiting: Vec::new(),
-            line: Line::default(),
+            hold_replies: Vec::new(),
+            recipients: RecipientQueue::default(),
             pace: None,
             deciding: None,
-            leaving: HashSet::new(),
+            pending_sends: HashSet::new(),
             in_transit: HashSet::new(),
-            verified: (HashSet::new(), clock::instant()),
-            is_busy: false,
-            is_called_off: false,
-            rests_until: None,
-            alarm: None,
-            is_new_since: Some(Instant::now()),
+            last_verification: (HashSet::new(), clock::instant()),
+            is_updating: false,
+            has_skipped_pending: false,
+            paused_until: None,
+            timer: None,
+            unused_since: Some(Instant::now()),
             status: status.clone(),
             retired: false,
         };
-        let home = self.base.arbiters.of(id.0);
-        ActorHandle { addr: CampaignRunner::start_in_arbiter(&home, |_| runner), status }
+        let arbiter = self.base.arbiters.of(id.0);
+        ActorHandle { addr: CampaignRunner::start_in_arbiter(&arbiter, |_| runner), status }
     }
 }
 
@@ -178,20 +178,20 @@ impl Drop for CampaignRunner {
 
 impl CampaignRunner {
     /// Runs `work`, and then a round. A panic is a defect: the state in memory is dropped and read again from the
-    /// tables. Recipients under way are tracked independently of it.
-    fn guarded(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
-        let done = catch_unwind(AssertUnwindSafe(|| {
+    /// tables. Pending sends are tracked independently of it.
+    fn supervise(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             work(self, cx);
             self.round(cx);
-            self.show();
+            self.publish_figures();
         }));
-        if done.is_err() {
+        if outcome.is_err() {
             tracing::error!(company.id = %self.company, campaign.id = %self.id, "campaign failed unexpectedly; restarting it");
-            self.line.begin_anew();
-            self.outdated();
-            self.is_busy = false;
-            self.rest(TICK);
-            self.ring_in(TICK, cx);
+            self.recipients.restart();
+            self.mark_stale();
+            self.is_updating = false;
+            self.pause(TICK);
+            self.schedule_tick(TICK, cx);
         }
     }
 
@@ -200,51 +200,54 @@ impl CampaignRunner {
         if self.retired || self.scope.base.is_stopping() {
             return;
         }
-        // The company may come back.
+        // The company may return to this process.
         if !self.scope.base.owns(self.company) {
-            return self.ring_in(TICK, cx);
+            return self.schedule_tick(TICK, cx);
         }
-        self.notice_releases();
-        let has_been_read = matches!(self.known, Known::Run(_) | Known::Gone | Known::Stale(Some(_)));
-        if has_been_read && self.leaving.is_empty() {
-            self.waiting.drain(..).for_each(|waiting| waiting.give(Ok(())));
+        self.drop_released_holds();
+        let has_been_read =
+            matches!(self.state, CampaignState::Current(_) | CampaignState::Missing | CampaignState::Stale(Some(_)));
+        if has_been_read && self.pending_sends.is_empty() {
+            self.hold_replies.drain(..).for_each(|reply| reply.give(Ok(())));
         }
-        if let Some(left) = self.rests_for() {
-            return self.ring_in(left, cx);
+        if let Some(left) = self.pause_left() {
+            return self.schedule_tick(left, cx);
         }
         let clock = clock::instant();
         let is_held = !self.holders.is_empty();
-        match &self.known {
-            Known::Nothing | Known::Stale(None) => self.read(cx),
-            Known::Gone if !is_held && self.leaving.is_empty() => self.make_room(cx),
-            Known::Stale(Some(_)) if !is_held => self.read(cx),
-            Known::Run(run) if !is_held => {
+        match &self.state {
+            CampaignState::Unread | CampaignState::Stale(None) => self.read(cx),
+            CampaignState::Missing if !is_held && self.pending_sends.is_empty() => self.retire_if_idle(cx),
+            CampaignState::Stale(Some(_)) if !is_held => self.read(cx),
+            CampaignState::Current(run) if !is_held => {
                 let run = run.clone();
-                self.go_on(&run, clock, cx);
+                self.step(&run, clock, cx);
             }
-            Known::Gone | Known::Stale(Some(_)) | Known::Run(_) => {}
+            CampaignState::Missing | CampaignState::Stale(Some(_)) | CampaignState::Current(_) => {}
         }
     }
 
-    /// Whoever has let go may have changed the campaign: what was read before that is not enough, whichever message comes
-    /// between their release and [`Changed`].
-    fn notice_releases(&mut self) {
-        let held_by = self.holders.len();
+    /// Marks the campaign as stale after a release, whose holder may have changed it. Another message may arrive between
+    /// the release and [`Changed`].
+    fn drop_released_holds(&mut self) {
+        let holders = self.holders.len();
         self.holders.retain(|holder| holder.strong_count() > 0);
-        if self.holders.len() < held_by {
-            self.outdated();
+        if self.holders.len() < holders {
+            self.mark_stale();
         }
     }
 
-    fn go_on(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
+    fn step(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
         match run.status {
             CampaignStatus::Scheduled => match (run.scheduled_at - now()).to_std() {
-                Ok(left) if !left.is_zero() => self.ring_in(left.min(SCHEDULED_TICK), cx),
+                Ok(left) if !left.is_zero() => self.schedule_tick(left.min(SCHEDULED_TICK), cx),
                 _ => self.start_due(cx),
             },
             CampaignStatus::Processing => self.send(run, clock, cx),
-            CampaignStatus::Canceled => self.call_off(run, cx),
-            CampaignStatus::Paused | CampaignStatus::Completed if self.leaving.is_empty() => self.make_room(cx),
+            CampaignStatus::Canceled => self.handle_cancellation(run, cx),
+            CampaignStatus::Paused | CampaignStatus::Completed if self.pending_sends.is_empty() => {
+                self.retire_if_idle(cx)
+            }
             CampaignStatus::Paused | CampaignStatus::Completed => {}
         }
     }
@@ -252,114 +255,109 @@ impl CampaignRunner {
     /// Sends to recipients whose turn it is, and loads more.
     fn send(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
         let mut again_in = TICK;
-        let under_way_max = under_way_max(run.rate_per_minute);
-        while self.deciding.is_none() && self.in_transit.len().max(self.leaving.len()) < under_way_max {
+        let in_transit_max = in_transit_max(run.rate_per_minute);
+        while self.deciding.is_none() && self.in_transit.len().max(self.pending_sends.len()) < in_transit_max {
             let Some(next_at) = self.next_at(run, clock) else { break };
             if next_at > clock {
                 again_in = again_in.min(next_at - clock);
                 break;
             }
             let Some(presence) = self.enter() else { break };
-            let Some(recipient) = self.line.next() else { break };
-            let is_current = self.scope.in_transit.withdrawals.is_current(self.company, recipient.looked);
+            let Some(recipient) = self.recipients.pop_front() else { break };
+            let is_current = self.scope.in_transit.withdrawals.is_current(self.company, recipient.withdrawal_version);
             if recipient.is_opted_out && is_current {
-                self.pass_over(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
-                if self.rests_for().is_some() {
+                self.record_unsent(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
+                if self.pause_left().is_some() {
                     break;
                 }
                 continue;
             }
             if let Some(pace) = &mut self.pace {
-                pace.used(clock);
+                pace.record_send(clock);
             }
-            self.write_to(run.clone(), recipient, presence, cx);
+            self.send_to(run.clone(), recipient, presence, cx);
         }
-        // A restarted line would include recipients under way, so loading waits until their outcome is known.
+        // A restarted queue would load recipients with a pending send again, so loading waits until those have an outcome.
         // Recipients whose turn is far away are not loaded yet, because their data may change by then.
-        let is_soon = self.next_at(run, clock).is_some_and(|at| at <= clock + AHEAD_MAX);
-        if is_soon && (!self.line.is_new() || self.leaving.is_empty()) {
-            self.load(page_of(run.rate_per_minute), run, cx);
+        let is_soon = self.next_at(run, clock).is_some_and(|at| at <= clock + LOAD_AHEAD_MAX);
+        if is_soon && (!self.recipients.is_new() || self.pending_sends.is_empty()) {
+            self.load(page_size(run.rate_per_minute), run, cx);
         }
         self.verify_old(clock, cx);
-        if self.line.is_done() && self.leaving.is_empty() && self.in_transit.is_empty() {
+        if self.recipients.is_done() && self.pending_sends.is_empty() && self.in_transit.is_empty() {
             self.complete(cx);
         }
-        self.ring_in(again_in, cx);
+        self.schedule_tick(again_in, cx);
     }
 
-    /// When the rate allows the next one; none: not before a message has arrived.
+    /// When the rate allows the next send; none: not before a message has arrived.
     fn next_at(&mut self, run: &CampaignRun, clock: Instant) -> Option<Instant> {
         let pace = self.pace.get_or_insert_with(|| Pace::new(run.rate_per_minute, clock, run.has_begun));
         pace.next_at(self.in_transit.len(), clock)
     }
 
-    /// A message is not on its way any more.
-    fn has_arrived(&mut self, message: MessageId) {
+    /// Stops tracking a message that is no longer in transit.
+    fn end_transit(&mut self, message: MessageId) {
         if self.in_transit.remove(&message) {
-            self.counts();
+            self.count_for_rate();
         }
     }
 
-    /// A message counts for the rate.
-    fn counts(&mut self) {
+    /// Counts a message towards the rate.
+    fn count_for_rate(&mut self) {
         if let Some(pace) = &mut self.pace {
-            pace.arrived(clock::instant());
+            pace.record_arrival(clock::instant());
         }
     }
 
-    fn write_to(
-        &mut self,
-        run: Arc<CampaignRun>,
-        recipient: NextRecipient,
-        presence: Presence,
-        cx: &mut Mailbox<Self>,
-    ) {
+    fn send_to(&mut self, run: Arc<CampaignRun>, recipient: NextRecipient, presence: Presence, cx: &mut Mailbox<Self>) {
         self.deciding = Some(recipient.contact_id);
-        self.leaving.insert(recipient.contact_id);
-        let (scope, key, home) = (self.scope.clone(), (self.company, self.id), cx.address());
+        self.pending_sends.insert(recipient.contact_id);
+        let (scope, key, runner) = (self.scope.clone(), (self.company, self.id), cx.address());
         actix::spawn(async move {
             let _presence = presence;
-            home.do_send(HasLeft(leaving::leave(scope, key, run, recipient, home.clone()).await));
+            runner
+                .do_send(RecipientSendEnded(send::send_to_recipient(scope, key, run, recipient, runner.clone()).await));
         });
     }
 
-    /// Enters the company's door, if it is open now.
+    /// Enters the company, if it is open now.
     fn enter(&self) -> Option<Presence> {
         self.scope.base.store.ownership().try_enter(self.company)
     }
 
-    fn rest(&mut self, time: Duration) {
-        self.rests_until = Some(Instant::now() + time);
+    fn pause(&mut self, time: Duration) {
+        self.paused_until = Some(Instant::now() + time);
     }
 
-    /// How much longer it rests, if it does.
-    fn rests_for(&self) -> Option<Duration> {
-        let left = self.rests_until?.saturating_duration_since(Instant::now());
+    /// The rest of the current pause, if there is one.
+    fn pause_left(&self) -> Option<Duration> {
+        let left = self.paused_until?.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
 
     /// Marks the state of the campaign as stale.
-    fn outdated(&mut self) {
+    fn mark_stale(&mut self) {
         self.version += 1;
-        self.known = match std::mem::replace(&mut self.known, Known::Nothing) {
-            Known::Run(run) | Known::Stale(Some(run)) => Known::Stale(Some(run)),
-            Known::Nothing | Known::Gone | Known::Stale(None) => Known::Nothing,
+        self.state = match std::mem::replace(&mut self.state, CampaignState::Unread) {
+            CampaignState::Current(run) | CampaignState::Stale(Some(run)) => CampaignState::Stale(Some(run)),
+            CampaignState::Unread | CampaignState::Missing | CampaignState::Stale(None) => CampaignState::Unread,
         };
     }
 
     /// Sets the timer of the next round, and replaces an earlier one.
-    fn ring_in(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
-        if let Some(alarm) = self.alarm.take() {
-            cx.cancel_future(alarm);
+    fn schedule_tick(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
+        if let Some(timer) = self.timer.take() {
+            cx.cancel_future(timer);
         }
-        let ring = |this: &mut Self, cx: &mut Mailbox<Self>| this.guarded(cx, |this, _| this.alarm = None);
-        self.alarm = Some(cx.run_later(time, ring));
+        let ring = |this: &mut Self, cx: &mut Mailbox<Self>| this.supervise(cx, |this, _| this.timer = None);
+        self.timer = Some(cx.run_later(time, ring));
     }
 
-    /// Retires, because nothing is left to do.
-    fn make_room(&mut self, cx: &mut Mailbox<Self>) {
-        if self.is_new_since.is_some_and(|since| since.elapsed() < TICK) {
-            return self.ring_in(TICK, cx);
+    /// Retires, unless the actor has just started and its first caller is still to come.
+    fn retire_if_idle(&mut self, cx: &mut Mailbox<Self>) {
+        if self.unused_since.is_some_and(|since| since.elapsed() < TICK) {
+            return self.schedule_tick(TICK, cx);
         }
         self.retire();
     }
@@ -368,9 +366,9 @@ impl CampaignRunner {
     fn retire(&mut self) {
         self.retired = true;
         self.scope.hot.remove(&(self.company, self.id), &self.status);
-        self.waiting.drain(..).for_each(|waiting| waiting.give(Err(Refusal::Gone)));
+        self.hold_replies.drain(..).for_each(|reply| reply.give(Err(Refusal::Gone)));
         self.forget_messages();
-        self.show();
+        self.publish_figures();
     }
 
     fn forget_messages(&mut self) {
@@ -387,11 +385,11 @@ impl CampaignRunner {
         Ok(())
     }
 
-    fn show(&self) {
-        let shown = &self.status.shared;
-        let is_sent = matches!(&self.known, Known::Run(run) if run.status == CampaignStatus::Processing);
-        shown.is_sent.store(usize::from(is_sent && !self.retired), Ordering::Relaxed);
-        shown.held.store(self.line.len(), Ordering::Relaxed);
-        shown.under_way.store(self.in_transit.len(), Ordering::Relaxed);
+    fn publish_figures(&self) {
+        let figures = &self.status.shared;
+        let is_running = matches!(&self.state, CampaignState::Current(run) if run.status == CampaignStatus::Processing);
+        figures.is_running.store(usize::from(is_running && !self.retired), Ordering::Relaxed);
+        figures.held.store(self.recipients.len(), Ordering::Relaxed);
+        figures.under_way.store(self.in_transit.len(), Ordering::Relaxed);
     }
 }

@@ -7,107 +7,107 @@ use hotline_persistence::tables::campaigns::{self, RecipientRow, RecipientStatus
 use hotline_persistence::tables::messages::MessageError;
 use serde_json::json;
 
-use super::super::line::NextRecipient;
-use super::leaving::{Decided, Departure, Left};
+use super::super::recipient_queue::NextRecipient;
+use super::send::{Disposition, RecipientDecided, SendReport};
 use super::{CampaignRunner, OUTAGE_PAUSE};
 use crate::Refusal;
 use crate::base::retry::while_unavailable;
-use crate::channels::Landed;
+use crate::channels::TransitEnded;
 use crate::clock::now;
 
 /// A send to a recipient has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct HasLeft(pub(super) Left);
+pub(super) struct RecipientSendEnded(pub(super) SendReport);
 
-/// Whether a recipient of unknown outcome is still pending.
+/// The tables were checked for whether a recipient of unknown outcome is still pending.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Checked {
-    left: Left,
+struct PendingChecked {
+    report: SendReport,
     refusal: Refusal,
     is_waiting: Result<bool, Refusal>,
 }
 
 impl CampaignRunner {
-    fn settle(&mut self, left: Left, cx: &mut Mailbox<Self>) {
-        match (&left.outcome, left.message) {
-            (Ok(Departure::OptedOut), _) => {
-                self.has_left(&left.recipient);
-                self.pass_over(left.recipient, RecipientStatus::Skipped, &MessageError::opted_out());
+    fn settle(&mut self, report: SendReport, cx: &mut Mailbox<Self>) {
+        match (&report.outcome, report.message) {
+            (Ok(Disposition::OptedOut), _) => {
+                self.finish_send(&report.recipient);
+                self.record_unsent(report.recipient, RecipientStatus::Skipped, &MessageError::opted_out());
             }
-            (Ok(Departure::Written), _) => {
+            (Ok(Disposition::Sent), _) => {
                 self.scope.handed_over.fetch_add(1, Ordering::Relaxed);
-                self.has_left(&left.recipient);
+                self.finish_send(&report.recipient);
             }
             (Err(refusal), Some(_)) => {
                 let refusal = refusal.clone();
-                self.check(left, refusal, cx);
+                self.check(report, refusal, cx);
             }
             (Err(refusal), None) => {
                 let refusal = refusal.clone();
-                self.has_not_left(left.recipient, &refusal);
+                self.handle_refusal(report.recipient, &refusal);
             }
         }
     }
 
     /// Looks up a recipient of unknown outcome in the tables, once these have all earlier decisions. Until then no
     /// other recipient is written to.
-    fn check(&mut self, left: Left, refusal: Refusal, cx: &mut Mailbox<Self>) {
-        let (scope, company, id, home) = (self.scope.clone(), self.company, self.id, cx.address());
+    fn check(&mut self, report: SendReport, refusal: Refusal, cx: &mut Mailbox<Self>) {
+        let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
-            let contact = left.recipient.contact_id;
+            let contact = report.recipient.contact_id;
             let look = || async {
                 let db = scope.base.reads().tables(company).await?;
                 Ok(campaigns::is_waiting(db, company, id, contact).await?)
             };
             let is_waiting = while_unavailable(OUTAGE_PAUSE, look).await;
-            home.do_send(Checked { left, refusal, is_waiting });
+            runner.do_send(PendingChecked { report, refusal, is_waiting });
         });
     }
 
-    fn checked(&mut self, Checked { left, refusal, is_waiting }: Checked) {
+    fn handle_check(&mut self, PendingChecked { report, refusal, is_waiting }: PendingChecked) {
         match is_waiting {
             Ok(false) => {
                 self.scope.handed_over.fetch_add(1, Ordering::Relaxed);
-                self.has_left(&left.recipient);
+                self.finish_send(&report.recipient);
             }
             is_waiting => {
-                if let Some(message) = left.message.filter(|message| self.in_transit.remove(message)) {
+                if let Some(message) = report.message.filter(|message| self.in_transit.remove(message)) {
                     self.scope.in_transit.forget(self.company, message);
                 }
                 // The tables cannot be read because of a defect: the line restarts later.
                 if is_waiting.is_err() {
-                    self.has_left(&left.recipient);
-                    self.line.begin_anew();
-                    return self.rest(OUTAGE_PAUSE);
+                    self.finish_send(&report.recipient);
+                    self.recipients.restart();
+                    return self.pause(OUTAGE_PAUSE);
                 }
-                self.has_not_left(left.recipient, &refusal);
+                self.handle_refusal(report.recipient, &refusal);
             }
         }
     }
 
-    fn has_left(&mut self, recipient: &NextRecipient) {
-        self.leaving.remove(&recipient.contact_id);
+    fn finish_send(&mut self, recipient: &NextRecipient) {
+        self.pending_sends.remove(&recipient.contact_id);
         self.deciding = self.deciding.filter(|contact| *contact != recipient.contact_id);
     }
 
     /// Handles a refused send: the recipient is skipped or has failed, or is retried first after an outage.
-    fn has_not_left(&mut self, recipient: NextRecipient, refusal: &Refusal) {
-        self.has_left(&recipient);
+    fn handle_refusal(&mut self, recipient: NextRecipient, refusal: &Refusal) {
+        self.finish_send(&recipient);
         if !refusal.is_passing() {
             let is_skipped =
                 matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed(_) | Refusal::ContactNotFound);
             let status = if is_skipped { RecipientStatus::Skipped } else { RecipientStatus::Failed };
             tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "campaign recipient skipped or failed");
-            return self.pass_over(recipient, status, &refusal.as_failure("the channel was deleted"));
+            return self.record_unsent(recipient, status, &refusal.as_failure("the channel was deleted"));
         }
-        self.line.put_back(recipient);
-        self.rest(OUTAGE_PAUSE);
+        self.recipients.push_front(recipient);
+        self.pause(OUTAGE_PAUSE);
     }
 
     /// Records that a recipient is not written to, in an entry of its own; while the log is full it is retried first.
-    pub(super) fn pass_over(&mut self, recipient: NextRecipient, status: RecipientStatus, error: &MessageError) {
+    pub(super) fn record_unsent(&mut self, recipient: NextRecipient, status: RecipientStatus, error: &MessageError) {
         let row = RecipientRow {
             company_id: self.company,
             campaign_id: self.id,
@@ -123,16 +123,16 @@ impl CampaignRunner {
             count.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        self.line.put_back(recipient);
-        self.rest(OUTAGE_PAUSE);
+        self.recipients.push_front(recipient);
+        self.pause(OUTAGE_PAUSE);
     }
 }
 
-impl Handler<Decided> for CampaignRunner {
+impl Handler<RecipientDecided> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, decided: Decided, cx: &mut Self::Context) {
-        self.guarded(cx, |this, _| {
+    fn handle(&mut self, decided: RecipientDecided, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| {
             this.deciding = this.deciding.filter(|contact| *contact != decided.contact);
             // If the actor has retired since, the message is not tracked any more.
             match decided.in_transit {
@@ -140,40 +140,40 @@ impl Handler<Decided> for CampaignRunner {
                 Some(message) => {
                     this.in_transit.insert(message);
                 }
-                // Whoever sees it has it.
-                None => this.counts(),
+                // It was not queued, so it has arrived already.
+                None => this.count_for_rate(),
             }
         });
     }
 }
 
-impl Handler<Landed> for CampaignRunner {
+impl Handler<TransitEnded> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, Landed(message): Landed, cx: &mut Self::Context) {
-        self.guarded(cx, |this, _| this.has_arrived(message));
+    fn handle(&mut self, TransitEnded(message): TransitEnded, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| this.end_transit(message));
     }
 }
 
-impl Handler<HasLeft> for CampaignRunner {
+impl Handler<RecipientSendEnded> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, HasLeft(left): HasLeft, cx: &mut Self::Context) {
-        self.guarded(cx, |this, cx| {
+    fn handle(&mut self, RecipientSendEnded(report): RecipientSendEnded, cx: &mut Self::Context) {
+        self.supervise(cx, |this, cx| {
             if !this.retired {
-                this.settle(left, cx);
+                this.settle(report, cx);
             }
         });
     }
 }
 
-impl Handler<Checked> for CampaignRunner {
+impl Handler<PendingChecked> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, checked: Checked, cx: &mut Self::Context) {
-        self.guarded(cx, |this, _| {
+    fn handle(&mut self, checked: PendingChecked, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| {
             if !this.retired {
-                this.checked(checked);
+                this.handle_check(checked);
             }
         });
     }

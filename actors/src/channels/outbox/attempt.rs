@@ -12,7 +12,7 @@ use hotline_persistence::tables::source::Source;
 use super::dispatch::Dispatch;
 use super::outgoing::Outgoing;
 use crate::Refusal;
-use crate::channels::{Accepted, Account, Delivery, LOOKS_MAX, SendFailure};
+use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, SendFailure};
 use crate::clock::now;
 use crate::tickets::UpdateDeliveryStatus;
 
@@ -108,12 +108,12 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
 /// anything has changed since the message was decided, or was looked at before.
 async fn withdrawn(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<MessageError>, String> {
     let (company, id) = (what.message.company_id, what.message.id);
-    let mut looked = dispatch.in_transit.looked(company, id);
-    for _ in 0..LOOKS_MAX {
-        if looked.is_some_and(|stamp| dispatch.in_transit.withdrawals.is_current(company, stamp)) {
+    let mut checked_version = dispatch.in_transit.checked_version(company, id);
+    for _ in 0..CHECKS_MAX {
+        if checked_version.is_some_and(|version| dispatch.in_transit.withdrawals.is_current(company, version)) {
             return Ok(None);
         }
-        let stamp = dispatch.in_transit.withdrawals.stamp(company);
+        let version = dispatch.in_transit.withdrawals.version(company);
         let base = dispatch.base.clone();
         let look = async move {
             let db = base.reads().tables_as_of_now(company).await?;
@@ -124,8 +124,8 @@ async fn withdrawn(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<Messag
             return Ok(Some(error));
         }
         hotline_persistence::fail_point!("campaign_message_looked_at");
-        dispatch.in_transit.has_looked(company, id, stamp);
-        looked = Some(stamp);
+        dispatch.in_transit.record_check(company, id, version);
+        checked_version = Some(version);
     }
     Err("contacts opt out faster than they can be checked".to_owned())
 }

@@ -59,7 +59,7 @@ impl ContactChanges {
     /// Has campaigns look again at whom they may write to.
     fn withdraw(&self) {
         if self.preferences.load(Ordering::Acquire) {
-            self.contacts.in_transit.withdrawals.changed(self.company);
+            self.contacts.in_transit.withdrawals.invalidate(self.company);
         }
     }
 }
@@ -73,7 +73,7 @@ impl Drop for ContactChanges {
             self.contacts.base.spawn_for(company, async move {
                 contacts.settle_in_time(company, &ids).await;
                 // By now it is committed, if it ever is.
-                contacts.in_transit.withdrawals.changed(company);
+                contacts.in_transit.withdrawals.invalidate(company);
             });
         }
     }

@@ -77,7 +77,7 @@ impl Contacts {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
-    pub(crate) async fn have_at_hand(&self, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactId>, Refusal> {
+    pub(crate) async fn prefetch(&self, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactId>, Refusal> {
         let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.known.get(company, *id).is_none()).collect();
         let _turn = self.known.looking(company).await;
         for contact in contacts::find_refs(self.base.db(company), company, &unknown, false).await? {
@@ -86,7 +86,7 @@ impl Contacts {
         Ok(unknown)
     }
 
-    /// Drops a contact that was cached by [`Contacts::have_at_hand`].
+    /// Drops a contact that was cached by [`Contacts::prefetch`].
     pub(crate) fn let_go(&self, company: CompanyId, id: ContactId) {
         self.known.forget(company, id);
     }

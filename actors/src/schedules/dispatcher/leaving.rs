@@ -46,7 +46,7 @@ pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> L
 /// Loads ahead what a message will need to know when it is due, so that an outage does not delay it.
 pub(super) async fn look_ahead(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(), Refusal> {
     let (target, command) = prepare(scope, row).await?;
-    scope.sending.look_ahead(&target, &command).await
+    scope.sending.prefetch(&target, &command).await
 }
 
 async fn prepare(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(Target, Send), Refusal> {

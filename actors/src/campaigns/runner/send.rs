@@ -1,4 +1,4 @@
-//! Sends to a recipient: the command, and what is known of the send before it is durable.
+//! Sends a campaign's message to a recipient.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,61 +11,61 @@ use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId};
 
-use super::super::line::NextRecipient;
+use super::super::recipient_queue::NextRecipient;
 use super::{CampaignRunner, CampaignScope};
 use crate::Refusal;
-use crate::channels::{LOOKS_MAX, Stamp};
+use crate::channels::{CHECKS_MAX, WithdrawalVersion};
 use crate::engine::{Recipient, Target};
 use crate::tickets::{AttachedChanges, Author, Content, Execute, Precondition, Send};
 
-/// Concurrent look-ups ahead for recipients: a small part of the company's share of the database.
-const LOOK_AHEAD_AT_ONCE: usize = 8;
+/// Concurrent prefetches for recipients: a small part of the company's share of the database.
+const PREFETCH_CONCURRENCY: usize = 8;
 
 /// The outcome of a send to a recipient.
-pub(super) struct Left {
+pub(super) struct SendReport {
     pub(super) recipient: NextRecipient,
-    pub(super) outcome: Result<Departure, Refusal>,
-    /// The message that may be in the log, whatever the outcome says.
+    pub(super) outcome: Result<Disposition, Refusal>,
+    /// The message that may be in the log, even if the outcome is a refusal.
     pub(super) message: Option<MessageId>,
 }
 
-/// What became of a recipient.
+/// The result of a send that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Departure {
+pub(super) enum Disposition {
     Written,
-    /// Nothing was written: they have opted out of campaigns.
+    /// The recipient has opted out of campaigns, so there is no message.
     OptedOut,
 }
 
-/// A recipient is decided and will be durable: the next one may follow.
+/// A recipient's message is decided and will be durable: the next recipient may follow.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
-pub(super) struct Decided {
+pub(super) struct RecipientDecided {
     pub(super) contact: ContactId,
     /// The message, if it is yet to be handed to the provider.
     pub(super) in_transit: Option<MessageId>,
 }
 
 /// Sends to a recipient. The recipient's new status is in the message's own entry of the log.
-pub(super) async fn leave(
+pub(super) async fn send_to_recipient(
     scope: Arc<CampaignScope>,
     (company, campaign): (CompanyId, CampaignId),
     run: Arc<CampaignRun>,
     recipient: NextRecipient,
-    home: Addr<CampaignRunner>,
-) -> Left {
+    runner: Addr<CampaignRunner>,
+) -> SendReport {
     let contact = recipient.contact_id;
-    let decided = Arc::<Mutex<Option<MessageId>>>::default();
-    let attached = |looked: Stamp| -> AttachedChanges<MessageRow> {
-        let (scope, decided, home) = (scope.clone(), decided.clone(), home.clone());
+    let message_id = Arc::<Mutex<Option<MessageId>>>::default();
+    let attached = |withdrawal_version: WithdrawalVersion| -> AttachedChanges<MessageRow> {
+        let (scope, message_id, runner) = (scope.clone(), message_id.clone(), runner.clone());
         Arc::new(move |message: &MessageRow| {
-            *decided.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.id);
+            *message_id.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.id);
             let is_queued = message.status == MessageStatus::Queued;
             if is_queued {
                 // Registered before anyone can report that the message has arrived.
-                scope.in_transit.begin(company, message.id, Some(looked), home.clone().recipient());
+                scope.in_transit.begin(company, message.id, Some(withdrawal_version), runner.clone().recipient());
             }
-            home.do_send(Decided { contact, in_transit: is_queued.then_some(message.id) });
+            runner.do_send(RecipientDecided { contact, in_transit: is_queued.then_some(message.id) });
             vec![Change::Recipient(Box::new(RecipientRow {
                 company_id: company,
                 campaign_id: campaign,
@@ -77,23 +77,27 @@ pub(super) async fn leave(
             }))]
         })
     };
-    let sent = async {
+    let send = async {
         let (target, command) = (target(&scope, company, &run, contact).await?, command(&scope, company, &run)?);
-        let mut looked = recipient.looked;
-        for _ in 0..LOOKS_MAX {
-            // What has changed since the recipient was read may be that they want no campaigns.
-            if !scope.in_transit.withdrawals.is_current(company, looked) {
-                looked = scope.in_transit.withdrawals.stamp(company);
+        let mut withdrawal_version = recipient.withdrawal_version;
+        for _ in 0..CHECKS_MAX {
+            // A change since the recipient was read may be their opt-out.
+            if !scope.in_transit.withdrawals.is_current(company, withdrawal_version) {
+                withdrawal_version = scope.in_transit.withdrawals.version(company);
                 let db = scope.base.reads().tables_as_of_now(company).await?;
                 if contacts::has_opted_out(db, company, contact).await? {
-                    return Ok(Departure::OptedOut);
+                    return Ok(Disposition::OptedOut);
                 }
             }
             let only_if: Precondition = {
                 let in_transit = scope.in_transit.clone();
-                Arc::new(move || in_transit.withdrawals.is_current(company, looked))
+                Arc::new(move || in_transit.withdrawals.is_current(company, withdrawal_version))
             };
-            let what = Execute { command: command.clone(), attached: Some(attached(looked)), only_if: Some(only_if) };
+            let what = Execute {
+                command: command.clone(),
+                attached: Some(attached(withdrawal_version)),
+                only_if: Some(only_if),
+            };
             let message = match scope.sending.send(&target, what).await {
                 Err(Refusal::Outdated) => continue,
                 outcome => outcome?,
@@ -102,27 +106,31 @@ pub(super) async fn leave(
             if recipient.is_fetched {
                 scope.contacts.let_go(company, contact);
             }
-            return Ok(Departure::Written);
+            return Ok(Disposition::Sent);
         }
         Err(Refusal::Outdated)
     };
-    let outcome = AssertUnwindSafe(sent).catch_unwind().await;
+    let outcome = AssertUnwindSafe(send).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a campaign panicked".to_owned())));
-    let message = *decided.lock().unwrap_or_else(PoisonError::into_inner);
-    Left { recipient, outcome, message }
+    let message = *message_id.lock().unwrap_or_else(PoisonError::into_inner);
+    SendReport { recipient, outcome, message }
 }
 
-/// Loads ahead what messages to these contacts will need to know. Refusals are ignored here and handled at the send.
-pub(super) async fn look_ahead(scope: &CampaignScope, company: CompanyId, run: &CampaignRun, contacts: &[ContactId]) {
+/// Loads the data that messages to these contacts will need. Refusals are ignored here and handled at the send.
+pub(super) async fn prefetch(scope: &CampaignScope, company: CompanyId, run: &CampaignRun, contacts: &[ContactId]) {
     let Ok(command) = command(scope, company, run) else { return };
     let command = &command;
-    // If this fails, each contact is looked up alone.
-    drop(scope.sending.bring_together(company, run.channel_id, contacts, command).await);
-    let each = |contact: ContactId| async move {
+    // If this fails, each contact is looked up separately.
+    drop(scope.sending.prefetch_conversations(company, run.channel_id, contacts, command).await);
+    let prefetch_one = |contact: ContactId| async move {
         let Ok(target) = target(scope, company, run, contact).await else { return };
-        drop(scope.sending.look_ahead(&target, command).await);
+        drop(scope.sending.prefetch(&target, command).await);
     };
-    stream::iter(contacts.iter().copied()).map(each).buffer_unordered(LOOK_AHEAD_AT_ONCE).collect::<()>().await;
+    stream::iter(contacts.iter().copied())
+        .map(prefetch_one)
+        .buffer_unordered(PREFETCH_CONCURRENCY)
+        .collect::<()>()
+        .await;
 }
 
 async fn target(

@@ -1,0 +1,185 @@
+//! The campaign's next recipients that are loaded in memory, in order.
+
+use std::collections::VecDeque;
+
+use hotline_persistence::ContactId;
+
+use crate::channels::WithdrawalVersion;
+
+/// Maximum recipients in memory: some tens of bytes each.
+const PAGE_MAX: i64 = 500;
+
+/// Pages per minute: the data of a recipient in memory is at most some ten seconds old.
+const PAGES_PER_MINUTE: i64 = 6;
+
+/// A recipient in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NextRecipient {
+    pub(super) contact_id: ContactId,
+    /// Whether the contact has opted out of campaigns.
+    pub(super) is_opted_out: bool,
+    /// Whether the contact was cached for this campaign alone.
+    pub(super) is_fetched: bool,
+    /// The version before they were read: if it has changed since, opt-outs are checked again.
+    pub(super) withdrawal_version: WithdrawalVersion,
+    /// The generation of the queue that loaded them.
+    pub(super) generation: u64,
+}
+
+/// A campaign's next recipients in memory.
+#[derive(Debug, Default)]
+pub(super) struct RecipientQueue {
+    waiting: VecDeque<NextRecipient>,
+    /// The last recipient that was loaded.
+    after: Option<ContactId>,
+    is_loading: bool,
+    /// The tables have no more pending recipients.
+    is_exhausted: bool,
+    /// Incremented when the queue restarts: results of earlier loads are then ignored.
+    generation: u64,
+}
+
+/// A page to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageQuery {
+    pub(super) generation: u64,
+    pub(super) after: ContactId,
+    pub(super) limit: i64,
+}
+
+/// The size of a page: recipients of some seconds.
+pub(super) fn page_size(rate_per_minute: i32) -> i64 {
+    (i64::from(rate_per_minute) / PAGES_PER_MINUTE).clamp(1, PAGE_MAX)
+}
+
+impl RecipientQueue {
+    /// Takes the next recipient.
+    pub(super) fn pop_front(&mut self) -> Option<NextRecipient> {
+        self.waiting.pop_front()
+    }
+
+    /// Returns a recipient who could not be written to now; they stay first. One of an earlier generation is loaded again
+    /// with the others.
+    pub(super) fn push_front(&mut self, recipient: NextRecipient) {
+        if recipient.generation == self.generation {
+            self.waiting.push_front(recipient);
+        }
+    }
+
+    /// Drops all recipients: they are loaded again from the tables, which must have all earlier decisions first.
+    pub(super) fn restart(&mut self) {
+        *self = Self { generation: self.generation + 1, ..Self::default() };
+    }
+
+    /// Whether nothing was loaded since the last restart.
+    pub(super) fn is_new(&self) -> bool {
+        self.after.is_none() && self.waiting.is_empty()
+    }
+
+    /// Whether no recipients are left.
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting.is_empty() && self.is_exhausted
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The page to read now, if one is due: once half a page is left.
+    pub(super) fn begin_load(&mut self, page: i64) -> Option<PageQuery> {
+        let is_low = i64::try_from(self.waiting.len()).unwrap_or(i64::MAX) <= page / 2;
+        if self.is_loading || self.is_exhausted || !is_low {
+            return None;
+        }
+        self.is_loading = true;
+        let after = self.after.unwrap_or(ContactId::new(0));
+        Some(PageQuery { generation: self.generation, after, limit: page })
+    }
+
+    /// Adds a page that was read; none: it could not be read.
+    pub(super) fn end_load(&mut self, query: PageQuery, found: Option<Vec<NextRecipient>>) {
+        if query.generation != self.generation {
+            return;
+        }
+        self.is_loading = false;
+        let Some(found) = found else { return };
+        self.is_exhausted = i64::try_from(found.len()).unwrap_or(i64::MAX) < query.limit;
+        self.after = found.last().map(|last| last.contact_id).or(self.after);
+        self.waiting.extend(found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hotline_persistence::CompanyId;
+
+    use super::*;
+    use crate::channels::Withdrawals;
+
+    fn recipient(id: i64) -> NextRecipient {
+        let withdrawal_version = Withdrawals::default().version(CompanyId::new(1));
+        NextRecipient {
+            contact_id: ContactId::new(id),
+            is_opted_out: false,
+            is_fetched: true,
+            withdrawal_version,
+            generation: 0,
+        }
+    }
+
+    fn all(queue: &mut RecipientQueue) -> Vec<i64> {
+        std::iter::from_fn(|| queue.pop_front()).map(|recipient| recipient.contact_id.0).collect()
+    }
+
+    #[test]
+    fn pages_follow_each_other_and_a_returned_recipient_goes_first() {
+        let mut queue = RecipientQueue::default();
+        let first = queue.begin_load(4).expect("the first page");
+        assert_eq!((first.after.0, first.limit, queue.begin_load(4)), (0, 4, None));
+        queue.end_load(first, Some((1..=4).map(recipient).collect()));
+        assert_eq!(queue.begin_load(4), None, "more than half is left");
+        let head = queue.pop_front().expect("the first");
+        queue.push_front(head.clone());
+        assert_eq!(queue.pop_front(), Some(head));
+        assert_eq!(queue.pop_front(), Some(recipient(2)));
+        let second = queue.begin_load(4).expect("the second page");
+        assert_eq!(second.after.0, 4);
+        queue.end_load(second, None);
+        assert_eq!(queue.begin_load(4), Some(second), "it could not be read");
+        queue.end_load(second, Some(vec![recipient(7)]));
+        assert!(!queue.is_done());
+        assert_eq!(all(&mut queue), [3, 4, 7]);
+        assert!(queue.is_done() && queue.begin_load(4).is_none());
+    }
+
+    #[test]
+    fn a_page_of_an_earlier_generation_is_ignored() {
+        let mut queue = RecipientQueue::default();
+        let query = queue.begin_load(2).expect("a page");
+        queue.restart();
+        queue.end_load(query, Some(vec![recipient(1)]));
+        assert!(queue.is_new() && !queue.is_done());
+        assert!(queue.begin_load(2).is_some());
+    }
+
+    #[test]
+    fn a_recipient_of_an_earlier_generation_is_not_queued_twice() {
+        let mut queue = RecipientQueue::default();
+        let query = queue.begin_load(2).expect("a page");
+        queue.end_load(query, Some(vec![recipient(1), recipient(2)]));
+        let head = queue.pop_front().expect("the first");
+        queue.restart();
+        queue.push_front(head.clone());
+        assert!(queue.is_new(), "the queue is empty");
+        let again = queue.begin_load(2).expect("the page again");
+        let read = |id| NextRecipient { generation: again.generation, ..recipient(id) };
+        queue.end_load(again, Some(vec![read(1), read(2)]));
+        queue.push_front(head);
+        assert_eq!(all(&mut queue), [1, 2]);
+    }
+
+    #[test]
+    fn a_page_holds_ten_seconds_of_sends() {
+        assert_eq!([1, 60, 600, 6000].map(page_size), [1, 10, 100, 500]);
+    }
+}

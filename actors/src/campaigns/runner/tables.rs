@@ -1,0 +1,334 @@
+//! Reads a campaign and its recipients from the tables, and runs the statements that start, complete and cancel it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix::{AsyncContext, Context as Mailbox, Handler, Message};
+use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus};
+use hotline_persistence::{CampaignId, CompanyId, ContactId, Database, MessageId, Presence};
+
+use super::super::recipient_queue::{NextRecipient, PageQuery};
+use super::send;
+use super::{CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, TICK, VERIFY_EVERY};
+use crate::Refusal;
+use crate::clock::now;
+
+/// The campaign was read.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct CampaignRead {
+    version: u64,
+    found: Result<Option<StoredCampaign>, Refusal>,
+}
+
+struct StoredCampaign {
+    run: CampaignRun,
+    /// Its messages that their provider does not have yet.
+    in_transit: Vec<MessageId>,
+}
+
+/// Which of these messages are still in transit, as of a time after tracking began.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct TransitVerified {
+    messages: Vec<MessageId>,
+    remaining: Result<Vec<MessageId>, Refusal>,
+}
+
+/// A page of recipients was loaded.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct PageLoaded {
+    query: PageQuery,
+    found: Result<Vec<NextRecipient>, Refusal>,
+}
+
+/// A statement has changed the campaign, or found nothing to change.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct UpdateEnded {
+    update: CampaignUpdate,
+    outcome: Result<bool, Refusal>,
+}
+
+#[derive(Clone, Copy)]
+enum CampaignUpdate {
+    Start,
+    Complete,
+    SkipPending,
+}
+
+impl CampaignRunner {
+    /// Reads the campaign again.
+    pub(super) fn read(&mut self, cx: &mut Mailbox<Self>) {
+        let Some(presence) = self.presence(self.is_reading, cx) else { return };
+        self.is_reading = true;
+        let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
+        let version = self.version;
+        actix::spawn(async move {
+            let _presence = presence;
+            let found = load_campaign(&scope, company, id).await;
+            runner.do_send(CampaignRead { version, found });
+        });
+    }
+
+    fn handle_read(&mut self, CampaignRead { version, found }: CampaignRead, cx: &mut Mailbox<Self>) {
+        self.is_reading = false;
+        let is_current = version == self.version;
+        match found {
+            Ok(Some(StoredCampaign { run, in_transit })) => {
+                if run.status != CampaignStatus::Processing {
+                    self.recipients.restart();
+                }
+                let unknown: Vec<MessageId> =
+                    in_transit.into_iter().filter(|message| self.in_transit.insert(*message)).collect();
+                for message in &unknown {
+                    self.scope.in_transit.begin(self.company, *message, None, cx.address().recipient());
+                }
+                self.verify(unknown, cx);
+                let run = Arc::new(run);
+                self.state = if is_current { CampaignState::Current(run) } else { CampaignState::Stale(Some(run)) };
+            }
+            Ok(None) if is_current => self.state = CampaignState::Missing,
+            // It may have been created since.
+            Ok(None) => self.state = CampaignState::Unread,
+            Err(refusal) => {
+                self.log_retry(&refusal, "reading a campaign will be retried");
+                self.hold_replies.drain(..).for_each(|reply| reply.give(Err(refusal.clone())));
+                self.pause(OUTAGE_PAUSE);
+            }
+        }
+    }
+
+    /// Checks which of these messages arrived before they were tracked.
+    fn verify(&mut self, messages: Vec<MessageId>, cx: &mut Mailbox<Self>) {
+        if messages.is_empty() {
+            return;
+        }
+        let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
+        actix::spawn(async move {
+            let remaining = async {
+                let db = scope.base.reads().tables_as_of_now(company).await?;
+                Ok(campaigns::in_transit(db, company, id).await?)
+            };
+            runner.do_send(TransitVerified { messages, remaining: remaining.await });
+        });
+    }
+
+    /// Checks periodically which long-standing messages in transit were deleted with their contact.
+    pub(super) fn verify_old(&mut self, clock: Instant, cx: &mut Mailbox<Self>) {
+        let (before, at) = &self.last_verification;
+        if clock.saturating_duration_since(*at) < VERIFY_EVERY {
+            return;
+        }
+        let old: Vec<MessageId> = self.in_transit.intersection(before).copied().collect();
+        self.last_verification = (self.in_transit.clone(), clock);
+        self.verify(old, cx);
+    }
+
+    fn handle_verification(
+        &mut self,
+        TransitVerified { messages, remaining }: TransitVerified,
+        cx: &mut Mailbox<Self>,
+    ) {
+        match remaining {
+            Ok(remaining) => {
+                for message in messages.iter().filter(|message| !remaining.contains(message)) {
+                    self.end_transit(*message);
+                    self.scope.in_transit.forget(self.company, *message);
+                }
+            }
+            Err(refusal) => {
+                self.log_retry(&refusal, "reading a campaign's messages will be retried");
+                cx.run_later(OUTAGE_PAUSE, move |this, cx| this.supervise(cx, |this, cx| this.verify(messages, cx)));
+            }
+        }
+    }
+
+    /// Loads the next page of recipients, with the data that their messages will need.
+    pub(super) fn load(&mut self, page: i64, run: &Arc<CampaignRun>, cx: &mut Mailbox<Self>) {
+        let Some(presence) = self.enter() else { return };
+        let Some(query) = self.recipients.begin_load(page) else { return };
+        let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
+        let run = run.clone();
+        actix::spawn(async move {
+            let _presence = presence;
+            let found = load_page(&scope, (company, id), &run, query).await;
+            runner.do_send(PageLoaded { query, found });
+        });
+    }
+
+    fn handle_page(&mut self, PageLoaded { query, found }: PageLoaded) {
+        if let Err(refusal) = &found {
+            self.log_retry(refusal, "reading a campaign's recipients will be retried");
+            // Recipients in memory are written to meanwhile.
+            if self.recipients.len() == 0 {
+                self.pause(OUTAGE_PAUSE);
+            }
+        }
+        self.recipients.end_load(query, found.ok());
+    }
+
+    /// Starts the campaign at its scheduled time.
+    pub(super) fn start_due(&mut self, cx: &mut Mailbox<Self>) {
+        self.update(CampaignUpdate::Start, cx);
+    }
+
+    /// Completes the campaign after its last recipient.
+    pub(super) fn complete(&mut self, cx: &mut Mailbox<Self>) {
+        self.update(CampaignUpdate::Complete, cx);
+    }
+
+    /// Handles the cancellation: pending recipients are skipped now, and messages in transit at their turn.
+    pub(super) fn handle_cancellation(&mut self, run: &CampaignRun, cx: &mut Mailbox<Self>) {
+        if !self.has_skipped_pending && run.pending > 0 {
+            self.update(CampaignUpdate::SkipPending, cx);
+        } else if self.in_transit.is_empty() && self.pending_sends.is_empty() {
+            self.retire_if_idle(cx);
+        }
+    }
+
+    fn update(&mut self, update: CampaignUpdate, cx: &mut Mailbox<Self>) {
+        let Some(presence) = self.presence(self.is_updating, cx) else { return };
+        self.is_updating = true;
+        let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
+        actix::spawn(async move {
+            let _presence = presence;
+            runner.do_send(UpdateEnded { update, outcome: run_update(&scope, company, id, update).await });
+        });
+    }
+
+    fn handle_update(&mut self, UpdateEnded { update, outcome }: UpdateEnded) {
+        self.is_updating = false;
+        match (update, outcome) {
+            (_, Err(refusal)) => {
+                self.log_retry(&refusal, "updating a campaign will be retried");
+                self.pause(OUTAGE_PAUSE);
+            }
+            (CampaignUpdate::SkipPending, Ok(is_more)) => self.has_skipped_pending = !is_more,
+            // A recipient was not in memory, or the campaign is no longer running.
+            (CampaignUpdate::Complete, Ok(false)) => {
+                self.recipients.restart();
+                self.mark_stale();
+                self.pause(TICK);
+            }
+            (CampaignUpdate::Start | CampaignUpdate::Complete, Ok(_)) => self.mark_stale(),
+        }
+    }
+
+    /// Enters the company unless a task is running; retried later while the company is closed.
+    fn presence(&mut self, is_running: bool, cx: &mut Mailbox<Self>) -> Option<Presence> {
+        if is_running {
+            return None;
+        }
+        let presence = self.enter();
+        if presence.is_none() {
+            self.schedule_tick(TICK, cx);
+        }
+        presence
+    }
+
+    fn log_retry(&self, refusal: &Refusal, message: &str) {
+        if refusal.is_passing() {
+            tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "{message}");
+        } else {
+            tracing::error!(%refusal, company.id = %self.company, campaign.id = %self.id, "{message}");
+        }
+    }
+}
+
+/// The campaign from the tables, once these have all earlier decisions.
+async fn load_campaign(
+    scope: &CampaignScope,
+    company: CompanyId,
+    id: CampaignId,
+) -> Result<Option<StoredCampaign>, Refusal> {
+    let db = scope.base.reads().tables(company).await?;
+    let Some(run) = campaigns::run(db, company, id).await? else { return Ok(None) };
+    let in_transit = campaigns::in_transit(db, company, id).await?;
+    Ok(Some(StoredCampaign { run, in_transit }))
+}
+
+/// Loads a page of recipients. Caches their contacts, and prefetches the data that their messages need.
+async fn load_page(
+    scope: &CampaignScope,
+    (company, id): (CompanyId, CampaignId),
+    run: &CampaignRun,
+    PageQuery { generation, after, limit }: PageQuery,
+) -> Result<Vec<NextRecipient>, Refusal> {
+    let withdrawal_version = scope.in_transit.withdrawals.version(company);
+    let db = scope.base.reads().tables_as_of_now(company).await?;
+    let page = campaigns::waiting(db, company, id, after, limit).await?;
+    let contacts: Vec<ContactId> = page.iter().map(|recipient| recipient.contact_id).collect();
+    let fetched: HashSet<ContactId> = scope.contacts.prefetch(company, &contacts).await?.into_iter().collect();
+    send::prefetch(scope, company, run, &contacts).await;
+    let recipients = page.into_iter().map(|recipient| NextRecipient {
+        contact_id: recipient.contact_id,
+        is_opted_out: recipient.is_opted_out,
+        is_fetched: fetched.contains(&recipient.contact_id),
+        withdrawal_version,
+        generation,
+    });
+    Ok(recipients.collect())
+}
+
+/// Runs a statement that changes the campaign; returns whether it changed anything.
+async fn run_update(
+    scope: &CampaignScope,
+    company: CompanyId,
+    id: CampaignId,
+    update: CampaignUpdate,
+) -> Result<bool, Refusal> {
+    let db = scope.base.reads().tables(company).await?;
+    match update {
+        CampaignUpdate::Start => {
+            let mut start = db.heavy().begin().await?;
+            let has_started = campaigns::start_due(start.connection()?, company, id, now()).await?;
+            start.commit().await?;
+            Ok(has_started)
+        }
+        CampaignUpdate::Complete => Ok(campaigns::complete(db, company, id, now()).await?),
+        CampaignUpdate::SkipPending => Ok(campaigns::skip_canceled(db.heavy(), company, id).await? > 0),
+    }
+}
+
+impl Handler<CampaignRead> for CampaignRunner {
+    type Result = ();
+
+    fn handle(&mut self, read: CampaignRead, cx: &mut Self::Context) {
+        self.supervise(cx, |this, cx| {
+            if !this.retired {
+                this.handle_read(read, cx);
+            }
+        });
+    }
+}
+
+impl Handler<TransitVerified> for CampaignRunner {
+    type Result = ();
+
+    fn handle(&mut self, verified: TransitVerified, cx: &mut Self::Context) {
+        self.supervise(cx, |this, cx| {
+            if !this.retired {
+                this.handle_verification(verified, cx);
+            }
+        });
+    }
+}
+
+impl Handler<PageLoaded> for CampaignRunner {
+    type Result = ();
+
+    fn handle(&mut self, page: PageLoaded, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| this.handle_page(page));
+    }
+}
+
+impl Handler<UpdateEnded> for CampaignRunner {
+    type Result = ();
+
+    fn handle(&mut self, update: UpdateEnded, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| this.handle_update(update));
+    }
+}
