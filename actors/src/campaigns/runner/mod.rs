@@ -116,13 +116,13 @@ pub struct CampaignRunner {
 /// The cached state of a campaign.
 enum CampaignState {
     /// Not read yet.
-    Nothing,
+    Unread,
     /// The state as last read, which may have changed.
     Stale(Option<Arc<CampaignRun>>),
     /// The current state.
-    Run(Arc<CampaignRun>),
+    Current(Arc<CampaignRun>),
     /// The campaign does not exist.
-    Gone,
+    Missing,
 }
 
 impl Actor for CampaignRunner {

@@ -32,7 +32,7 @@ pub(super) struct SendReport {
 /// The result of a send that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disposition {
-    Written,
+    Sent,
     /// The recipient has opted out of campaigns, so there is no message.
     OptedOut,
 }
