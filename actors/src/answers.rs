@@ -15,49 +15,49 @@ use tokio::sync::{Notify, oneshot};
 use crate::Refusal;
 
 thread_local! {
-    static GATE: OnceCell<CompletionQueue> = const { OnceCell::new() };
+    static QUEUE: OnceCell<CompletionQueue> = const { OnceCell::new() };
 }
 
 /// The queue of replies to callers on one thread.
 #[derive(Clone)]
-pub(crate) struct CompletionQueue(Arc<Inner>);
+pub(crate) struct CompletionQueue(Arc<QueueState>);
 
 #[derive(Default)]
-struct Inner {
-    waiting: Mutex<Vec<Box<dyn Pass>>>,
+struct QueueState {
+    waiting: Mutex<Vec<Box<dyn Deliver>>>,
     arrived: Notify,
 }
 
 /// A queued reply.
-trait Pass: Send {
-    fn pass(self: Box<Self>);
+trait Deliver: Send {
+    fn deliver(self: Box<Self>);
 }
 
 impl CompletionQueue {
     /// Opens the queue of this thread, whose actix arbiter then delivers its replies. Once.
     pub(crate) fn open() {
-        GATE.with(|gate| {
-            gate.get_or_init(|| {
-                let inner = Arc::new(Inner::default());
-                actix::spawn(hand_out(inner.clone()));
+        QUEUE.with(|queue| {
+            queue.get_or_init(|| {
+                let inner = Arc::new(QueueState::default());
+                actix::spawn(deliver_all(inner.clone()));
                 Self(inner)
             });
         });
     }
 
     /// The queue of this thread, if it has one.
-    fn here() -> Option<Self> {
-        GATE.with(|gate| gate.get().cloned())
+    fn current() -> Option<Self> {
+        QUEUE.with(|queue| queue.get().cloned())
     }
 
-    fn is_here(&self) -> bool {
-        GATE.with(|gate| gate.get().is_some_and(|here| Arc::ptr_eq(&here.0, &self.0)))
+    fn is_current(&self) -> bool {
+        QUEUE.with(|queue| queue.get().is_some_and(|current| Arc::ptr_eq(&current.0, &self.0)))
     }
 
-    fn bring(&self, answer: Box<dyn Pass>) {
+    fn push(&self, reply: Box<dyn Deliver>) {
         let is_first = {
             let mut waiting = self.0.lock();
-            waiting.push(answer);
+            waiting.push(reply);
             waiting.len() == 1
         };
         if is_first {
@@ -66,19 +66,19 @@ impl CompletionQueue {
     }
 }
 
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Vec<Box<dyn Pass>>> {
+impl QueueState {
+    fn lock(&self) -> MutexGuard<'_, Vec<Box<dyn Deliver>>> {
         // Nothing that can panic runs under the lock.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn hand_out(gate: Arc<Inner>) {
+async fn deliver_all(queue: Arc<QueueState>) {
     loop {
-        gate.arrived.notified().await;
-        let waiting = std::mem::take(&mut *gate.lock());
-        for answer in waiting {
-            answer.pass();
+        queue.arrived.notified().await;
+        let waiting = std::mem::take(&mut *queue.lock());
+        for reply in waiting {
+            reply.deliver();
         }
     }
 }
@@ -89,56 +89,56 @@ pub type Outcome<R> = Result<R, Refusal>;
 /// The recipient of the reply to one command. Dropping it without a reply reports a defect to the caller.
 pub struct ReplyTo<R> {
     to: oneshot::Sender<Outcome<R>>,
-    gate: Option<CompletionQueue>,
+    queue: Option<CompletionQueue>,
 }
 
 impl<R: Send + 'static> ReplyTo<R> {
     /// Creates the reply channel of a caller on this thread.
-    pub(crate) fn expected() -> (Self, oneshot::Receiver<Outcome<R>>) {
-        let (to, answered) = oneshot::channel();
-        (Self { to, gate: CompletionQueue::here() }, answered)
+    pub(crate) fn channel() -> (Self, oneshot::Receiver<Outcome<R>>) {
+        let (to, receiver) = oneshot::channel();
+        (Self { to, queue: CompletionQueue::current() }, receiver)
     }
 
     /// Whether the caller still waits.
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         !self.to.is_closed()
     }
 
     /// Sends the reply.
-    pub(crate) fn give(mut self, outcome: Outcome<R>) {
-        match self.gate.take() {
-            Some(gate) if !gate.is_here() => gate.bring(Box::new(Given { to: self.to, outcome })),
+    pub(crate) fn send(mut self, outcome: Outcome<R>) {
+        match self.queue.take() {
+            Some(queue) if !queue.is_current() => queue.push(Box::new(Reply { to: self.to, outcome })),
             // The receiver is gone if the caller was cancelled.
             _ => drop(self.to.send(outcome)),
         }
     }
 
     /// Sends the reply once an entry is durable.
-    pub(crate) fn give_once(self, durable: Durable, reply: R) {
-        durable.notify(Box::new(Kept { given: Given { to: self.to, outcome: Ok(reply) }, gate: self.gate }));
+    pub(crate) fn send_when_durable(self, durable: Durable, reply: R) {
+        durable.notify(Box::new(DurableReply { reply: Reply { to: self.to, outcome: Ok(reply) }, queue: self.queue }));
     }
 
     /// Sends the reply once everything up to `seq` is durable: state that was read must be durable before the caller
     /// sees it.
-    pub(crate) fn give_after(self, log: &ChangeLog, seq: Seq, outcome: Outcome<R>) {
+    pub(crate) fn send_after(self, log: &ChangeLog, seq: Seq, outcome: Outcome<R>) {
         if log.durable() >= seq {
-            return self.give(outcome);
+            return self.send(outcome);
         }
         let log = log.clone();
         actix::spawn(async move {
             let synced = log.synced(seq).await;
-            self.give(synced.map_err(Refusal::from).and(outcome));
+            self.send(synced.map_err(Refusal::from).and(outcome));
         });
     }
 }
 
-struct Given<R> {
+struct Reply<R> {
     to: oneshot::Sender<Outcome<R>>,
     outcome: Outcome<R>,
 }
 
-impl<R: Send> Pass for Given<R> {
-    fn pass(self: Box<Self>) {
+impl<R: Send> Deliver for Reply<R> {
+    fn deliver(self: Box<Self>) {
         let Self { to, outcome } = *self;
         // The receiver is gone if the caller was cancelled.
         let _ = to.send(outcome);
@@ -146,26 +146,26 @@ impl<R: Send> Pass for Given<R> {
 }
 
 /// A reply that waits until its entry is durable.
-struct Kept<R> {
-    given: Given<R>,
-    gate: Option<CompletionQueue>,
+struct DurableReply<R> {
+    reply: Reply<R>,
+    queue: Option<CompletionQueue>,
 }
 
-impl<R: Send + 'static> Waiter for Kept<R> {
+impl<R: Send + 'static> Waiter for DurableReply<R> {
     fn told(mut self: Box<Self>, durable: bool) {
         if !durable {
-            self.given.outcome = Err(stopped().into());
+            self.reply.outcome = Err(stopped().into());
         }
-        match self.gate.take() {
-            Some(gate) if !gate.is_here() => gate.bring(self),
-            _ => self.pass(),
+        match self.queue.take() {
+            Some(queue) if !queue.is_current() => queue.push(self),
+            _ => self.deliver(),
         }
     }
 }
 
-impl<R: Send> Pass for Kept<R> {
-    fn pass(self: Box<Self>) {
-        let Given { to, outcome } = self.given;
+impl<R: Send> Deliver for DurableReply<R> {
+    fn deliver(self: Box<Self>) {
+        let Reply { to, outcome } = self.reply;
         // The receiver is gone if the caller was cancelled.
         let _ = to.send(outcome);
     }
@@ -176,28 +176,28 @@ mod tests {
     use super::*;
 
     #[actix::test]
-    async fn answers_from_another_thread_come_through_the_gate_in_order() {
-        const ANSWERS: u32 = 1000;
+    async fn replies_from_another_thread_are_delivered_in_order() {
+        const COUNT: u32 = 1000;
         CompletionQueue::open();
-        let (answers, expected): (Vec<_>, Vec<_>) = (0..ANSWERS).map(|_| ReplyTo::expected()).unzip();
-        let elsewhere = std::thread::spawn(move || {
-            for (number, answer) in (0..).zip(answers) {
-                answer.give(Ok::<u32, _>(number));
+        let (replies, receivers): (Vec<_>, Vec<_>) = (0..COUNT).map(|_| ReplyTo::channel()).unzip();
+        let thread = std::thread::spawn(move || {
+            for (number, reply_to) in (0..).zip(replies) {
+                reply_to.send(Ok::<u32, _>(number));
             }
         });
-        for (number, expected) in (0..).zip(expected) {
-            assert_eq!(expected.await, Ok(Ok(number)));
+        for (number, receiver) in (0..).zip(receivers) {
+            assert_eq!(receiver.await, Ok(Ok(number)));
         }
-        assert!(elsewhere.join().is_ok());
+        assert!(thread.join().is_ok());
     }
 
     #[actix::test]
-    async fn a_caller_without_a_gate_is_answered_directly() {
-        let (answer, expected) = ReplyTo::expected();
-        answer.give(Err::<(), _>(Refusal::Gone));
-        assert_eq!(expected.await, Ok(Err(Refusal::Gone)));
-        let (unwanted, expected) = ReplyTo::<()>::expected();
-        drop(expected);
-        assert!(!unwanted.is_wanted());
+    async fn a_caller_without_a_queue_gets_its_reply_directly() {
+        let (reply_to, receiver) = ReplyTo::channel();
+        reply_to.send(Err::<(), _>(Refusal::Gone));
+        assert_eq!(receiver.await, Ok(Err(Refusal::Gone)));
+        let (cancelled, receiver) = ReplyTo::<()>::channel();
+        drop(receiver);
+        assert!(!cancelled.is_awaited());
     }
 }

@@ -89,7 +89,7 @@ impl Sweeper {
             if unused_s >= REST_AFTER_S {
                 status.shared.rest();
             }
-            (unused_s >= idle_s || status.is_let_go()) && status.last_seq() <= flushed
+            (unused_s >= idle_s || status.is_released()) && status.last_seq() <= flushed
         });
         for ticket in tickets {
             // An actor with a full mailbox is not idle after all.

@@ -143,18 +143,18 @@ impl Base {
         M: Message<Result = Result<R, Refusal>> + Send + 'static,
         R: Send + 'static,
     {
-        let (command, answered) = registry.counted(command);
+        let (command, reply) = registry.wrap(command);
         match hot.addr.try_send(command) {
             Ok(()) => {}
             Err(SendError::Full(command)) => Box::pin(hot.addr.send(command)).await.map_err(|_| self.ended())?,
             Err(SendError::Closed(_)) => return Err(self.ended()),
         }
-        self.answer(answered).await
+        self.receive(reply).await
     }
 
     /// Waits for the reply to a command that is in a mailbox.
-    pub(crate) async fn answer<R>(&self, answered: Receiver<Outcome<R>>) -> Result<R, Refusal> {
-        answered.await.map_err(|_| self.ended())?
+    pub(crate) async fn receive<R>(&self, reply: Receiver<Outcome<R>>) -> Result<R, Refusal> {
+        reply.await.map_err(|_| self.ended())?
     }
 
     /// The refusal for a command without a reply. During a stop, a thread that has served its last request takes its

@@ -94,16 +94,16 @@ where
     A: Registered + Handler<Dismiss>,
     A::Context: ToEnvelope<A, Dismiss>,
 {
-    let taken = registry.take_out(which).await;
-    let going: Vec<oneshot::Receiver<()>> = taken
+    let removed = registry.remove_where(which).await;
+    let ends: Vec<oneshot::Receiver<()>> = removed
         .into_iter()
         .map(|actor| {
-            let (gone, goes) = oneshot::channel();
+            let (gone, end) = oneshot::channel();
             actor.addr.do_send(Dismiss { gone });
-            goes
+            end
         })
         .collect();
-    let all_gone = futures_util::future::join_all(going);
-    let in_time = tokio::time::timeout(DISMISS_TIME_MAX, all_gone).await;
+    let all_ends = futures_util::future::join_all(ends);
+    let in_time = tokio::time::timeout(DISMISS_TIME_MAX, all_ends).await;
     in_time.map(drop).map_err(|_| Refusal::Unavailable("an actor did not stop in time".to_owned()))
 }

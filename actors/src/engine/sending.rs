@@ -224,8 +224,8 @@ impl Sending {
 
     /// Lets a conversation's actor retire early, because it is not expected to be used soon: a campaign would otherwise
     /// fill the memory with a hundred thousand of them.
-    pub(crate) fn let_go(&self, company: CompanyId, ticket: TicketId) {
-        self.tickets.let_go(company, ticket);
+    pub(crate) fn release_actor(&self, company: CompanyId, ticket: TicketId) {
+        self.tickets.release_actor(company, ticket);
     }
 
     /// Sends to a contact in their current conversation, in one attempt.

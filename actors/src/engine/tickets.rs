@@ -76,8 +76,8 @@ impl Tickets {
         id: TicketId,
         what: &Execute<C>,
     ) -> Result<C::Reply, Refusal> {
-        if let Some(answered) = self.scope.hot.post(&(company, id), || what.clone()) {
-            return self.base.answer(answered).await;
+        if let Some(reply) = self.scope.hot.post(&(company, id), || what.clone()) {
+            return self.base.receive(reply).await;
         }
         // Boxed, as in `hot`.
         Box::pin(async {
@@ -107,8 +107,8 @@ impl Tickets {
     /// The same for a hot ticket; none for others.
     pub(super) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
         let key = (company, id);
-        if let Some(shown) = self.scope.hot.look(&key, ActorStatus::look) {
-            return Some(Ok(shown));
+        if let Some(snapshot) = self.scope.hot.read_status(&key, ActorStatus::snapshot) {
+            return Some(Ok(snapshot));
         }
         let hot = self.scope.hot.get(&key)?;
         match Box::pin(self.base.deliver(&self.scope.hot, &hot, Look)).await {
@@ -120,7 +120,7 @@ impl Tickets {
     /// The channel and contact of a ticket, which never change. Starts the actor, because the ticket is about to be
     /// used.
     pub(super) async fn parties(&self, company: CompanyId, id: TicketId) -> Result<(ChannelId, ContactId), Refusal> {
-        if let Some(parties) = self.scope.hot.look(&(company, id), |status| status.shared.parties()) {
+        if let Some(parties) = self.scope.hot.read_status(&(company, id), |status| status.shared.parties()) {
             return Ok(parties);
         }
         self.hot(company, id).await?.status.shared.parties().ok_or(Refusal::NotFound)
@@ -128,12 +128,12 @@ impl Tickets {
 
     /// Keeps a ticket hot for a while.
     pub(super) async fn keep_hot(&self, company: CompanyId, id: TicketId) -> Result<(), Refusal> {
-        if self.is_kept(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
+        if self.touch(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
     }
 
     /// The same for many tickets: those that are not hot are read together.
     pub(super) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) -> Result<(), Refusal> {
-        let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.is_kept(company, *id)).collect();
+        let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.touch(company, *id)).collect();
         if cold.is_empty() {
             return Ok(());
         }
@@ -170,18 +170,18 @@ impl Tickets {
     }
 
     /// Whether a ticket is hot; if so, marks it as used.
-    fn is_kept(&self, company: CompanyId, id: TicketId) -> bool {
-        let used = |status: &ActorStatus<_>| {
-            status.used();
+    fn touch(&self, company: CompanyId, id: TicketId) -> bool {
+        let touch = |status: &ActorStatus<_>| {
+            status.record_use();
             Some(())
         };
-        self.scope.hot.look(&(company, id), used).is_some()
+        self.scope.hot.read_status(&(company, id), touch).is_some()
     }
 
     /// Lets a hot ticket's actor retire soon, unless it is used before.
-    pub(super) fn let_go(&self, company: CompanyId, id: TicketId) {
-        self.scope.hot.look(&(company, id), |status| {
-            status.let_go();
+    pub(super) fn release_actor(&self, company: CompanyId, id: TicketId) {
+        self.scope.hot.read_status(&(company, id), |status| {
+            status.release();
             None::<()>
         });
     }
@@ -210,21 +210,21 @@ impl Tickets {
         let (company, contact) = (open.company, open.contact.id);
         let conversations = self.conversations(company, open.channel).await?;
         let opening = self.prepare(open, then).await?;
-        let (answer, answered) = ReplyTo::expected();
+        let (reply_to, reply) = ReplyTo::channel();
         let scope = self.scope.clone();
         let opens = move || {
             // Skipped if the caller is gone.
-            if answer.is_wanted() {
+            if reply_to.is_awaited() {
                 match scope.open(&conversations, opening) {
-                    Ok((reply, durable)) => answer.give_once(durable, reply),
-                    Err(refusal) => answer.give(Err(refusal)),
+                    Ok((reply, durable)) => reply_to.send_when_durable(durable, reply),
+                    Err(refusal) => reply_to.send(Err(refusal)),
                 }
             }
         };
         if !self.base.arbiters.run(contact.0, opens) {
             return Err(self.base.ended());
         }
-        self.base.answer(answered).await
+        self.base.receive(reply).await
     }
 
     /// Loads what an opening needs to know.
@@ -297,11 +297,11 @@ impl Tickets {
         match self.scope.hot.get(&(company, id)) {
             Some(hot) => Ok(hot),
             // Boxed: reading the tables takes a large future, which every command would carry and copy.
-            None => Box::pin(self.made_hot(company, id)).await,
+            None => Box::pin(self.start_hot(company, id)).await,
         }
     }
 
-    async fn made_hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
+    async fn start_hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
         // Held until the actor is registered. So a change of its contact reaches the actor, or the actor reads the
         // changed row.
         let _turn = self.contacts.known().looking(company).await;

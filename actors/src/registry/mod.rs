@@ -31,7 +31,7 @@ pub trait Registered: Actor {
 /// Actors of one kind.
 pub struct Registry<K, A: Registered> {
     actors: IdMap<K, Registration<A>>,
-    waiting: Waiting,
+    in_flight: InFlight,
 }
 
 /// The entry of a key.
@@ -49,7 +49,7 @@ impl<A: Registered> Registration<A> {
         }
     }
 
-    fn is_starting(&self, with: &Arc<OnceCell<ActorHandle<A>>>) -> bool {
+    fn is_starting(&self, cell: &Arc<OnceCell<ActorHandle<A>>>) -> bool {
         matches!(self, Self::Starting(cell) if Arc::ptr_eq(cell, with))
     }
 }
@@ -65,20 +65,20 @@ pub struct Population {
 
 /// Counts commands under way by clones of an `Arc`: each command holds one, however it ends.
 #[derive(Clone, Default)]
-struct Waiting(Arc<()>);
+struct InFlight(Arc<()>);
 
-impl Waiting {
+impl InFlight {
     fn count(&self) -> usize {
         Arc::strong_count(&self.0).saturating_sub(1)
     }
 }
 
-/// A command and its reply channel. It counts as waiting until its actor takes it, or until it is dropped with the
-/// actor's mailbox.
+/// A command and the recipient of its reply. It counts as waiting until its actor accepts it, or until it is dropped with
+/// the actor's mailbox.
 pub struct Envelope<M: Request> {
     message: M,
-    answer: ReplyTo<M::Reply>,
-    _waiting: Waiting,
+    reply_to: ReplyTo<M::Reply>,
+    _in_flight: InFlight,
 }
 
 /// A message whose result is a reply or a refusal.
@@ -101,38 +101,38 @@ impl<M: Request> Message for Envelope<M> {
 }
 
 impl<M: Request> Envelope<M> {
-    /// Takes the command, which then no longer counts as waiting. None if its caller is gone: it is then skipped.
-    pub(crate) fn taken(self) -> Option<(M, ReplyTo<M::Reply>)> {
-        self.answer.is_wanted().then_some((self.message, self.answer))
+    /// Unwraps the command, which then no longer counts as waiting. None if its caller is gone: the command is skipped.
+    pub(crate) fn accept(self) -> Option<(M, ReplyTo<M::Reply>)> {
+        self.reply_to.is_awaited().then_some((self.message, self.reply_to))
     }
 }
 
 impl<K: Hash + Eq + Clone, A: Registered> Default for Registry<K, A> {
     fn default() -> Self {
         let actors = IdMap::with_hasher_and_shard_amount(RandomState::default(), SHARDS);
-        Self { actors, waiting: Waiting::default() }
+        Self { actors, in_flight: InFlight::default() }
     }
 }
 
 impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
     /// The actor, if it is hot.
     pub fn get(&self, key: &K) -> Option<ActorHandle<A>> {
-        self.with(key, ActorHandle::clone)
+        self.with_hot(key, ActorHandle::clone)
     }
 
-    /// The result of `look` on the actor's status, if it is hot. `look` must not block, because it holds the lock of
-    /// the actor's shard.
-    pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&ActorStatus<A::Shared>) -> Option<R>) -> Option<R> {
-        look(&self.actors.get(key)?.hot()?.status)
+    /// The result of `read` on the actor's status, if it is hot. `read` must not block, because it holds the lock of the
+    /// actor's shard.
+    pub(crate) fn read_status<R>(&self, key: &K, read: impl FnOnce(&ActorStatus<A::Shared>) -> Option<R>) -> Option<R> {
+        read(&self.actors.get(key)?.hot()?.status)
     }
 
-    /// The result of `with` on the actor, if it is hot and alive. `with` must not block either.
-    fn with<R>(&self, key: &K, with: impl FnOnce(&ActorHandle<A>) -> R) -> Option<R> {
+    /// The result of `work` on the actor, if it is hot and alive. `work` must not block either.
+    fn with_hot<R>(&self, key: &K, work: impl FnOnce(&ActorHandle<A>) -> R) -> Option<R> {
         let dead = {
-            let place = self.actors.get(key)?;
-            let hot = place.hot()?;
+            let entry = self.actors.get(key)?;
+            let hot = entry.hot()?;
             if hot.addr.connected() {
-                return Some(with(hot));
+                return Some(work(hot));
             }
             hot.status.clone()
         };
@@ -148,9 +148,9 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         A: Handler<Envelope<M>>,
         A::Context: ToEnvelope<A, Envelope<M>>,
     {
-        self.with(key, |hot| {
-            let (command, answered) = self.counted(command());
-            hot.addr.try_send(command).ok().map(|()| answered)
+        self.with_hot(key, |hot| {
+            let (command, reply) = self.wrap(command());
+            hot.addr.try_send(command).ok().map(|()| reply)
         })?
     }
 
@@ -173,13 +173,13 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             };
             match cell.get_or_try_init(&load).await {
                 Ok(hot) if self.has_started(key, &cell, hot) => return Ok(hot.clone()),
-                // The actor was taken out while it started, so that nobody can find it: start another one in its place.
+                // The actor was removed from the registry while it started, so nobody can find it: start another one.
                 Ok(_) => {}
                 // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
                 // caller waits for this cell the entry stays, because otherwise two actors could start under one key.
                 Err(refusal) => {
-                    self.actors.remove_if(key, |_, place| {
-                        place.is_starting(&cell) && !cell.initialized() && Arc::strong_count(&cell) == 2
+                    self.actors.remove_if(key, |_, entry| {
+                        entry.is_starting(&cell) && !cell.initialized() && Arc::strong_count(&cell) == 2
                     });
                     return Err(refusal);
                 }
@@ -189,29 +189,29 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
 
     /// Replaces the starting entry by its actor, unless that is done already; false when the entry is gone.
     fn has_started(&self, key: &K, cell: &Arc<OnceCell<ActorHandle<A>>>, hot: &ActorHandle<A>) -> bool {
-        let Some(mut place) = self.actors.get_mut(key) else { return false };
+        let Some(mut entry) = self.actors.get_mut(key) else { return false };
         // The cell is no longer needed, and larger than its contents.
-        if place.is_starting(cell) {
-            *place = Registration::Hot(hot.clone());
+        if entry.is_starting(cell) {
+            *entry = Registration::Hot(hot.clone());
         }
-        place.hot().is_some_and(|found| Arc::ptr_eq(&found.status, &hot.status))
+        entry.hot().is_some_and(|found| Arc::ptr_eq(&found.status, &hot.status))
     }
 
     /// Removes every actor whose key `which` selects; one that is being started is waited for.
-    pub(crate) async fn take_out(&self, which: impl Fn(&K) -> bool) -> Vec<ActorHandle<A>> {
-        let picked: Vec<K> = self.actors.iter().map(|entry| entry.key().clone()).filter(|key| which(key)).collect();
-        let mut taken = Vec::with_capacity(picked.len());
-        for key in picked {
+    pub(crate) async fn remove_where(&self, which: impl Fn(&K) -> bool) -> Vec<ActorHandle<A>> {
+        let keys: Vec<K> = self.actors.iter().map(|entry| entry.key().clone()).filter(|key| which(key)).collect();
+        let mut removed = Vec::with_capacity(keys.len());
+        for key in keys {
             match self.actors.remove(&key) {
-                Some((_, Registration::Hot(hot))) => taken.push(hot),
+                Some((_, Registration::Hot(hot))) => removed.push(hot),
                 // The caller that started it finds its entry gone.
                 Some((_, Registration::Starting(cell))) => {
-                    taken.extend(cell.get_or_try_init(|| async { Err::<_, ()>(()) }).await.ok().cloned());
+                    removed.extend(cell.get_or_try_init(|| async { Err::<_, ()>(()) }).await.ok().cloned());
                 }
                 None => {}
             }
         }
-        taken
+        removed
     }
 
     /// Registers a new actor under a key that was never used.
@@ -221,24 +221,24 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
 
     /// Removes the actor with this status, but not its successor.
     pub fn remove(&self, key: &K, status: &Arc<ActorStatus<A::Shared>>) {
-        self.actors.remove_if(key, |_, place| place.hot().is_some_and(|kept| Arc::ptr_eq(&kept.status, status)));
+        self.actors.remove_if(key, |_, entry| entry.hot().is_some_and(|other| Arc::ptr_eq(&other.status, status)));
     }
 
     /// Every hot actor whose status `wanted` selects.
     pub fn select(&self, wanted: impl Fn(&ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
-        let hot = |place: &Registration<A>| place.hot().filter(|hot| wanted(&hot.status)).cloned();
+        let hot = |entry: &Registration<A>| entry.hot().filter(|hot| wanted(&hot.status)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
 
     /// Wraps a command for one of these actors, and returns the receiver of its reply.
-    pub(crate) fn counted<M: Request>(&self, message: M) -> (Envelope<M>, Receiver<Outcome<M::Reply>>) {
-        let (answer, answered) = ReplyTo::expected();
-        (Envelope { message, answer, _waiting: self.waiting.clone() }, answered)
+    pub(crate) fn wrap<M: Request>(&self, message: M) -> (Envelope<M>, Receiver<Outcome<M::Reply>>) {
+        let (reply_to, reply) = ReplyTo::channel();
+        (Envelope { message, reply_to, _in_flight: self.in_flight.clone() }, reply)
     }
 
     /// The approximate number of actors, and their load.
     pub fn population(&self) -> Population {
-        Population { hot: self.len(), waiting: self.waiting.count() }
+        Population { hot: self.len(), waiting: self.in_flight.count() }
     }
 
     /// The number of hot actors.

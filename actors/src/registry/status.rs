@@ -35,10 +35,10 @@ fn seconds_at(time: Instant) -> u32 {
 #[derive(Debug)]
 pub struct ActorStatus<O = ()> {
     /// The last use, in seconds from [`BEGIN`].
-    used_s: AtomicU32,
+    last_use_s: AtomicU32,
     last_seq: AtomicU64,
     /// No further use is expected soon.
-    is_let_go: AtomicBool,
+    is_released: AtomicBool,
     /// State that can be read without a message to the actor.
     pub shared: O,
 }
@@ -46,9 +46,9 @@ pub struct ActorStatus<O = ()> {
 impl<O: Default> Default for ActorStatus<O> {
     fn default() -> Self {
         Self {
-            used_s: AtomicU32::new(seconds_at(clock::instant())),
+            last_use_s: AtomicU32::new(seconds_at(clock::instant())),
             last_seq: AtomicU64::new(0),
-            is_let_go: AtomicBool::new(false),
+            is_released: AtomicBool::new(false),
             shared: O::default(),
         }
     }
@@ -56,21 +56,21 @@ impl<O: Default> Default for ActorStatus<O> {
 
 impl<O> ActorStatus<O> {
     /// Records a use.
-    pub fn used(&self) {
-        self.used_s.store(seconds_at(clock::instant()), Ordering::Relaxed);
-        if self.is_let_go.load(Ordering::Relaxed) {
-            self.is_let_go.store(false, Ordering::Relaxed);
+    pub fn record_use(&self) {
+        self.last_use_s.store(seconds_at(clock::instant()), Ordering::Relaxed);
+        if self.is_released.load(Ordering::Relaxed) {
+            self.is_released.store(false, Ordering::Relaxed);
         }
     }
 
     /// Lets the actor retire early: its last user expects no further use soon.
-    pub fn let_go(&self) {
-        self.is_let_go.store(true, Ordering::Relaxed);
+    pub fn release(&self) {
+        self.is_released.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was not used since [`ActorStatus::let_go`].
-    pub fn is_let_go(&self) -> bool {
-        self.is_let_go.load(Ordering::Relaxed)
+    /// Whether it was not used since [`ActorStatus::release`].
+    pub fn is_released(&self) -> bool {
+        self.is_released.load(Ordering::Relaxed)
     }
 
     /// Seconds since the last use.
@@ -80,11 +80,11 @@ impl<O> ActorStatus<O> {
 
     /// Seconds from the last use to this moment: callers that check many actors read the clock once.
     pub fn idle_s_at(&self, now: Instant) -> u64 {
-        u64::from(seconds_at(now).saturating_sub(self.used_s.load(Ordering::Relaxed)))
+        u64::from(seconds_at(now).saturating_sub(self.last_use_s.load(Ordering::Relaxed)))
     }
 
     /// Records the actor's newest entry in the log.
-    pub fn appended(&self, seq: Seq) {
+    pub fn record_append(&self, seq: Seq) {
         self.last_seq.fetch_max(seq, Ordering::AcqRel);
     }
 

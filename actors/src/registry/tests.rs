@@ -17,26 +17,26 @@ impl Registered for Stuck {
 
 #[derive(Message)]
 #[rtype(result = "Result<(), Refusal>")]
-struct Work;
+struct Block;
 
-impl Handler<Envelope<Work>> for Stuck {
+impl Handler<Envelope<Block>> for Stuck {
     type Result = ();
 
-    fn handle(&mut self, work: Envelope<Work>, _: &mut Self::Context) {
-        let Some((Work, answer)) = work.taken() else { return };
+    fn handle(&mut self, block: Envelope<Block>, _: &mut Self::Context) {
+        let Some((Block, reply_to)) = block.accept() else { return };
         let _ = self.0.recv();
-        answer.give(Ok(()));
+        reply_to.send(Ok(()));
     }
 }
 
 #[actix::test]
-async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
+async fn a_command_counts_as_waiting_until_it_is_accepted_or_dropped() {
     let registry = Registry::<u8, Stuck>::default();
-    let (go, told) = std::sync::mpsc::channel();
+    let (release, blocker) = std::sync::mpsc::channel();
     let arbiter = actix::Arbiter::new();
     let stuck = Stuck::start_in_arbiter(&arbiter.handle(), |cx| {
         cx.set_mailbox_capacity(1);
-        Stuck(told)
+        Stuck(blocker)
     });
     let waiting = || registry.population().waiting;
     let settle = async |count: usize| {
@@ -46,11 +46,11 @@ async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
     };
     // The first is taken; the others are sent, and two of their callers are cancelled.
     let send = || {
-        let (work, answered) = registry.counted(Work);
-        let sent = stuck.send(work);
+        let (block, reply) = registry.wrap(Block);
+        let sent = stuck.send(block);
         tokio::spawn(async move {
             sent.await.ok()?;
-            answered.await.ok()
+            reply.await.ok()
         })
     };
     let first = send();
@@ -61,7 +61,7 @@ async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
         gone.abort();
     }
     // Commands in the mailbox stay there until the actor takes them.
-    drop(go);
+    drop(release);
     settle(0).await;
     assert!(matches!(first.await, Ok(Some(Ok(())))));
     // An actor that has ended leaves nothing behind.
@@ -72,25 +72,25 @@ async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
 }
 
 fn hot() -> ActorHandle<Stuck> {
-    let (_, told) = std::sync::mpsc::channel();
-    ActorHandle { addr: Stuck(told).start(), status: Arc::default() }
+    let (_, blocker) = std::sync::mpsc::channel();
+    ActorHandle { addr: Stuck(blocker).start(), status: Arc::default() }
 }
 
 #[actix::test]
-async fn however_many_ask_one_load_runs_and_a_failed_one_leaves_nothing() {
+async fn concurrent_callers_share_one_load_and_a_failed_one_leaves_no_entry() {
     let registry = Registry::<u8, Stuck>::default();
-    let (loads, go) = (AtomicU32::new(0), tokio::sync::Notify::new());
+    let (loads, release) = (AtomicU32::new(0), tokio::sync::Notify::new());
     let load = || async {
         loads.fetch_add(1, Ordering::Relaxed);
-        go.notified().await;
+        release.notified().await;
         Ok(hot())
     };
     let ask = || registry.get_or_start(&7, load);
-    let let_go = async {
-        assert!(registry.look(&7, |_| Some(())).is_none(), "nobody sees it before it is there");
-        go.notify_one();
+    let release_load = async {
+        assert!(registry.read_status(&7, |_| Some(())).is_none(), "nobody sees it before it is there");
+        release.notify_one();
     };
-    let (first, second, ()) = tokio::join!(ask(), ask(), let_go);
+    let (first, second, ()) = tokio::join!(ask(), ask(), release_load);
     let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
     assert!(Arc::ptr_eq(&first.status, &second.status) && loads.load(Ordering::Relaxed) == 1);
     assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Registration::Hot(_))));
@@ -107,27 +107,27 @@ async fn however_many_ask_one_load_runs_and_a_failed_one_leaves_nothing() {
 }
 
 #[actix::test]
-async fn an_actor_that_is_taken_out_while_it_starts_is_nobodys_and_the_next_one_starts() {
+async fn an_actor_that_is_removed_while_it_starts_is_replaced_by_the_next_one() {
     let registry = Registry::<u8, Stuck>::default();
-    let (loads, go) = (AtomicU32::new(0), tokio::sync::Semaphore::new(0));
+    let (loads, release) = (AtomicU32::new(0), tokio::sync::Semaphore::new(0));
     let load = || async {
         loads.fetch_add(1, Ordering::Relaxed);
-        if let Ok(turn) = go.acquire().await {
+        if let Ok(turn) = release.acquire().await {
             turn.forget();
         }
         Ok(hot())
     };
     registry.insert(8, hot());
-    let take_out = async {
+    let removal = async {
         assert_eq!(loads.load(Ordering::Relaxed), 1, "it starts");
-        go.add_permits(2);
-        registry.take_out(|key| *key == 7).await
+        release.add_permits(2);
+        registry.remove_where(|key| *key == 7).await
     };
-    let (asked, taken) = tokio::join!(registry.get_or_start(&7, load), take_out);
-    let Ok(asked) = asked else { panic!("it does not start") };
-    assert_eq!((taken.len(), loads.load(Ordering::Relaxed), registry.len()), (1, 2, 2));
-    assert!(!Arc::ptr_eq(&asked.status, &taken[0].status), "two would serve under one key");
-    assert!(registry.get(&7).is_some_and(|found| Arc::ptr_eq(&found.status, &asked.status)));
-    assert_eq!(registry.take_out(|_| true).await.len(), 2);
+    let (started, removed) = tokio::join!(registry.get_or_start(&7, load), removal);
+    let Ok(started) = started else { panic!("it does not start") };
+    assert_eq!((removed.len(), loads.load(Ordering::Relaxed), registry.len()), (1, 2, 2));
+    assert!(!Arc::ptr_eq(&started.status, &removed[0].status), "two would serve under one key");
+    assert!(registry.get(&7).is_some_and(|found| Arc::ptr_eq(&found.status, &started.status)));
+    assert_eq!(registry.remove_where(|_| true).await.len(), 2);
     assert!(registry.is_empty());
 }

@@ -159,11 +159,11 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
     type Result = ();
 
     fn handle(&mut self, what: Envelope<Execute<C>>, _: &mut Self::Context) {
-        let Some((what, answer)) = what.taken() else { return };
+        let Some((what, reply_to)) = what.accept() else { return };
         let outcome = match self.run(what) {
-            Ok((reply, Some(durable))) => return answer.give_once(durable, reply),
+            Ok((reply, Some(durable))) => return reply_to.send_when_durable(durable, reply),
             Ok((reply, None)) => Ok(reply),
-            Err(refusal) if !refusal.tells_of_state() => return answer.give(Err(refusal)),
+            Err(refusal) if !refusal.tells_of_state() => return reply_to.send(Err(refusal)),
             Err(refusal) => Err(refusal),
         };
         // There is no entry of its own to wait for, but the state it read must be durable before the caller sees it: that of this
@@ -173,7 +173,7 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
             Err(Refusal::AlreadyOpen(_)) => log.last_of(self.ticket.row.company_id),
             _ => self.status.last_seq(),
         };
-        answer.give_after(log, read, outcome);
+        reply_to.send_after(log, read, outcome);
     }
 }
 
@@ -181,17 +181,17 @@ impl Handler<Envelope<Look>> for TicketActor {
     type Result = ();
 
     fn handle(&mut self, look: Envelope<Look>, _: &mut Self::Context) {
-        let Some((Look, answer)) = look.taken() else { return };
+        let Some((Look, reply_to)) = look.accept() else { return };
         if self.retired {
-            return answer.give(Err(Refusal::Gone));
+            return reply_to.send(Err(Refusal::Gone));
         }
-        self.status.used();
+        self.status.record_use();
         let log = &self.scope.base.store.log;
         if log.durable() >= self.status.last_seq() {
             // Published, so that later readers need no message to the actor until the ticket changes.
             self.status.shared.show(&self.ticket);
         }
-        answer.give_after(log, self.status.last_seq(), Ok(self.ticket.clone()));
+        reply_to.send_after(log, self.status.last_seq(), Ok(self.ticket.clone()));
     }
 }
 
@@ -199,7 +199,7 @@ impl Handler<Retire> for TicketActor {
     type Result = ();
 
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
-        let is_idle = self.status.idle_s() >= retire.idle_s || self.status.is_let_go();
+        let is_idle = self.status.idle_s() >= retire.idle_s || self.status.is_released();
         if is_idle && self.status.last_seq() <= self.scope.base.store.log.flushed() {
             self.retire();
         }
@@ -266,7 +266,7 @@ impl TicketActor {
         if self.retired {
             return Err(Refusal::Gone);
         }
-        self.status.used();
+        self.status.record_use();
         // A panic is a defect of one command: its caller gets `Refusal::Defect`, the actor retires, and the next call
         // starts one from durable state.
         match catch_unwind(AssertUnwindSafe(|| self.carry_out(what))) {
@@ -326,7 +326,7 @@ impl TicketActor {
         let (seq, durable) = place.append(changes)?;
         let has_moved = holder(&self.ticket) != holder(&ticket);
         self.ticket = Arc::new(ticket);
-        self.status.appended(seq);
+        self.status.record_append(seq);
         if has_moved {
             self.scope.desks.assigned(&self.ticket);
         }

@@ -107,7 +107,7 @@ impl TicketScope {
             let (id, is_closed) = (ticket.row.id, ticket.is_closed());
             // The actor is registered before anyone can learn of the ticket: the tables may not have its row yet.
             let hot = TicketActor::start_with(self, conversations.clone(), ticket);
-            hot.status.appended(seq);
+            hot.status.record_append(seq);
             self.hot.insert((company, id), hot);
             Ok::<_, Refusal>((id, (id, is_closed, (reply, durable))))
         })?;

@@ -83,14 +83,14 @@ impl PublishedSnapshot {
 
 impl ActorStatus<PublishedSnapshot> {
     /// The snapshot, if it is published. A read counts as use of the actor, like a message to it.
-    pub(crate) fn look(&self) -> Option<Arc<Ticket>> {
-        let shown = {
+    pub(crate) fn snapshot(&self) -> Option<Arc<Ticket>> {
+        let snapshot = {
             let mut view = self.shared.lock();
             view.rests = false;
             view.ticket.clone()?
         };
-        self.used();
-        Some(shown)
+        self.record_use();
+        Some(snapshot)
     }
 }
 
@@ -100,12 +100,12 @@ mod tests {
     use crate::tickets::commands::tests::fixture::{Desk, WEBCHAT};
 
     #[test]
-    fn what_was_answered_is_forgotten_each_time_nobody_looks_for_a_while() {
+    fn the_cached_answer_is_dropped_after_each_time_without_reads() {
         let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
         let answer = |new: &str| ticket.written.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
         status.shared.show(&ticket);
         for round in ["first", "second"] {
-            assert_eq!(status.look(), Some(ticket.clone()));
+            assert_eq!(status.snapshot(), Some(ticket.clone()));
             assert_eq!(answer(round), Ok(round.into()));
             assert_eq!(answer("kept"), Ok(round.into()));
             status.shared.rest();
@@ -114,24 +114,24 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_shown_while_an_update_is_on_its_way() {
+    fn nothing_is_published_while_an_update_is_in_the_mailbox() {
         let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
-        assert_eq!(status.look(), None);
+        assert_eq!(status.snapshot(), None);
         status.shared.show(&ticket);
-        assert_eq!(status.look(), Some(ticket.clone()));
+        assert_eq!(status.snapshot(), Some(ticket.clone()));
         status.shared.invalidate();
-        assert_eq!(status.look(), None);
+        assert_eq!(status.snapshot(), None);
         // A read that was in the mailbox before the update must not publish the old state.
         status.shared.show(&ticket);
-        assert_eq!(status.look(), None);
+        assert_eq!(status.snapshot(), None);
         status.shared.invalidate();
         status.shared.updated();
         status.shared.show(&ticket);
-        assert_eq!(status.look(), None, "the second is still on its way");
+        assert_eq!(status.snapshot(), None, "the second is still on its way");
         status.shared.updated();
         status.shared.show(&ticket);
-        assert_eq!(status.look(), Some(ticket.clone()));
+        assert_eq!(status.snapshot(), Some(ticket.clone()));
         status.shared.hide();
-        assert_eq!(status.look(), None);
+        assert_eq!(status.snapshot(), None);
     }
 }

@@ -23,14 +23,14 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
     type Result = ();
 
     fn handle(&mut self, hold: Envelope<Hold>, cx: &mut Self::Context) {
-        let Some((Hold(holder), answer)) = hold.taken() else { return };
+        let Some((Hold(holder), reply_to)) = hold.accept() else { return };
         if self.retired {
-            return answer.give(Err(Refusal::Gone));
+            return reply_to.send(Err(Refusal::Gone));
         }
         self.unused_since = None;
         self.supervise(cx, |this, _| {
             this.holders.push(holder);
-            this.hold_replies.push(answer);
+            this.hold_replies.push(reply_to);
             // Reads at once, so that the holder soon learns if the campaign cannot be read.
             if matches!(this.state, CampaignState::Unread) {
                 this.paused_until = None;

@@ -208,7 +208,7 @@ impl CampaignRunner {
         let has_been_read =
             matches!(self.state, CampaignState::Current(_) | CampaignState::Missing | CampaignState::Stale(Some(_)));
         if has_been_read && self.pending_sends.is_empty() {
-            self.hold_replies.drain(..).for_each(|reply| reply.give(Ok(())));
+            self.hold_replies.drain(..).for_each(|reply| reply.send(Ok(())));
         }
         if let Some(left) = self.pause_left() {
             return self.schedule_tick(left, cx);
@@ -366,7 +366,7 @@ impl CampaignRunner {
     fn retire(&mut self) {
         self.retired = true;
         self.scope.hot.remove(&(self.company, self.id), &self.status);
-        self.hold_replies.drain(..).for_each(|reply| reply.give(Err(Refusal::Gone)));
+        self.hold_replies.drain(..).for_each(|reply| reply.send(Err(Refusal::Gone)));
         self.forget_messages();
         self.publish_figures();
     }
@@ -381,7 +381,7 @@ impl CampaignRunner {
     fn append(&mut self, row: RecipientRow) -> Result<(), Refusal> {
         let place = self.scope.base.store.log.reserve(self.company)?;
         let (seq, _) = place.append(vec![Change::Recipient(Box::new(row))])?;
-        self.status.appended(seq);
+        self.status.record_append(seq);
         Ok(())
     }
 

@@ -102,9 +102,9 @@ pub(super) async fn send_to_recipient(
                 Err(Refusal::Outdated) => continue,
                 outcome => outcome?,
             };
-            scope.sending.let_go(company, message.ticket_id);
+            scope.sending.release_actor(company, message.ticket_id);
             if recipient.is_fetched {
-                scope.contacts.let_go(company, contact);
+                scope.contacts.evict(company, contact);
             }
             return Ok(Disposition::Sent);
         }

@@ -95,7 +95,7 @@ impl CampaignRunner {
             Ok(None) => self.state = CampaignState::Unread,
             Err(refusal) => {
                 self.log_retry(&refusal, "reading a campaign will be retried");
-                self.hold_replies.drain(..).for_each(|reply| reply.give(Err(refusal.clone())));
+                self.hold_replies.drain(..).for_each(|reply| reply.send(Err(refusal.clone())));
                 self.pause(OUTAGE_PAUSE);
             }
         }

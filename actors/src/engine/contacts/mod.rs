@@ -87,7 +87,7 @@ impl Contacts {
     }
 
     /// Drops a contact that was cached by [`Contacts::prefetch`].
-    pub(crate) fn let_go(&self, company: CompanyId, id: ContactId) {
+    pub(crate) fn evict(&self, company: CompanyId, id: ContactId) {
         self.known.forget(company, id);
     }
 

@@ -73,7 +73,7 @@ impl Sessions {
         changes.extend(attached.into_iter().flat_map(|attached| attached(row)));
         let (seq, durable) = place.append(changes)?;
         let hot = VisitorSession::start_with(&self.scope, row.clone(), &[]);
-        hot.status.appended(seq);
+        hot.status.record_append(seq);
         self.scope.hot.insert((row.company_id, row.id.clone()), hot);
         Ok(durable)
     }

@@ -87,14 +87,14 @@ impl ScheduleDispatcher {
         Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), Vec::new)?))
     }
 
-    fn answer<R: Send + 'static>(&self, answer: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
+    fn reply<R: Send + 'static>(&self, reply_to: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
         match outcome {
-            Ok((reply, durable)) => answer.give_once(durable, reply),
+            Ok((reply, durable)) => reply_to.send_when_durable(durable, reply),
             // The state it refers to must be durable before the caller sees it.
             Err(refusal) if refusal.tells_of_state() => {
-                answer.give_after(&self.scope.base.store.log, self.status.last_seq(), Err(refusal));
+                reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), Err(refusal));
             }
-            Err(refusal) => answer.give(Err(refusal)),
+            Err(refusal) => reply_to.send(Err(refusal)),
         }
     }
 }
@@ -114,11 +114,11 @@ impl Handler<Envelope<CreateSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, create: Envelope<CreateSchedule>, cx: &mut Self::Context) {
-        let Some((create, answer)) = create.taken() else { return };
-        self.status.used();
+        let Some((create, reply_to)) = create.accept() else { return };
+        self.status.record_use();
         self.guarded(cx, |this, _| {
             let outcome = this.create(create);
-            this.answer(answer, outcome);
+            this.reply(reply_to, outcome);
         });
     }
 }
@@ -127,12 +127,12 @@ impl Handler<Envelope<UpdateSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, update: Envelope<UpdateSchedule>, cx: &mut Self::Context) {
-        let Some((update, answer)) = update.taken() else { return };
-        self.status.used();
+        let Some((update, reply_to)) = update.accept() else { return };
+        self.status.record_use();
         let id = update.id;
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
             let outcome = row.and_then(|row| this.update(&row, update));
-            this.answer(answer, outcome);
+            this.reply(reply_to, outcome);
         };
         self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
     }
@@ -142,11 +142,11 @@ impl Handler<Envelope<CancelSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, cancel: Envelope<CancelSchedule>, cx: &mut Self::Context) {
-        let Some((CancelSchedule(id, by), answer)) = cancel.taken() else { return };
-        self.status.used();
+        let Some((CancelSchedule(id, by), reply_to)) = cancel.accept() else { return };
+        self.status.record_use();
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
             let outcome = row.and_then(|row| this.cancel(&row, by));
-            this.answer(answer, outcome);
+            this.reply(reply_to, outcome);
         };
         self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
     }
@@ -156,11 +156,11 @@ impl Handler<Envelope<FailSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, fail: Envelope<FailSchedule>, cx: &mut Self::Context) {
-        let Some((FailSchedule { id, by, contact_was }, answer)) = fail.taken() else { return };
-        self.status.used();
+        let Some((FailSchedule { id, by, contact_was }, reply_to)) = fail.accept() else { return };
+        self.status.record_use();
         let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
             let outcome = row.and_then(|row| this.fail(&row, by, contact_was));
-            this.answer(answer, outcome);
+            this.reply(reply_to, outcome);
         };
         self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
     }
@@ -170,9 +170,9 @@ impl Handler<Envelope<LookAtSchedule>> for ScheduleDispatcher {
     type Result = ();
 
     fn handle(&mut self, look: Envelope<LookAtSchedule>, cx: &mut Self::Context) {
-        let Some((LookAtSchedule(id), answer)) = look.taken() else { return };
-        self.status.used();
-        let task = |_: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| answer.give(row);
+        let Some((LookAtSchedule(id), reply_to)) = look.accept() else { return };
+        self.status.record_use();
+        let task = |_: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| reply_to.send(row);
         self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
     }
 }

@@ -260,7 +260,7 @@ impl ScheduleDispatcher {
         let mut changes = vec![Change::Schedule(Box::new(ScheduleRow::clone(&row)))];
         changes.extend(attached());
         let (seq, durable) = place.append(changes)?;
-        self.status.appended(seq);
+        self.status.record_append(seq);
         let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + AHEAD_MIN;
         if is_soon && self.looking.next.len() < LOOK_AHEAD_MAX {
             self.looking.next.push(row.clone());

@@ -46,10 +46,10 @@ impl Handler<Envelope<Verify>> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, verify: Envelope<Verify>, _: &mut Self::Context) {
-        let Some((Verify, answer)) = verify.taken() else { return };
-        self.status.used();
+        let Some((Verify, reply_to)) = verify.accept() else { return };
+        self.status.record_use();
         let verified = self.changed(|row| row.verified = true, None);
-        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), verified);
+        reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), verified);
     }
 }
 
@@ -57,8 +57,8 @@ impl Handler<Envelope<Admit>> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, admit: Envelope<Admit>, _: &mut Self::Context) {
-        let Some((Admit { token, attached }, answer)) = admit.taken() else { return };
-        self.status.used();
+        let Some((Admit { token, attached }, reply_to)) = admit.accept() else { return };
+        self.status.record_use();
         let before: Vec<KeyHash> = self.row.tokens().collect();
         let add = |row: &mut SessionRow| {
             row.token_hashes.push(token.to_vec());
@@ -73,7 +73,7 @@ impl Handler<Envelope<Admit>> for VisitorSession {
             }
             self.scope.tokens.insert(token, self.key());
         }
-        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), admitted);
+        reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), admitted);
     }
 }
 
@@ -102,8 +102,8 @@ impl Handler<Envelope<Leave>> for VisitorSession {
     type Result = AtomicResponse<Self, ()>;
 
     fn handle(&mut self, leave: Envelope<Leave>, _: &mut Self::Context) -> Self::Result {
-        let Some((leave, answer)) = leave.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
-        self.status.used();
+        let Some((leave, reply_to)) = leave.accept() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
+        self.status.record_use();
         let (scope, row) = (self.scope.clone(), self.row.clone());
         let retired = self.retired;
         let noted = async move { if retired { Err(Refusal::Gone) } else { note(scope, row, leave.note).await } };
@@ -111,13 +111,13 @@ impl Handler<Envelope<Leave>> for VisitorSession {
             let left = noted.and_then(|ended| match ended {
                 Some(row) => {
                     session.row = row;
-                    session.status.appended(session.scope.base.store.log.last_of(session.row.company_id));
+                    session.status.record_append(session.scope.base.store.log.last_of(session.row.company_id));
                     Ok(())
                 }
                 None => session.end(End { idle_since: None, attached: None, by: By::ITS_CONTACT }),
             });
             let left = left.map(|()| session.row.clone());
-            answer.give_after(&session.scope.base.store.log, session.status.last_seq(), left);
+            reply_to.send_after(&session.scope.base.store.log, session.status.last_seq(), left);
         })))
     }
 }

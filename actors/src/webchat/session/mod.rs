@@ -260,7 +260,7 @@ impl VisitorSession {
         changes.extend(attached.into_iter().flat_map(|attached| attached(&row)));
         let (seq, _) = place.append(changes)?;
         self.row = row;
-        self.status.appended(seq);
+        self.status.record_append(seq);
         Ok(())
     }
 }
@@ -269,8 +269,8 @@ impl Handler<Envelope<Say>> for VisitorSession {
     type Result = AtomicResponse<Self, ()>;
 
     fn handle(&mut self, say: Envelope<Say>, _: &mut Self::Context) -> Self::Result {
-        let Some((say, answer)) = say.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
-        self.status.used();
+        let Some((say, reply_to)) = say.accept() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
+        self.status.record_use();
         let scope = self.scope.clone();
         let row = self.row.clone();
         let known = self.sent.look_up(say.client_id.as_deref());
@@ -288,7 +288,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
             let said = said.map(|(message, row)| {
                 if let Some(row) = row {
                     session.row = row;
-                    session.status.appended(session.scope.base.store.log.last_of(session.row.company_id));
+                    session.status.record_append(session.scope.base.store.log.last_of(session.row.company_id));
                 }
                 session.sent.remember(&message);
                 message
@@ -296,9 +296,9 @@ impl Handler<Envelope<Say>> for VisitorSession {
             match said {
                 // That the session has ended must be durable before the caller sees it.
                 Err(refusal) if refusal.tells_of_state() => {
-                    answer.give_after(&session.scope.base.store.log, session.status.last_seq(), Err(refusal));
+                    reply_to.send_after(&session.scope.base.store.log, session.status.last_seq(), Err(refusal));
                 }
-                said => answer.give(said),
+                said => reply_to.send(said),
             }
         })))
     }
@@ -350,10 +350,10 @@ impl Handler<Envelope<End>> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, end: Envelope<End>, _: &mut Self::Context) {
-        let Some((end, answer)) = end.taken() else { return };
+        let Some((end, reply_to)) = end.accept() else { return };
         match self.end(end) {
-            Ok(()) => answer.give_after(&self.scope.base.store.log, self.status.last_seq(), Ok(self.row.clone())),
-            Err(refusal) => answer.give(Err(refusal)),
+            Ok(()) => reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), Ok(self.row.clone())),
+            Err(refusal) => reply_to.send(Err(refusal)),
         }
     }
 }
@@ -383,9 +383,9 @@ impl Handler<Envelope<Seen>> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, seen: Envelope<Seen>, _: &mut Self::Context) {
-        let Some((Seen, answer)) = seen.taken() else { return };
-        self.status.used();
-        answer.give(self.seen());
+        let Some((Seen, reply_to)) = seen.accept() else { return };
+        self.status.record_use();
+        reply_to.send(self.seen());
     }
 }
 
@@ -400,13 +400,13 @@ impl Handler<Envelope<ShowSession>> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, show: Envelope<ShowSession>, _: &mut Self::Context) {
-        let Some((ShowSession, answer)) = show.taken() else { return };
-        self.status.used();
+        let Some((ShowSession, reply_to)) = show.accept() else { return };
+        self.status.record_use();
         if self.retired {
-            return answer.give(Err(Refusal::Gone));
+            return reply_to.send(Err(Refusal::Gone));
         }
         let row = SessionRow { last_seen_at: self.sockets.heard_after(self.row.last_seen_at), ..self.row.clone() };
-        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), Ok(row));
+        reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), Ok(row));
     }
 }
 

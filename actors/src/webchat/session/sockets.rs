@@ -127,16 +127,16 @@ impl Handler<Envelope<Attach>> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, attach: Envelope<Attach>, cx: &mut ActorContext<Self>) {
-        let Some((attach, answer)) = attach.taken() else { return };
+        let Some((attach, reply_to)) = attach.accept() else { return };
         let attached = self.attach(attach, cx);
         // The state a refusal refers to must be durable as well.
-        answer.give_after(&self.scope.base.store.log, self.status.last_seq(), attached);
+        reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), attached);
     }
 }
 
 impl VisitorSession {
     fn attach(&mut self, attach: Attach, cx: &mut ActorContext<Self>) -> Result<Option<Attached>, Refusal> {
-        self.status.used();
+        self.status.record_use();
         if self.retired {
             return Err(Refusal::Gone);
         }
@@ -169,7 +169,7 @@ impl VisitorSession {
         if !self.sockets.are_none() || self.sockets.watch.take().is_none() {
             return;
         }
-        self.status.used();
+        self.status.record_use();
         self.sockets.heard_at = None;
         if let Err(refusal) = self.note_seen(now()) {
             tracing::debug!(%refusal, "could not record that a visitor left");
@@ -190,7 +190,7 @@ impl Handler<Heard> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, Heard: Heard, _: &mut ActorContext<Self>) {
-        self.status.used();
+        self.status.record_use();
         self.sockets.heard_at = Some(now());
     }
 }
