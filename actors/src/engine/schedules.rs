@@ -15,7 +15,7 @@ use crate::base::Base;
 use crate::base::retry::{nothing, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population, Registry};
 use crate::schedules::{
-    CancelSchedule, CreateSchedule, FailSchedule, LookAtSchedule, NewSchedule, ScheduleChanges, ScheduleDispatcher,
+    CancelSchedule, CreateSchedule, FailSchedule, NewSchedule, ReadSchedule, ScheduleChanges, ScheduleDispatcher,
     ScheduleScope, Scheduled, UpdateSchedule,
 };
 use crate::tickets::AttachedChanges;
@@ -127,7 +127,7 @@ impl Schedules {
         let attempt = || async {
             let contact = match changes.contact {
                 Some(contact) => contact,
-                None => self.deliver(company, LookAtSchedule(id)).await?.contact_id,
+                None => self.deliver(company, ReadSchedule(id)).await?.contact_id,
             };
             let contact = (contact, self.contacts.get(company, contact).await?);
             let update =
@@ -183,7 +183,7 @@ impl Schedules {
         self.scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
             let shown = &hot.status.shared;
             ScheduleStats {
-                held: stats.held + shown.held.load(Ordering::Relaxed),
+                held: stats.held + shown.pending.load(Ordering::Relaxed),
                 due: stats.due + shown.due.load(Ordering::Relaxed),
                 late: stats.late + shown.late.load(Ordering::Relaxed),
                 ..stats

@@ -95,4 +95,4 @@ pub(crate) struct FailSchedule {
 /// Reads a message.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<Arc<ScheduleRow>, Refusal>")]
-pub(crate) struct LookAtSchedule(pub(crate) ScheduleId);
+pub(crate) struct ReadSchedule(pub(crate) ScheduleId);

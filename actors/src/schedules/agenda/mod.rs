@@ -1,11 +1,12 @@
-//! What a company has scheduled, as far as it is held in memory: which message may leave next. Knows no clock and does no
-//! I/O: whoever asks says what time it is.
+//! A company's scheduled messages in memory: which message is sent next. Has no clock and does no I/O: the caller passes
+//! the time.
 //!
-//! - All that is pending up to a point ([`Agenda::until`]) is held, and what was made since and is due soon. What lies
-//!   beyond is in the tables, and is loaded as time goes on. What does not fit is given up from the far end.
-//! - Of one conversation one leaves at a time, the oldest first; the others stand behind it.
-//! - While a read of the tables is under way nothing that was decided is dropped, and what is held counts more than
-//!   what was read: a read may be older than a decision.
+//! - Memory has every message that is pending up to a point ([`Agenda::until`]), and later ones that are due soon and
+//!   were created since the last load. The others are in the tables, and are loaded as time passes. If there are too
+//!   many, the latest are evicted.
+//! - Each conversation sends one message at a time, the oldest first; its others are queued.
+//! - A read of the tables may be older than a decision. So while one is running, no decided message is dropped, and the
+//!   state in memory takes precedence over what was read.
 
 #[cfg(test)]
 mod tests;
@@ -19,74 +20,74 @@ use hotline_persistence::tables::schedules::{Due, ScheduleRow, ScheduleStatus};
 use hotline_persistence::{ChannelId, ContactId, ScheduleId};
 
 /// How far ahead messages are always in memory: the length of a database outage to survive.
-pub(super) const AHEAD_MIN: TimeDelta = TimeDelta::hours(1);
+pub(super) const HORIZON_MIN: TimeDelta = TimeDelta::hours(1);
 
-/// How far ahead messages are loaded: so a load is due every half hour.
-pub(super) const AHEAD_MAX: TimeDelta = TimeDelta::minutes(90);
+/// How far ahead messages are loaded, so that a load is due every half hour.
+pub(super) const HORIZON_MAX: TimeDelta = TimeDelta::minutes(90);
 
 /// Maximum scheduled messages of a company in memory: more than any provider accepts within minutes. With short texts
 /// 10 MiB.
-const HELD_MAX: usize = 20_000;
+const MESSAGES_MAX: usize = 20_000;
 
 /// Maximum bytes of their texts: 512 of the longest.
-const HELD_BYTES_MAX: usize = 32 << 20;
+const BYTES_MAX: usize = 32 << 20;
 
-/// Approximate bytes of a row besides its text.
+/// Approximate bytes of a row without its text.
 const ROW_BYTES: usize = 400;
 
 /// When an unsent message counts as late: the limit of the API contract.
 const LATE_AFTER: TimeDelta = TimeDelta::seconds(5);
 
 /// A contact on a channel.
-type Lane = (ChannelId, ContactId);
+type ConversationKey = (ChannelId, ContactId);
 
 /// The scheduled messages in memory.
 pub(super) struct Agenda {
-    held: HashMap<ScheduleId, Held>,
+    entries: HashMap<ScheduleId, ScheduleEntry>,
     /// Messages that may be sent once they are due.
     ready: BTreeSet<Due>,
-    /// Messages that could not be sent because of an outage, by the time of their retry.
-    resting: BTreeSet<(Instant, ScheduleId)>,
-    /// Conversations in which a message is being sent or waits for its retry, or others wait behind it.
-    lanes: HashMap<Lane, Behind>,
+    /// Messages that failed because of an outage, by the time of their retry.
+    retries: BTreeSet<(Instant, ScheduleId)>,
+    /// Conversations in which a message is being sent or waits for its retry.
+    conversations: HashMap<ConversationKey, ConversationQueue>,
     until: Due,
     /// Whether messages may be pending beyond `until`.
-    has_beyond: bool,
+    has_more: bool,
     bytes: usize,
-    /// The number of reads under way.
-    reads: usize,
+    /// The number of running reads.
+    active_reads: usize,
     /// Messages decided during these reads.
-    decided: Vec<ScheduleId>,
+    changed_ids: Vec<ScheduleId>,
 }
 
-struct Held {
+struct ScheduleEntry {
     row: Arc<ScheduleRow>,
-    state: State,
+    state: MessageState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum MessageState {
     Ready,
     /// An earlier message of the conversation goes first.
-    Behind,
-    Leaving,
-    Resting(Instant),
+    Queued,
+    Sending,
+    Retrying(Instant),
     /// Sent, canceled or failed; retained until no read under way can return the earlier state.
-    Over,
+    Done,
 }
 
 #[derive(Default)]
-struct Behind {
+struct ConversationQueue {
     /// Whether a message is being sent or waits for its retry.
-    is_taken: bool,
-    others: BTreeSet<Due>,
+    is_busy: bool,
+    waiting: BTreeSet<Due>,
 }
 
 /// Counts of waiting messages, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct ScheduleCounts {
     /// Pending messages in memory.
-    pub(super) held: usize,
+    pub(super) pending: usize,
     /// Messages that are due.
     pub(super) due: usize,
     /// Messages that are late.
@@ -94,11 +95,11 @@ pub(super) struct Waiting {
 }
 
 /// The state of a scheduled message.
-pub(super) enum Look {
+pub(super) enum MessageLookup {
     /// In memory, and not being sent.
-    Settled(Arc<ScheduleRow>),
+    Idle(Arc<ScheduleRow>),
     /// Being sent.
-    Leaving,
+    Sending,
     /// Not in memory; look in the tables.
     Unknown,
 }
@@ -106,26 +107,26 @@ pub(super) enum Look {
 impl Default for Agenda {
     fn default() -> Self {
         Self {
-            held: HashMap::new(),
+            entries: HashMap::new(),
             ready: BTreeSet::new(),
-            resting: BTreeSet::new(),
-            lanes: HashMap::new(),
+            retries: BTreeSet::new(),
+            conversations: HashMap::new(),
             // The earliest time a caller can give, which PostgreSQL can represent.
             until: (DateTime::UNIX_EPOCH, ScheduleId::new(0)),
-            has_beyond: true,
+            has_more: true,
             bytes: 0,
-            reads: 0,
-            decided: Vec::new(),
+            active_reads: 0,
+            changed_ids: Vec::new(),
         }
     }
 }
 
 impl Agenda {
-    pub(super) fn look(&self, id: ScheduleId) -> Look {
-        match self.held.get(&id) {
-            Some(Held { state: State::Leaving, .. }) => Look::Leaving,
-            Some(held) => Look::Settled(held.row.clone()),
-            None => Look::Unknown,
+    pub(super) fn look_up(&self, id: ScheduleId) -> MessageLookup {
+        match self.entries.get(&id) {
+            Some(ScheduleEntry { state: MessageState::Sending, .. }) => MessageLookup::Sending,
+            Some(entry) => MessageLookup::Idle(entry.row.clone()),
+            None => MessageLookup::Unknown,
         }
     }
 
@@ -136,192 +137,193 @@ impl Agenda {
 
     /// Whether nothing is pending, here or in the tables.
     pub(super) fn is_done(&self) -> bool {
-        self.held.is_empty() && !self.has_beyond && self.reads == 0
+        self.entries.is_empty() && !self.has_more && self.active_reads == 0
     }
 
     /// Whether more should be loaded now.
-    pub(super) fn wants_more(&self, now: DateTime<Utc>) -> bool {
-        let has_room = self.held.len() < HELD_MAX / 2 && self.bytes < HELD_BYTES_MAX / 2;
-        self.has_beyond && has_room && self.until.0 < now + AHEAD_MIN
+    pub(super) fn needs_load(&self, now: DateTime<Utc>) -> bool {
+        let has_room = self.entries.len() < MESSAGES_MAX / 2 && self.bytes < BYTES_MAX / 2;
+        self.has_more && has_room && self.until.0 < now + HORIZON_MIN
     }
 
     /// A read of the tables begins.
     pub(super) fn begin_read(&mut self) {
-        self.reads += 1;
+        self.active_reads += 1;
     }
 
     /// A read of the tables has ended, and its result was added.
     pub(super) fn end_read(&mut self, now: DateTime<Utc>) {
-        self.reads = self.reads.saturating_sub(1);
-        if self.reads > 0 {
+        self.active_reads = self.active_reads.saturating_sub(1);
+        if self.active_reads > 0 {
             return;
         }
-        for id in std::mem::take(&mut self.decided) {
-            let Some(held) = self.held.get(&id) else { continue };
-            let is_beyond = self.is_beyond(&held.row, now) && matches!(held.state, State::Ready);
-            if held.state == State::Over || is_beyond {
-                self.has_beyond |= is_beyond;
-                self.take_out(id);
+        for id in std::mem::take(&mut self.changed_ids) {
+            let Some(entry) = self.entries.get(&id) else { continue };
+            let is_beyond_horizon =
+                self.is_beyond_horizon(&entry.row, now) && matches!(entry.state, MessageState::Ready);
+            if entry.state == MessageState::Done || is_beyond_horizon {
+                self.has_more |= is_beyond_horizon;
+                self.remove_entry(id);
             }
         }
     }
 
     /// Adds the result of reading one row, unless memory has a newer state.
-    pub(super) fn found(&mut self, row: ScheduleRow) {
-        if !self.held.contains_key(&row.id) {
-            self.put(Arc::new(row));
+    pub(super) fn add_found(&mut self, row: ScheduleRow) {
+        if !self.entries.contains_key(&row.id) {
+            self.insert(Arc::new(row));
         }
     }
 
     /// Adds the result of reading everything pending after `after` and up to `until`, beyond which there may be more.
-    pub(super) fn loaded(&mut self, after: Due, rows: Vec<ScheduleRow>, until: Due, has_beyond: bool) {
+    pub(super) fn add_loaded(&mut self, after: Due, rows: Vec<ScheduleRow>, until: Due, has_more: bool) {
         // Messages were evicted meanwhile, which this read does not include.
         if self.until != after {
             return;
         }
-        (self.until, self.has_beyond) = (until, has_beyond);
+        (self.until, self.has_more) = (until, has_more);
         for row in rows {
-            self.found(row);
+            self.add_found(row);
         }
-        self.make_room();
+        self.evict();
     }
 
-    /// A message is now this, and nothing else is decided of it. One that is due soon is held although what is due before
-    /// it may not be: the tables may be away until then.
-    pub(super) fn decided(&mut self, row: Arc<ScheduleRow>, now: DateTime<Utc>) {
-        self.take_out(row.id);
+    /// Applies the new state of a message. One that is due soon is kept even if earlier ones are not in memory: the tables
+    /// may be unavailable until then.
+    pub(super) fn apply(&mut self, row: Arc<ScheduleRow>, now: DateTime<Utc>) {
+        self.remove_entry(row.id);
         let is_pending = row.status == ScheduleStatus::Pending;
         if is_pending && row.due() > self.until {
-            self.has_beyond = true;
-            if self.reads == 0 && self.is_beyond(&row, now) {
+            self.has_more = true;
+            if self.active_reads == 0 && self.is_beyond_horizon(&row, now) {
                 return;
             }
         }
-        if is_pending || self.reads > 0 {
-            self.put(row);
+        if is_pending || self.active_reads > 0 {
+            self.insert(row);
         }
-        self.make_room();
+        self.evict();
     }
 
     /// Removes a deleted message.
-    pub(super) fn gone(&mut self, id: ScheduleId) {
-        self.take_out(id);
+    pub(super) fn remove(&mut self, id: ScheduleId) {
+        self.remove_entry(id);
     }
 
-    /// Takes the next message to send: the oldest that is due, if no other of its conversation is being sent.
-    pub(super) fn leave(&mut self, now: DateTime<Utc>, clock: Instant) -> Option<Arc<ScheduleRow>> {
-        while let Some((_, id)) = self.resting.first().copied().filter(|(at, _)| *at <= clock) {
-            self.resting.pop_first();
-            if let Some(held) = self.held.get_mut(&id) {
-                held.state = State::Ready;
-                self.ready.insert(held.row.due());
-                self.lanes.entry(lane(&held.row)).or_default().is_taken = false;
+    /// The next message to send: the oldest that is due, unless another of its conversation is being sent.
+    pub(super) fn take_due(&mut self, now: DateTime<Utc>, clock: Instant) -> Option<Arc<ScheduleRow>> {
+        while let Some((_, id)) = self.retries.first().copied().filter(|(at, _)| *at <= clock) {
+            self.retries.pop_first();
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.state = MessageState::Ready;
+                self.ready.insert(entry.row.due());
+                self.conversations.entry(conversation(&entry.row)).or_default().is_busy = false;
             }
         }
         while let Some(due) = self.ready.first().copied().filter(|(at, _)| *at <= now) {
             self.ready.pop_first();
-            let Some(held) = self.held.get_mut(&due.1) else { continue };
-            let lane = self.lanes.entry(lane(&held.row)).or_default();
-            if !std::mem::replace(&mut lane.is_taken, true) {
-                held.state = State::Leaving;
-                return Some(held.row.clone());
+            let Some(entry) = self.entries.get_mut(&due.1) else { continue };
+            let queue = self.conversations.entry(conversation(&entry.row)).or_default();
+            if !std::mem::replace(&mut queue.is_busy, true) {
+                entry.state = MessageState::Sending;
+                return Some(entry.row.clone());
             }
-            held.state = State::Behind;
-            lane.others.insert(due);
+            entry.state = MessageState::Queued;
+            queue.waiting.insert(due);
         }
         None
     }
 
     /// Schedules the retry of a message that could not be sent.
-    pub(super) fn rest(&mut self, id: ScheduleId, until: Instant) {
-        if let Some(held) = self.held.get_mut(&id).filter(|held| held.state == State::Leaving) {
-            held.state = State::Resting(until);
-            self.resting.insert((until, id));
+    pub(super) fn retry_at(&mut self, id: ScheduleId, until: Instant) {
+        if let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.state == MessageState::Sending) {
+            entry.state = MessageState::Retrying(until);
+            self.retries.insert((until, id));
         }
     }
 
     /// The times of the next due message and of the next retry.
-    pub(super) fn next(&self) -> (Option<DateTime<Utc>>, Option<Instant>) {
-        (self.ready.first().map(|(at, _)| *at), self.resting.first().map(|(at, _)| *at))
+    pub(super) fn next_times(&self) -> (Option<DateTime<Utc>>, Option<Instant>) {
+        (self.ready.first().map(|(at, _)| *at), self.retries.first().map(|(at, _)| *at))
     }
 
     /// The first `max` messages that are due before a time.
-    pub(super) fn before(&self, time: DateTime<Utc>, max: usize) -> Vec<Arc<ScheduleRow>> {
+    pub(super) fn due_before(&self, time: DateTime<Utc>, max: usize) -> Vec<Arc<ScheduleRow>> {
         let soon = self.ready.iter().take_while(|(at, _)| *at <= time).take(max);
-        soon.filter_map(|(_, id)| self.held.get(id)).map(|held| held.row.clone()).collect()
+        soon.filter_map(|(_, id)| self.entries.get(id)).map(|entry| entry.row.clone()).collect()
     }
 
     /// Counts the waiting messages.
-    pub(super) fn waiting(&self, now: DateTime<Utc>) -> Waiting {
-        let mut waiting = Waiting::default();
-        for held in self.held.values().filter(|held| held.state != State::Over) {
-            waiting.held += 1;
-            waiting.due += usize::from(held.row.send_at <= now);
-            waiting.late += usize::from(held.row.send_at + LATE_AFTER < now);
+    pub(super) fn count(&self, now: DateTime<Utc>) -> ScheduleCounts {
+        let mut counts = ScheduleCounts::default();
+        for entry in self.entries.values().filter(|entry| entry.state != MessageState::Done) {
+            counts.pending += 1;
+            counts.due += usize::from(entry.row.send_at <= now);
+            counts.late += usize::from(entry.row.send_at + LATE_AFTER < now);
         }
-        waiting
+        counts
     }
 
-    /// Whether a message is left to the tables: what is due soon is not, however far all is held.
-    fn is_beyond(&self, row: &ScheduleRow, now: DateTime<Utc>) -> bool {
-        row.due() > self.until && row.send_at > now + AHEAD_MIN
+    /// Whether a message is left to the tables: beyond `until`, and not due soon.
+    fn is_beyond_horizon(&self, row: &ScheduleRow, now: DateTime<Utc>) -> bool {
+        row.due() > self.until && row.send_at > now + HORIZON_MIN
     }
 
-    fn put(&mut self, row: Arc<ScheduleRow>) {
+    fn insert(&mut self, row: Arc<ScheduleRow>) {
         let is_pending = row.status == ScheduleStatus::Pending;
         if is_pending {
             self.ready.insert(row.due());
         }
-        if self.reads > 0 {
-            self.decided.push(row.id);
+        if self.active_reads > 0 {
+            self.changed_ids.push(row.id);
         }
         self.bytes += bytes(&row);
-        let state = if is_pending { State::Ready } else { State::Over };
-        self.held.insert(row.id, Held { row, state });
+        let state = if is_pending { MessageState::Ready } else { MessageState::Done };
+        self.entries.insert(row.id, ScheduleEntry { row, state });
     }
 
-    fn take_out(&mut self, id: ScheduleId) {
-        let Some(held) = self.held.remove(&id) else { return };
-        self.bytes = self.bytes.saturating_sub(bytes(&held.row));
-        let (due, lane) = (held.row.due(), lane(&held.row));
-        match held.state {
-            State::Ready => drop(self.ready.remove(&due)),
-            State::Resting(until) => drop(self.resting.remove(&(until, id))),
-            State::Behind | State::Leaving | State::Over => {}
+    fn remove_entry(&mut self, id: ScheduleId) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        self.bytes = self.bytes.saturating_sub(bytes(&entry.row));
+        let (due, key) = (entry.row.due(), conversation(&entry.row));
+        match entry.state {
+            MessageState::Ready => drop(self.ready.remove(&due)),
+            MessageState::Retrying(until) => drop(self.retries.remove(&(until, id))),
+            MessageState::Queued | MessageState::Sending | MessageState::Done => {}
         }
-        let Some(behind) = self.lanes.get_mut(&lane) else { return };
-        match held.state {
-            State::Leaving | State::Resting(_) => behind.is_taken = false,
-            State::Behind => drop(behind.others.remove(&due)),
-            State::Ready | State::Over => {}
+        let Some(queue) = self.conversations.get_mut(&key) else { return };
+        match entry.state {
+            MessageState::Sending | MessageState::Retrying(_) => queue.is_busy = false,
+            MessageState::Queued => drop(queue.waiting.remove(&due)),
+            MessageState::Ready | MessageState::Done => {}
         }
-        if behind.is_taken {
+        if queue.is_busy {
             return;
         }
         // The next message of the conversation becomes ready.
-        if let Some(next) = behind.others.pop_first()
-            && let Some(held) = self.held.get_mut(&next.1)
+        if let Some(next) = queue.waiting.pop_first()
+            && let Some(entry) = self.entries.get_mut(&next.1)
         {
-            held.state = State::Ready;
+            entry.state = MessageState::Ready;
             self.ready.insert(next);
         }
-        if behind.others.is_empty() {
-            self.lanes.remove(&lane);
+        if queue.waiting.is_empty() {
+            self.conversations.remove(&key);
         }
     }
 
     /// Evicts the messages that are due last, while there are too many.
-    fn make_room(&mut self) {
-        while (self.held.len() > HELD_MAX || self.bytes > HELD_BYTES_MAX) && self.ready.len() > 1 {
+    fn evict(&mut self) {
+        while (self.entries.len() > MESSAGES_MAX || self.bytes > BYTES_MAX) && self.ready.len() > 1 {
             let Some((at, id)) = self.ready.last().copied() else { return };
-            self.take_out(id);
+            self.remove_entry(id);
             self.until = self.until.min((at, ScheduleId::new(id.0 - 1)));
-            self.has_beyond = true;
+            self.has_more = true;
         }
     }
 }
 
-fn lane(row: &ScheduleRow) -> Lane {
+fn conversation(row: &ScheduleRow) -> ConversationKey {
     (row.channel_id, row.contact_id)
 }
 

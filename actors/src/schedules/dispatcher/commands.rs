@@ -8,16 +8,16 @@ use hotline_persistence::Durable;
 use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 
-use super::super::messages::{CancelSchedule, CreateSchedule, FailSchedule, LookAtSchedule, Scheduled, UpdateSchedule};
-use super::{ScheduleDispatcher, leaving};
+use super::super::messages::{CancelSchedule, CreateSchedule, FailSchedule, ReadSchedule, Scheduled, UpdateSchedule};
+use super::{ScheduleDispatcher, send};
 use crate::answers::ReplyTo;
 use crate::clock::now;
 use crate::registry::Envelope;
 use crate::{Conflict, Refusal};
 
 impl ScheduleDispatcher {
-    fn create(&mut self, what: CreateSchedule) -> Result<(Scheduled, Durable), Refusal> {
-        let CreateSchedule { new, attached } = what;
+    fn create(&mut self, create: CreateSchedule) -> Result<(Scheduled, Durable), Refusal> {
+        let CreateSchedule { new, attached } = create;
         if self.retired {
             return Err(Refusal::Gone);
         }
@@ -45,9 +45,9 @@ impl ScheduleDispatcher {
         Ok((scheduled, durable))
     }
 
-    fn update(&mut self, row: &ScheduleRow, what: UpdateSchedule) -> Result<(Scheduled, Durable), Refusal> {
+    fn update(&mut self, row: &ScheduleRow, update: UpdateSchedule) -> Result<(Scheduled, Durable), Refusal> {
         check_pending(row)?;
-        let UpdateSchedule { changes, contact: (contact_id, contact), attached, by, .. } = what;
+        let UpdateSchedule { changes, contact: (contact_id, contact), attached, by, .. } = update;
         if changes.contact.unwrap_or(row.contact_id) != contact_id {
             return Err(Refusal::Gone);
         }
@@ -59,7 +59,7 @@ impl ScheduleDispatcher {
             send_at: changes.send_at.unwrap_or(row.send_at),
             ..row.clone()
         };
-        // What changes nothing moves no `updated_at`, and is no event.
+        // An update without a change neither moves `updated_at` nor creates an event.
         if changed != *row {
             changed.by = Some(by);
             changed.updated_at = now().max(row.updated_at + TimeDelta::milliseconds(1));
@@ -83,7 +83,7 @@ impl ScheduleDispatcher {
 
     fn fail(&mut self, row: &ScheduleRow, by: By, contact_was: Option<ContactWas>) -> Result<((), Durable), Refusal> {
         check_pending(row)?;
-        let failed = row.failed(&leaving::failure(&Refusal::ContactNotFound, row, None), now(), by);
+        let failed = row.failed(&send::failure(&Refusal::ContactNotFound, row, None), now(), by);
         Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), Vec::new)?))
     }
 
@@ -116,7 +116,7 @@ impl Handler<Envelope<CreateSchedule>> for ScheduleDispatcher {
     fn handle(&mut self, create: Envelope<CreateSchedule>, cx: &mut Self::Context) {
         let Some((create, reply_to)) = create.accept() else { return };
         self.status.record_use();
-        self.guarded(cx, |this, _| {
+        self.supervise(cx, |this, _| {
             let outcome = this.create(create);
             this.reply(reply_to, outcome);
         });
@@ -134,7 +134,7 @@ impl Handler<Envelope<UpdateSchedule>> for ScheduleDispatcher {
             let outcome = row.and_then(|row| this.update(&row, update));
             this.reply(reply_to, outcome);
         };
-        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+        self.supervise(cx, move |this, cx| this.run_task(id, cx, Box::new(task)));
     }
 }
 
@@ -148,7 +148,7 @@ impl Handler<Envelope<CancelSchedule>> for ScheduleDispatcher {
             let outcome = row.and_then(|row| this.cancel(&row, by));
             this.reply(reply_to, outcome);
         };
-        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+        self.supervise(cx, move |this, cx| this.run_task(id, cx, Box::new(task)));
     }
 }
 
@@ -162,17 +162,17 @@ impl Handler<Envelope<FailSchedule>> for ScheduleDispatcher {
             let outcome = row.and_then(|row| this.fail(&row, by, contact_was));
             this.reply(reply_to, outcome);
         };
-        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+        self.supervise(cx, move |this, cx| this.run_task(id, cx, Box::new(task)));
     }
 }
 
-impl Handler<Envelope<LookAtSchedule>> for ScheduleDispatcher {
+impl Handler<Envelope<ReadSchedule>> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, look: Envelope<LookAtSchedule>, cx: &mut Self::Context) {
-        let Some((LookAtSchedule(id), reply_to)) = look.accept() else { return };
+    fn handle(&mut self, read: Envelope<ReadSchedule>, cx: &mut Self::Context) {
+        let Some((ReadSchedule(id), reply_to)) = read.accept() else { return };
         self.status.record_use();
         let task = |_: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| reply_to.send(row);
-        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+        self.supervise(cx, move |this, cx| this.run_task(id, cx, Box::new(task)));
     }
 }

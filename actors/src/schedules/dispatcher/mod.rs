@@ -6,9 +6,9 @@
 //! suspended machine is noticed within that time.
 
 mod commands;
-mod leaving;
 mod outcomes;
-mod readings;
+mod send;
+mod tables;
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -22,8 +22,8 @@ use chrono::{DateTime, Utc};
 use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
 use hotline_persistence::{Change, CompanyId, Durable, Presence, ScheduleId};
 
-use self::outcomes::HasLeft;
-use super::agenda::{AHEAD_MIN, Agenda, Look, Waiting};
+use self::outcomes::DispatchEnded;
+use super::agenda::{Agenda, HORIZON_MIN, MessageLookup, ScheduleCounts};
 use crate::Refusal;
 use crate::base::Base;
 use crate::clock::now;
@@ -31,18 +31,18 @@ use crate::engine::Sending;
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
 use crate::tickets::Dismiss;
 
-/// Maximum time between two looks at the clock.
+/// Maximum time between two rounds.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Messages of a company that are sent concurrently: enough to share the journal's syncs, and enough that some that
 /// wait for the database do not block the others.
-const LEAVING_MAX: usize = 256;
+const CONCURRENT_SENDS_MAX: usize = 256;
 
 /// Pause before a retry after an outage: half of the time by which a message may be late.
 pub(super) const OUTAGE_PAUSE: Duration = Duration::from_millis(2500);
 
-/// Maximum messages for which data is loaded ahead: their conversations stay in memory.
-pub(super) const LOOK_AHEAD_MAX: usize = 2000;
+/// Maximum messages for which data is prefetched: their conversations stay in memory.
+pub(super) const PREFETCH_MAX: usize = 2000;
 
 /// Interval between updates of the figures.
 const COUNT_EVERY: Duration = Duration::from_millis(500);
@@ -63,7 +63,7 @@ pub(crate) struct ScheduleScope {
 #[derive(Debug, Default)]
 pub struct ScheduleFigures {
     /// Pending messages in memory.
-    pub held: AtomicUsize,
+    pub pending: AtomicUsize,
     /// Messages that are due.
     pub due: AtomicUsize,
     /// Messages that have been due for more than five seconds.
@@ -76,24 +76,24 @@ pub struct ScheduleDispatcher {
     pub(super) company: CompanyId,
     pub(super) agenda: Agenda,
     /// Messages being sent; tracked apart from the agenda, which may be restarted.
-    pub(super) leaving: HashSet<ScheduleId>,
+    pub(super) pending_sends: HashSet<ScheduleId>,
     /// Tasks that wait for a message that is being sent or read.
-    pub(super) waiting: HashMap<ScheduleId, Vec<Task>>,
+    pub(super) tasks: HashMap<ScheduleId, Vec<Task>>,
     /// Incremented when the agenda restarts: results of earlier reads are then ignored.
     pub(super) generation: u64,
     pub(super) is_loading: bool,
-    pub(super) loads_after: Option<Instant>,
-    pub(super) looking: Ahead,
-    alarm: Option<SpawnHandle>,
+    pub(super) load_paused_until: Option<Instant>,
+    pub(super) prefetch: PrefetchState,
+    timer: Option<SpawnHandle>,
     counted_at: Option<Instant>,
     pub(super) status: Arc<ActorStatus<ScheduleFigures>>,
     pub(super) retired: bool,
 }
 
-/// The loading ahead of what messages will need to know.
+/// The state of prefetching the data that messages will need.
 #[derive(Default)]
-pub(super) struct Ahead {
-    pub(super) is_under_way: bool,
+pub(super) struct PrefetchState {
+    pub(super) is_running: bool,
     pub(super) next: Vec<Arc<ScheduleRow>>,
     pub(super) all_at: Option<Instant>,
 }
@@ -105,7 +105,7 @@ impl Actor for ScheduleDispatcher {
     type Context = Mailbox<Self>;
 
     fn started(&mut self, cx: &mut Self::Context) {
-        self.guarded(cx, |_, _| ());
+        self.supervise(cx, |_, _| ());
     }
 }
 
@@ -121,53 +121,53 @@ impl ScheduleScope {
             scope: self.clone(),
             company,
             agenda: Agenda::default(),
-            leaving: HashSet::new(),
-            waiting: HashMap::new(),
+            pending_sends: HashSet::new(),
+            tasks: HashMap::new(),
             generation: 0,
             is_loading: false,
-            loads_after: None,
-            looking: Ahead::default(),
-            alarm: None,
+            load_paused_until: None,
+            prefetch: PrefetchState::default(),
+            timer: None,
             counted_at: None,
             status: status.clone(),
             retired: false,
         };
-        let home = self.base.arbiters.of(company.0);
-        ActorHandle { addr: ScheduleDispatcher::start_in_arbiter(&home, |_| dispatcher), status }
+        let arbiter = self.base.arbiters.of(company.0);
+        ActorHandle { addr: ScheduleDispatcher::start_in_arbiter(&arbiter, |_| dispatcher), status }
     }
 }
 
 /// Clears the figures, however the actor ends.
 impl Drop for ScheduleDispatcher {
     fn drop(&mut self) {
-        self.count(Waiting::default());
+        self.publish_counts(ScheduleCounts::default());
     }
 }
 
 impl ScheduleDispatcher {
     /// Runs `work`, and then a round. A panic is a defect: the state in memory is dropped and read again from the
     /// tables.
-    pub(super) fn guarded(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
-        let done = catch_unwind(AssertUnwindSafe(|| {
+    pub(super) fn supervise(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             work(self, cx);
             self.round(cx);
         }));
-        if done.is_err() {
+        if outcome.is_err() {
             tracing::error!(company.id = %self.company, "schedule dispatcher failed unexpectedly; restarting it");
-            self.begin_anew();
-            self.loads_after = Some(Instant::now() + TICK);
-            self.ring_in(TICK, cx);
+            self.restart();
+            self.load_paused_until = Some(Instant::now() + TICK);
+            self.schedule_tick(TICK, cx);
         }
     }
 
-    fn begin_anew(&mut self) {
+    fn restart(&mut self) {
         self.agenda = Agenda::default();
-        for task in mem::take(&mut self.waiting).into_values().flatten() {
+        for task in mem::take(&mut self.tasks).into_values().flatten() {
             task(self, Err(Refusal::Gone));
         }
         self.generation += 1;
         self.is_loading = false;
-        self.looking = Ahead::default();
+        self.prefetch = PrefetchState::default();
     }
 
     /// Whether the result of a read is still usable.
@@ -180,54 +180,54 @@ impl ScheduleDispatcher {
         if self.retired || self.scope.base.is_stopping() {
             return;
         }
-        // The company may come back.
+        // The company may return to this process.
         if !self.scope.base.owns(self.company) {
-            return self.ring_in(TICK, cx);
+            return self.schedule_tick(TICK, cx);
         }
         let (now, clock) = (now(), Instant::now());
-        while self.leaving.len() < LEAVING_MAX
+        while self.pending_sends.len() < CONCURRENT_SENDS_MAX
             && let Some(presence) = self.enter()
-            && let Some(row) = self.agenda.leave(now, clock)
+            && let Some(row) = self.agenda.take_due(now, clock)
         {
-            // A message may still be under way from before a defect; its outcome must arrive first.
-            if self.leaving.insert(row.id) {
-                let (scope, home) = (self.scope.clone(), cx.address());
+            // A send from before a defect may still be pending; its outcome must arrive first.
+            if self.pending_sends.insert(row.id) {
+                let (scope, dispatcher) = (self.scope.clone(), cx.address());
                 actix::spawn(async move {
                     let _presence = presence;
-                    home.do_send(HasLeft(leaving::leave(scope, row).await));
+                    dispatcher.do_send(DispatchEnded(send::dispatch(scope, row).await));
                 });
             }
         }
         self.load(now, clock, cx);
-        self.look_ahead(now, clock, cx);
-        self.show(now, clock);
-        if self.agenda.is_done() && self.leaving.is_empty() && self.waiting.is_empty() {
+        self.run_prefetch(now, clock, cx);
+        self.update_figures(now, clock);
+        if self.agenda.is_done() && self.pending_sends.is_empty() && self.tasks.is_empty() {
             match self.status.idle_s() {
                 IDLE_AFTER_S.. => self.retire(),
-                idle_s => self.ring_in(Duration::from_secs(IDLE_AFTER_S - idle_s), cx),
+                idle_s => self.schedule_tick(Duration::from_secs(IDLE_AFTER_S - idle_s), cx),
             }
             return;
         }
-        let (due, rested) = self.agenda.next();
-        let due = due.filter(|_| self.leaving.len() < LEAVING_MAX);
+        let (due, retry) = self.agenda.next_times();
+        let due = due.filter(|_| self.pending_sends.len() < CONCURRENT_SENDS_MAX);
         let due = due.map(|at| (at - now).to_std().unwrap_or(Duration::ZERO));
-        let rested = rested.map(|at| at.saturating_duration_since(clock));
-        let soonest = [due, rested].into_iter().flatten().min().unwrap_or(TICK);
-        self.ring_in(soonest.min(TICK), cx);
+        let retry = retry.map(|at| at.saturating_duration_since(clock));
+        let soonest = [due, retry].into_iter().flatten().min().unwrap_or(TICK);
+        self.schedule_tick(soonest.min(TICK), cx);
     }
 
-    /// Enters the company's door, if it is open now.
+    /// Enters the company, if it is open now.
     pub(super) fn enter(&self) -> Option<Presence> {
         self.scope.base.store.ownership().try_enter(self.company)
     }
 
     /// Sets the timer of the next round, and replaces an earlier one.
-    fn ring_in(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
-        if let Some(alarm) = self.alarm.take() {
-            cx.cancel_future(alarm);
+    fn schedule_tick(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
+        if let Some(timer) = self.timer.take() {
+            cx.cancel_future(timer);
         }
-        let ring = |this: &mut Self, cx: &mut Mailbox<Self>| this.guarded(cx, |this, _| this.alarm = None);
-        self.alarm = Some(cx.run_later(time, ring));
+        let ring = |this: &mut Self, cx: &mut Mailbox<Self>| this.supervise(cx, |this, _| this.timer = None);
+        self.timer = Some(cx.run_later(time, ring));
     }
 
     /// Leaves the registry; later callers reach the successor.
@@ -236,18 +236,18 @@ impl ScheduleDispatcher {
         self.scope.hot.remove(&self.company, &self.status);
     }
 
-    fn show(&mut self, now: DateTime<Utc>, clock: Instant) {
+    fn update_figures(&mut self, now: DateTime<Utc>, clock: Instant) {
         if self.counted_at.is_none_or(|at| clock.saturating_duration_since(at) >= COUNT_EVERY) {
             self.counted_at = Some(clock);
-            self.count(self.agenda.waiting(now));
+            self.publish_counts(self.agenda.count(now));
         }
     }
 
-    fn count(&self, waiting: Waiting) {
-        let shown = &self.status.shared;
-        shown.held.store(waiting.held, Ordering::Relaxed);
-        shown.due.store(waiting.due, Ordering::Relaxed);
-        shown.late.store(waiting.late, Ordering::Relaxed);
+    fn publish_counts(&self, counts: ScheduleCounts) {
+        let figures = &self.status.shared;
+        figures.pending.store(counts.pending, Ordering::Relaxed);
+        figures.due.store(counts.due, Ordering::Relaxed);
+        figures.late.store(counts.late, Ordering::Relaxed);
     }
 
     /// Records the new state of a message, in an entry of its own.
@@ -261,23 +261,23 @@ impl ScheduleDispatcher {
         changes.extend(attached());
         let (seq, durable) = place.append(changes)?;
         self.status.record_append(seq);
-        let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + AHEAD_MIN;
-        if is_soon && self.looking.next.len() < LOOK_AHEAD_MAX {
-            self.looking.next.push(row.clone());
+        let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + HORIZON_MIN;
+        if is_soon && self.prefetch.next.len() < PREFETCH_MAX {
+            self.prefetch.next.push(row.clone());
         }
-        self.agenda.decided(row, now());
+        self.agenda.apply(row, now());
         Ok(durable)
     }
 
     /// Runs a task on a message once its state is known and it is not being sent.
-    pub(super) fn with(&mut self, id: ScheduleId, cx: &mut Mailbox<Self>, task: Task) {
+    pub(super) fn run_task(&mut self, id: ScheduleId, cx: &mut Mailbox<Self>, task: Task) {
         if self.retired {
             return task(self, Err(Refusal::Gone));
         }
-        match self.agenda.look(id) {
-            Look::Settled(row) if !self.leaving.contains(&id) => task(self, Ok(row)),
-            Look::Unknown if !self.leaving.contains(&id) => self.fetch(id, cx, task),
-            _ => self.waiting.entry(id).or_default().push(task),
+        match self.agenda.look_up(id) {
+            MessageLookup::Idle(row) if !self.pending_sends.contains(&id) => task(self, Ok(row)),
+            MessageLookup::Unknown if !self.pending_sends.contains(&id) => self.fetch(id, cx, task),
+            _ => self.tasks.entry(id).or_default().push(task),
         }
     }
 }
@@ -288,10 +288,10 @@ impl Handler<Dismiss> for ScheduleDispatcher {
 
     fn handle(&mut self, Dismiss { gone }: Dismiss, cx: &mut Self::Context) {
         self.retire();
-        self.begin_anew();
-        self.count(Waiting::default());
-        if let Some(alarm) = self.alarm.take() {
-            cx.cancel_future(alarm);
+        self.restart();
+        self.publish_counts(ScheduleCounts::default());
+        if let Some(timer) = self.timer.take() {
+            cx.cancel_future(timer);
         }
         // The caller may have timed out.
         let _ = gone.send(());

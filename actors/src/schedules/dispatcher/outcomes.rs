@@ -7,9 +7,9 @@ use std::time::Instant;
 use actix::{AsyncContext, Context as Mailbox, Handler, Message};
 use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
 
-use super::super::agenda::Look;
-use super::leaving::{self, Left};
-use super::readings::row_of;
+use super::super::agenda::MessageLookup;
+use super::send::{self, DispatchReport};
+use super::tables::find_row;
 use super::{OUTAGE_PAUSE, ScheduleDispatcher};
 use crate::Refusal;
 use crate::base::retry::while_unavailable;
@@ -18,12 +18,12 @@ use crate::clock::now;
 /// The sending of a message has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct HasLeft(pub(super) Left);
+pub(super) struct DispatchEnded(pub(super) DispatchReport);
 
 /// The result of reading a message of unknown outcome from the tables.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Checked {
+struct OutcomeChecked {
     row: Arc<ScheduleRow>,
     refusal: Refusal,
     found: Result<Option<ScheduleRow>, Refusal>,
@@ -31,8 +31,8 @@ struct Checked {
 
 impl ScheduleDispatcher {
     /// Handles the outcome of sending a message.
-    fn settle(&mut self, left: Left, cx: &mut Mailbox<Self>) {
-        let Left { row, outcome, is_recorded } = left;
+    fn settle(&mut self, report: DispatchReport, cx: &mut Mailbox<Self>) {
+        let DispatchReport { row, outcome, is_recorded } = report;
         if self.retired {
             return;
         }
@@ -40,13 +40,13 @@ impl ScheduleDispatcher {
             Ok(message) => {
                 let row = Arc::new(row.sent(&message));
                 self.scope.sent.fetch_add(1, Ordering::Relaxed);
-                self.agenda.decided(row.clone(), now());
-                self.is_back(&row, cx);
+                self.agenda.apply(row.clone(), now());
+                self.finish_send(&row, cx);
             }
             Err(refusal) if is_recorded => self.check(row, refusal, cx),
             Err(refusal) => {
-                self.has_not_left(&row, &refusal);
-                self.is_back(&row, cx);
+                self.handle_refusal(&row, &refusal);
+                self.finish_send(&row, cx);
             }
         }
     }
@@ -56,15 +56,15 @@ impl ScheduleDispatcher {
         if self.retired {
             return;
         }
-        let (scope, company, home) = (self.scope.clone(), self.company, cx.address());
+        let (scope, company, dispatcher) = (self.scope.clone(), self.company, cx.address());
         actix::spawn(async move {
-            let found = while_unavailable(OUTAGE_PAUSE, || row_of(&scope, company, row.id)).await;
-            home.do_send(Checked { row, refusal, found });
+            let found = while_unavailable(OUTAGE_PAUSE, || find_row(&scope, company, row.id)).await;
+            dispatcher.do_send(OutcomeChecked { row, refusal, found });
         });
     }
 
-    fn checked(&mut self, checked: Checked, cx: &mut Mailbox<Self>) {
-        let Checked { row, refusal, found } = checked;
+    fn handle_check(&mut self, checked: OutcomeChecked, cx: &mut Mailbox<Self>) {
+        let OutcomeChecked { row, refusal, found } = checked;
         if self.retired {
             return;
         }
@@ -72,40 +72,40 @@ impl ScheduleDispatcher {
             Ok(Some(found)) if found.status != ScheduleStatus::Pending => {
                 let found = Arc::new(found);
                 self.scope.sent.fetch_add(1, Ordering::Relaxed);
-                self.agenda.decided(found.clone(), now());
-                return self.is_back(&found, cx);
+                self.agenda.apply(found.clone(), now());
+                return self.finish_send(&found, cx);
             }
-            Ok(Some(_)) => self.has_not_left(&row, &refusal),
-            Ok(None) => self.agenda.gone(row.id),
-            // It may have left, so it is not tried again before that is known; whoever waits for it waits on.
+            Ok(Some(_)) => self.handle_refusal(&row, &refusal),
+            Ok(None) => self.agenda.remove(row.id),
+            // It may have been sent, so it is not retried before that is known, and its tasks keep waiting.
             Err(defect) => {
                 let schedule = row.id;
                 tracing::error!(%defect, company.id = %self.company, schedule.id = %schedule, "unknown whether a scheduled message was sent; checking again");
-                cx.run_later(OUTAGE_PAUSE, move |this, cx| this.guarded(cx, |this, cx| this.check(row, refusal, cx)));
+                cx.run_later(OUTAGE_PAUSE, move |this, cx| this.supervise(cx, |this, cx| this.check(row, refusal, cx)));
                 return;
             }
         }
-        self.is_back(&row, cx);
+        self.finish_send(&row, cx);
     }
 
-    /// The sending of a message has ended with this state: waiting tasks are run.
-    fn is_back(&mut self, row: &Arc<ScheduleRow>, cx: &mut Mailbox<Self>) {
-        self.leaving.remove(&row.id);
-        for task in self.waiting.remove(&row.id).unwrap_or_default() {
-            match self.agenda.look(row.id) {
-                Look::Settled(row) => task(self, Ok(row)),
+    /// Runs the tasks that wait for a message whose sending has ended with this state.
+    fn finish_send(&mut self, row: &Arc<ScheduleRow>, cx: &mut Mailbox<Self>) {
+        self.pending_sends.remove(&row.id);
+        for task in self.tasks.remove(&row.id).unwrap_or_default() {
+            match self.agenda.look_up(row.id) {
+                MessageLookup::Idle(row) => task(self, Ok(row)),
                 // A message that is no longer pending does not change, so the tasks need no further read.
-                Look::Unknown if row.status != ScheduleStatus::Pending => task(self, Ok(row.clone())),
-                _ => self.with(row.id, cx, task),
+                MessageLookup::Unknown if row.status != ScheduleStatus::Pending => task(self, Ok(row.clone())),
+                _ => self.run_task(row.id, cx, task),
             }
         }
     }
 
     /// Handles a refused send: the message has failed, or is retried after an outage.
-    fn has_not_left(&mut self, row: &ScheduleRow, refusal: &Refusal) {
+    fn handle_refusal(&mut self, row: &ScheduleRow, refusal: &Refusal) {
         if !refusal.is_passing() {
             let organization = self.scope.base.organization(self.company).ok();
-            let error = leaving::failure(refusal, row, organization.as_deref());
+            let error = send::failure(refusal, row, organization.as_deref());
             let user = row.user_id.and_then(|id| organization.as_ref()?.users.get(&id));
             let by = row.scheduled_by(user.map(|user| user.name.as_str()));
             if self.append(Arc::new(row.failed(&error, now(), by)), Vec::new).is_ok() {
@@ -114,22 +114,22 @@ impl ScheduleDispatcher {
                 return;
             }
         }
-        self.agenda.rest(row.id, Instant::now() + OUTAGE_PAUSE);
+        self.agenda.retry_at(row.id, Instant::now() + OUTAGE_PAUSE);
     }
 }
 
-impl Handler<HasLeft> for ScheduleDispatcher {
+impl Handler<DispatchEnded> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, HasLeft(left): HasLeft, cx: &mut Self::Context) {
-        self.guarded(cx, |this, cx| this.settle(left, cx));
+    fn handle(&mut self, DispatchEnded(report): DispatchEnded, cx: &mut Self::Context) {
+        self.supervise(cx, |this, cx| this.settle(report, cx));
     }
 }
 
-impl Handler<Checked> for ScheduleDispatcher {
+impl Handler<OutcomeChecked> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, checked: Checked, cx: &mut Self::Context) {
-        self.guarded(cx, |this, cx| this.checked(checked, cx));
+    fn handle(&mut self, checked: OutcomeChecked, cx: &mut Self::Context) {
+        self.supervise(cx, |this, cx| this.handle_check(checked, cx));
     }
 }

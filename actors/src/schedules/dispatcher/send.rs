@@ -17,34 +17,34 @@ use crate::engine::{Recipient, Target};
 use crate::tickets::{AfterSend, AttachedChanges, Author, Execute, Send};
 
 /// The outcome of sending a message.
-pub(super) struct Left {
+pub(super) struct DispatchReport {
     pub(super) row: Arc<ScheduleRow>,
     pub(super) outcome: Result<MessageRow, Refusal>,
-    /// Whether the log may have recorded that it was sent, whatever the outcome says.
+    /// Whether the log may have recorded that it was sent, even if the outcome is a refusal.
     pub(super) is_recorded: bool,
 }
 
 /// Sends a message that is due. Its new status is in the sent message's own entry of the log.
-pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> Left {
-    let recorded = Arc::new(AtomicBool::new(false));
+pub(super) async fn dispatch(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> DispatchReport {
+    let is_recorded = Arc::new(AtomicBool::new(false));
     let attached: AttachedChanges<MessageRow> = {
-        let (row, recorded) = (row.clone(), recorded.clone());
+        let (row, is_recorded) = (row.clone(), is_recorded.clone());
         Arc::new(move |message: &MessageRow| {
-            recorded.store(true, Ordering::Release);
+            is_recorded.store(true, Ordering::Release);
             vec![Change::Schedule(Box::new(row.sent(message)))]
         })
     };
-    let sent = async {
+    let send = async {
         let (target, command) = prepare(&scope, &row).await?;
         scope.sending.send(&target, Execute { command, attached: Some(attached), only_if: None }).await
     };
-    let outcome = AssertUnwindSafe(sent).catch_unwind().await;
+    let outcome = AssertUnwindSafe(send).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a scheduled message panicked".to_owned())));
-    Left { row, outcome, is_recorded: recorded.load(Ordering::Acquire) }
+    DispatchReport { row, outcome, is_recorded: is_recorded.load(Ordering::Acquire) }
 }
 
-/// Loads ahead what a message will need to know when it is due, so that an outage does not delay it.
-pub(super) async fn look_ahead(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(), Refusal> {
+/// Loads the data that a message will need when it is due, so that an outage does not delay it.
+pub(super) async fn prefetch(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(), Refusal> {
     let (target, command) = prepare(scope, row).await?;
     scope.sending.prefetch(&target, &command).await
 }

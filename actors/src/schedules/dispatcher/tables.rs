@@ -1,4 +1,4 @@
-//! Reads of the tables: one message, the next pending ones, and the data that messages will need when they are sent.
+//! Reads from the tables: one message, the next pending ones, and the data that messages will need when they are sent.
 
 use std::mem;
 
@@ -10,20 +10,20 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use hotline_persistence::tables::schedules::{self, Due, ScheduleRow};
 use hotline_persistence::{CompanyId, ScheduleId};
 
-use super::super::agenda::{AHEAD_MAX, AHEAD_MIN, Look};
-use super::leaving;
-use super::{LOOK_AHEAD_MAX, OUTAGE_PAUSE, ScheduleDispatcher, ScheduleScope, Task};
+use super::super::agenda::{HORIZON_MAX, HORIZON_MIN, MessageLookup};
+use super::send;
+use super::{OUTAGE_PAUSE, PREFETCH_MAX, ScheduleDispatcher, ScheduleScope, Task};
 use crate::Refusal;
 use crate::clock::now;
 
 /// Maximum rows of a load. A text may have 64 KiB.
 const LOAD_ROWS: i64 = 200;
 
-/// Interval between rounds of loading ahead: unused conversations are evicted before their messages are due.
-const LOOK_AHEAD_EVERY: Duration = Duration::from_secs(120);
+/// Interval between prefetches: conversations that are not used in between are evicted.
+const PREFETCH_EVERY: Duration = Duration::from_secs(120);
 
-/// Concurrent look-ups ahead: a small part of the company's share of the database.
-const LOOK_AHEAD_AT_ONCE: usize = 4;
+/// Concurrent prefetches: a small part of the company's share of the database.
+const PREFETCH_CONCURRENCY: usize = 4;
 
 /// The result of reading one message.
 #[derive(Message)]
@@ -37,62 +37,62 @@ struct Fetched {
 /// The result of reading the next pending messages.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Loaded {
+struct PendingLoaded {
     generation: u64,
     after: Due,
-    found: Result<Pending, Refusal>,
+    found: Result<PendingPage, Refusal>,
 }
 
-struct Pending {
+struct PendingPage {
     rows: Vec<ScheduleRow>,
     until: Due,
-    has_beyond: bool,
+    has_more: bool,
 }
 
-/// The loading ahead has ended.
+/// The prefetch has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct LookedAhead;
+struct PrefetchEnded;
 
 impl ScheduleDispatcher {
     pub(super) fn fetch(&mut self, id: ScheduleId, cx: &mut Mailbox<Self>, task: Task) {
-        let waiting = self.waiting.entry(id).or_default();
-        waiting.push(task);
-        if waiting.len() > 1 {
+        let tasks = self.tasks.entry(id).or_default();
+        tasks.push(task);
+        if tasks.len() > 1 {
             return;
         }
         self.agenda.begin_read();
         let (scope, company, generation) = (self.scope.clone(), self.company, self.generation);
-        let home = cx.address();
+        let dispatcher = cx.address();
         actix::spawn(async move {
-            let found = row_of(&scope, company, id).await;
-            home.do_send(Fetched { generation, id, found });
+            let found = find_row(&scope, company, id).await;
+            dispatcher.do_send(Fetched { generation, id, found });
         });
     }
 
     /// Handles the result of reading one message, and runs the tasks that wait for it.
-    fn fetched(&mut self, id: ScheduleId, found: Result<Option<ScheduleRow>, Refusal>, cx: &mut Mailbox<Self>) {
+    fn handle_fetch(&mut self, id: ScheduleId, found: Result<Option<ScheduleRow>, Refusal>, cx: &mut Mailbox<Self>) {
         let missing = match found {
             Ok(Some(row)) => {
-                self.agenda.found(row);
+                self.agenda.add_found(row);
                 Refusal::NotFound
             }
             Ok(None) => Refusal::NotFound,
             Err(refusal) => refusal,
         };
-        for task in self.waiting.remove(&id).unwrap_or_default() {
-            match self.agenda.look(id) {
-                Look::Settled(row) => task(self, Ok(row)),
-                Look::Leaving => self.with(id, cx, task),
-                Look::Unknown => task(self, Err(missing.clone())),
+        for task in self.tasks.remove(&id).unwrap_or_default() {
+            match self.agenda.look_up(id) {
+                MessageLookup::Idle(row) => task(self, Ok(row)),
+                MessageLookup::Sending => self.run_task(id, cx, task),
+                MessageLookup::Unknown => task(self, Err(missing.clone())),
             }
         }
         self.agenda.end_read(now());
     }
 
     pub(super) fn load(&mut self, now: DateTime<Utc>, clock: Instant, cx: &mut Mailbox<Self>) {
-        let may_begin = !self.is_loading && self.loads_after.is_none_or(|at| at <= clock);
-        if !may_begin || !self.agenda.wants_more(now) {
+        let may_begin = !self.is_loading && self.load_paused_until.is_none_or(|at| at <= clock);
+        if !may_begin || !self.agenda.needs_load(now) {
             return;
         }
         let Some(presence) = self.enter() else { return };
@@ -100,22 +100,22 @@ impl ScheduleDispatcher {
         self.agenda.begin_read();
         let (scope, company, after, generation) =
             (self.scope.clone(), self.company, self.agenda.until(), self.generation);
-        let home = cx.address();
+        let dispatcher = cx.address();
         actix::spawn(async move {
             let _presence = presence;
-            let found = pending(&scope, company, after, now + AHEAD_MAX).await;
-            home.do_send(Loaded { generation, after, found });
+            let found = load_pending(&scope, company, after, now + HORIZON_MAX).await;
+            dispatcher.do_send(PendingLoaded { generation, after, found });
         });
     }
 
-    fn loaded(&mut self, after: Due, found: Result<Pending, Refusal>) {
+    fn handle_load(&mut self, after: Due, found: Result<PendingPage, Refusal>) {
         self.is_loading = false;
         match found {
-            Ok(Pending { rows, until, has_beyond }) => {
+            Ok(PendingPage { rows, until, has_more }) => {
                 if !rows.is_empty() {
-                    self.looking.all_at = None;
+                    self.prefetch.all_at = None;
                 }
-                self.agenda.loaded(after, rows, until, has_beyond);
+                self.agenda.add_loaded(after, rows, until, has_more);
             }
             Err(refusal) => {
                 if refusal.is_passing() {
@@ -123,49 +123,49 @@ impl ScheduleDispatcher {
                 } else {
                     tracing::error!(%refusal, company.id = %self.company, "could not load scheduled messages");
                 }
-                self.loads_after = Some(Instant::now() + OUTAGE_PAUSE);
+                self.load_paused_until = Some(Instant::now() + OUTAGE_PAUSE);
             }
         }
         self.agenda.end_read(now());
     }
 
-    /// Loads ahead: periodically for all messages that are due soon, and at once for new ones.
-    pub(super) fn look_ahead(&mut self, now: DateTime<Utc>, clock: Instant, cx: &mut Mailbox<Self>) {
-        if self.looking.is_under_way {
+    /// Prefetches the data of messages: periodically for all that are due soon, and at once for new ones.
+    pub(super) fn run_prefetch(&mut self, now: DateTime<Utc>, clock: Instant, cx: &mut Mailbox<Self>) {
+        if self.prefetch.is_running {
             return;
         }
-        if self.looking.all_at.is_none_or(|at| at <= clock) {
-            self.looking.all_at = Some(clock + LOOK_AHEAD_EVERY);
-            self.looking.next = self.agenda.before(now + AHEAD_MIN, LOOK_AHEAD_MAX);
+        if self.prefetch.all_at.is_none_or(|at| at <= clock) {
+            self.prefetch.all_at = Some(clock + PREFETCH_EVERY);
+            self.prefetch.next = self.agenda.due_before(now + HORIZON_MIN, PREFETCH_MAX);
         }
-        if self.looking.next.is_empty() {
+        if self.prefetch.next.is_empty() {
             return;
         }
         let Some(presence) = self.enter() else { return };
-        self.looking.is_under_way = true;
-        let (rows, scope, home) = (mem::take(&mut self.looking.next), self.scope.clone(), cx.address());
+        self.prefetch.is_running = true;
+        let (rows, scope, dispatcher) = (mem::take(&mut self.prefetch.next), self.scope.clone(), cx.address());
         actix::spawn(async move {
             let _presence = presence;
-            let ahead = stream::iter(rows).map(Ok).try_for_each_concurrent(LOOK_AHEAD_AT_ONCE, |row| {
+            let prefetch = stream::iter(rows).map(Ok).try_for_each_concurrent(PREFETCH_CONCURRENCY, |row| {
                 let scope = &scope;
                 async move {
-                    match leaving::look_ahead(scope, &row).await {
+                    match send::prefetch(scope, &row).await {
                         Err(refusal) if refusal.is_passing() => Err(refusal),
                         // Other refusals are handled when the message is sent.
                         _ => Ok(()),
                     }
                 }
             });
-            if let Err(refusal) = ahead.await {
+            if let Err(refusal) = prefetch.await {
                 tracing::debug!(%refusal, "prefetch for scheduled messages failed");
             }
-            home.do_send(LookedAhead);
+            dispatcher.do_send(PrefetchEnded);
         });
     }
 }
 
 /// One message from the tables, once these have all earlier decisions.
-pub(super) async fn row_of(
+pub(super) async fn find_row(
     scope: &ScheduleScope,
     company: CompanyId,
     id: ScheduleId,
@@ -174,19 +174,19 @@ pub(super) async fn row_of(
 }
 
 /// The messages pending after a point and up to a time.
-async fn pending(
+async fn load_pending(
     scope: &ScheduleScope,
     company: CompanyId,
     after: Due,
     until: DateTime<Utc>,
-) -> Result<Pending, Refusal> {
+) -> Result<PendingPage, Refusal> {
     let db = scope.base.reads().tables(company).await?;
     let rows = schedules::due(db, company, after, until, LOAD_ROWS).await?;
     match rows.last() {
-        Some(last) if rows.len() as i64 >= LOAD_ROWS => Ok(Pending { until: last.due(), rows, has_beyond: true }),
+        Some(last) if rows.len() as i64 >= LOAD_ROWS => Ok(PendingPage { until: last.due(), rows, has_more: true }),
         _ => {
-            let has_beyond = schedules::next(db, company, until).await?.is_some();
-            Ok(Pending { rows, until: (until, ScheduleId::new(i64::MAX)), has_beyond })
+            let has_more = schedules::next(db, company, until).await?.is_some();
+            Ok(PendingPage { rows, until: (until, ScheduleId::new(i64::MAX)), has_more })
         }
     }
 }
@@ -196,25 +196,25 @@ impl Handler<Fetched> for ScheduleDispatcher {
 
     fn handle(&mut self, Fetched { generation, id, found }: Fetched, cx: &mut Self::Context) {
         if self.is_current(generation) {
-            self.guarded(cx, |this, cx| this.fetched(id, found, cx));
+            self.supervise(cx, |this, cx| this.handle_fetch(id, found, cx));
         }
     }
 }
 
-impl Handler<Loaded> for ScheduleDispatcher {
+impl Handler<PendingLoaded> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, Loaded { generation, after, found }: Loaded, cx: &mut Self::Context) {
+    fn handle(&mut self, PendingLoaded { generation, after, found }: PendingLoaded, cx: &mut Self::Context) {
         if self.is_current(generation) {
-            self.guarded(cx, |this, _| this.loaded(after, found));
+            self.supervise(cx, |this, _| this.handle_load(after, found));
         }
     }
 }
 
-impl Handler<LookedAhead> for ScheduleDispatcher {
+impl Handler<PrefetchEnded> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, _: LookedAhead, cx: &mut Self::Context) {
-        self.guarded(cx, |this, _| this.looking.is_under_way = false);
+    fn handle(&mut self, _: PrefetchEnded, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| this.prefetch.is_running = false);
     }
 }
