@@ -35,12 +35,12 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
 }
 
 /// The contact's open ticket has changed: it was closed, or another one was opened.
-pub(crate) fn changed_hands(refusal: &Refusal) -> bool {
+pub(crate) fn is_slot_conflict(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_))
 }
 
 /// No further refusal is a conflict.
-pub(crate) fn nothing(_: &Refusal) -> bool {
+pub(crate) fn no_conflict(_: &Refusal) -> bool {
     false
 }
 
@@ -74,7 +74,7 @@ mod tests {
     const COMPANY: CompanyId = CompanyId::new(1);
 
     /// The outcome of attempts that fail with these refusals in turn and then succeed, and the number of attempts.
-    async fn tried(refusals: &[Refusal], is_conflict: fn(&Refusal) -> bool) -> (Result<(), Refusal>, usize) {
+    async fn attempt_with(refusals: &[Refusal], is_conflict: fn(&Refusal) -> bool) -> (Result<(), Refusal>, usize) {
         let (contacts, attempts) = (KnownContacts::default(), AtomicUsize::new(0));
         let attempt = || async {
             let number = attempts.fetch_add(1, Ordering::Relaxed);
@@ -85,19 +85,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_conflict_is_tried_again() {
+    async fn only_a_conflict_is_retried() {
         let leaving = Refusal::ContactLeaving(ContactId::new(7));
-        assert_eq!(tried(&[Refusal::Gone, leaving], nothing).await, (Ok(()), 3));
+        assert_eq!(attempt_with(&[Refusal::Gone, leaving], no_conflict).await, (Ok(()), 3));
         let closed = Refusal::TicketClosed(TicketId::new(7));
-        assert_eq!(tried(std::slice::from_ref(&closed), changed_hands).await, (Ok(()), 2));
-        assert_eq!(tried(std::slice::from_ref(&closed), nothing).await, (Err(closed), 1), "of a ticket that is named");
+        assert_eq!(attempt_with(std::slice::from_ref(&closed), is_slot_conflict).await, (Ok(()), 2));
+        assert_eq!(
+            attempt_with(std::slice::from_ref(&closed), no_conflict).await,
+            (Err(closed), 1),
+            "of a ticket that is named"
+        );
         let closed = Refusal::WindowClosed(None);
-        assert_eq!(tried(std::slice::from_ref(&closed), changed_hands).await, (Err(closed.clone()), 1));
+        assert_eq!(attempt_with(std::slice::from_ref(&closed), is_slot_conflict).await, (Err(closed.clone()), 1));
     }
 
     #[tokio::test]
-    async fn who_loses_again_and_again_is_told_to_come_later() {
-        let (outcome, attempts) = tried(&vec![Refusal::Gone; 1000], nothing).await;
+    async fn too_many_conflicts_are_refused_as_unavailable() {
+        let (outcome, attempts) = attempt_with(&vec![Refusal::Gone; 1000], no_conflict).await;
         assert!(matches!(outcome, Err(Refusal::Unavailable(_))), "{outcome:?}");
         assert_eq!(attempts, ATTEMPTS_MAX);
     }

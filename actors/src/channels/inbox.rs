@@ -1,8 +1,8 @@
 //! Deduplication of what a channel's provider delivers. A provider repeats a call until it is acknowledged, sometimes
 //! for days, and may send it twice at once: each message must be received exactly once.
 //!
-//! Most messages are new, and memory alone can tell, even while the database is away: it holds the ids received lately,
-//! and the time since when none is missing. An older message is looked up in the tables, whose unique index
+//! Most messages are new, and memory alone shows it, even while the database is unavailable: it has the recently received
+//! ids, and the time since when none is missing. An older message is looked up in the tables, whose unique index
 //! (`messages_provider_id`) would reject a duplicate.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key;
 
-use super::Early;
+use super::EarlyStatusIndex;
 use crate::keyed_locks::{KeyedGuard, KeyedLocks};
 use crate::seen::{Membership, SeenSet};
 
 /// Received ids in memory of one channel, some 60 bytes each: a day of a busy channel. Older ones are looked up in the
 /// database.
-pub(crate) const SEEN_MAX: usize = 100_000;
+pub(crate) const RECEIVED_IDS_MAX: usize = 100_000;
 
 /// Ids in memory whose receipt failed: during a database outage each one does. Older ones are looked up in the
 /// database.
-const DOUBTFUL_MAX: usize = 10_000;
+const UNCERTAIN_MAX: usize = 10_000;
 
 /// Maximum lag of a provider's clock behind ours.
 const CLOCK_SKEW_MAX: TimeDelta = TimeDelta::minutes(10);
@@ -28,18 +28,18 @@ const CLOCK_SKEW_MAX: TimeDelta = TimeDelta::minutes(10);
 /// The inbox of one channel.
 pub(crate) struct Inbox {
     /// Locked by the call that receives a message; concurrent calls with the same message wait.
-    turns: KeyedLocks<String>,
-    received: Mutex<Received>,
+    locks: KeyedLocks<String>,
+    received: Mutex<ReceivedIds>,
     /// Statuses that arrived before their message was known to be sent.
-    pub(crate) early: Early,
+    pub(crate) early_statuses: EarlyStatusIndex,
 }
 
 /// Message ids, as the first half of their hash: collisions are practically impossible among so few.
-struct Received {
+struct ReceivedIds {
     /// Durable messages.
     certain: SeenSet<u128, DateTime<Utc>>,
     /// Messages whose receipt failed, perhaps after they became durable.
-    doubtful: SeenSet<u128, DateTime<Utc>>,
+    uncertain: SeenSet<u128, DateTime<Utc>>,
 }
 
 /// The lock of one message id, held while the message is received.
@@ -51,27 +51,27 @@ pub(crate) struct MessageLock {
 impl MessageLock {
     /// Whether the message was received before. `written_at` is the time at which the provider says it was written: it
     /// cannot have been received earlier.
-    pub(crate) fn known(&self, written_at: Option<DateTime<Utc>>) -> Membership {
-        self.inbox.received().known(digest(self.guard.key()), written_at)
+    pub(crate) fn membership(&self, written_at: Option<DateTime<Utc>>) -> Membership {
+        self.inbox.received().membership(digest(self.guard.key()), written_at)
     }
 
     /// The message is durable.
-    pub(crate) fn received(&self, at: DateTime<Utc>) {
+    pub(crate) fn record_received(&self, at: DateTime<Utc>) {
         self.inbox.received().certain.insert(digest(self.guard.key()), at);
     }
 
     /// The message may be durable.
-    pub(crate) fn doubtful(&self, at: DateTime<Utc>) {
-        self.inbox.received().doubtful.insert(digest(self.guard.key()), at);
+    pub(crate) fn record_uncertain(&self, at: DateTime<Utc>) {
+        self.inbox.received().uncertain.insert(digest(self.guard.key()), at);
     }
 }
 
 impl Inbox {
     /// Loads the inbox from the newest messages of a channel, the newest first, and its early statuses. Fewer than
-    /// [`SEEN_MAX`] messages mean that the tables have no more.
-    pub(crate) fn of(received: &[(String, DateTime<Utc>)], early: Early) -> Self {
-        let mut certain = SeenSet::with_room(SEEN_MAX);
-        if received.len() >= SEEN_MAX
+    /// [`RECEIVED_IDS_MAX`] messages mean that the tables have no more.
+    pub(crate) fn of(received: &[(String, DateTime<Utc>)], early_statuses: EarlyStatusIndex) -> Self {
+        let mut certain = SeenSet::with_room(RECEIVED_IDS_MAX);
+        if received.len() >= RECEIVED_IDS_MAX
             && let Some((_, oldest)) = received.last()
         {
             certain.miss_up_to(*oldest);
@@ -79,25 +79,25 @@ impl Inbox {
         for (id, at) in received.iter().rev() {
             certain.insert(digest(id), *at);
         }
-        let received = Received { certain, doubtful: SeenSet::with_room(DOUBTFUL_MAX) };
-        Self { turns: KeyedLocks::default(), received: Mutex::new(received), early }
+        let received = ReceivedIds { certain, uncertain: SeenSet::with_room(UNCERTAIN_MAX) };
+        Self { locks: KeyedLocks::default(), received: Mutex::new(received), early_statuses }
     }
 
-    fn received(&self) -> MutexGuard<'_, Received> {
+    fn received(&self) -> MutexGuard<'_, ReceivedIds> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other call receives the message.
-    pub(crate) async fn turn(self: &Arc<Self>, id: &str) -> MessageLock {
-        MessageLock { inbox: self.clone(), guard: self.turns.lock(id.to_owned()).await }
+    pub(crate) async fn lock(self: &Arc<Self>, id: &str) -> MessageLock {
+        MessageLock { inbox: self.clone(), guard: self.locks.lock(id.to_owned()).await }
     }
 }
 
-impl Received {
-    fn known(&self, id: u128, written_at: Option<DateTime<Utc>>) -> Membership {
+impl ReceivedIds {
+    fn membership(&self, id: u128, written_at: Option<DateTime<Utc>>) -> Membership {
         let missable = |up_to| written_at.is_none_or(|at| at <= up_to + CLOCK_SKEW_MAX);
         match self.certain.look_up(&id, missable) {
-            Membership::Absent if self.doubtful.look_up(&id, missable) != Membership::Absent => Membership::Unknown,
+            Membership::Absent if self.uncertain.look_up(&id, missable) != Membership::Absent => Membership::Unknown,
             known => known,
         }
     }
@@ -118,50 +118,53 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_remembered_is_new_unless_it_may_be_older_than_memory() {
-        let mut received = Received { certain: SeenSet::with_room(2), doubtful: SeenSet::with_room(2) };
-        assert_eq!(received.known(1, None), Membership::Absent, "nothing was ever received");
+    fn an_unknown_id_is_new_unless_it_may_be_older_than_memory() {
+        let mut received = ReceivedIds { certain: SeenSet::with_room(2), uncertain: SeenSet::with_room(2) };
+        assert_eq!(received.membership(1, None), Membership::Absent, "nothing was ever received");
         received.certain.insert(1, at(100));
         received.certain.insert(2, at(200));
-        assert_eq!((received.known(1, None), received.known(3, None)), (Membership::Present, Membership::Absent));
+        assert_eq!(
+            (received.membership(1, None), received.membership(3, None)),
+            (Membership::Present, Membership::Absent)
+        );
         received.certain.insert(3, at(300));
         // The first was evicted: a message written before or around that time may be it.
-        assert_eq!(received.known(1, Some(at(99))), Membership::Unknown);
-        assert_eq!(received.known(4, Some(at(105))), Membership::Unknown, "the provider's clock may be behind");
-        assert_eq!(received.known(4, None), Membership::Unknown, "nobody knows when it was written");
-        assert_eq!(received.known(4, Some(at(111))), Membership::Absent);
-        assert_eq!(received.known(3, Some(at(111))), Membership::Present);
+        assert_eq!(received.membership(1, Some(at(99))), Membership::Unknown);
+        assert_eq!(received.membership(4, Some(at(105))), Membership::Unknown, "the provider's clock may be behind");
+        assert_eq!(received.membership(4, None), Membership::Unknown, "nobody knows when it was written");
+        assert_eq!(received.membership(4, Some(at(111))), Membership::Absent);
+        assert_eq!(received.membership(3, Some(at(111))), Membership::Present);
         for id in 10..13 {
-            received.doubtful.insert(id, at(400));
+            received.uncertain.insert(id, at(400));
         }
-        assert_eq!(received.known(10, Some(at(401))), Membership::Unknown, "more failed than memory holds");
-        assert_eq!(received.known(14, Some(at(411))), Membership::Absent);
+        assert_eq!(received.membership(10, Some(at(401))), Membership::Unknown, "more failed than memory holds");
+        assert_eq!(received.membership(14, Some(at(411))), Membership::Absent);
     }
 
     #[test]
-    fn one_whose_taking_failed_is_looked_up_and_then_certain() {
-        let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], Early::default()));
-        let turn = futures_util::FutureExt::now_or_never(inbox.turn("b")).expect("nobody has it");
-        assert_eq!(turn.known(None), Membership::Absent);
-        turn.doubtful(at(2));
-        assert_eq!(turn.known(None), Membership::Unknown);
-        turn.received(at(2));
-        assert_eq!(turn.known(None), Membership::Present);
-        turn.doubtful(at(2));
-        assert_eq!(turn.known(None), Membership::Present, "what is known to be kept is not in doubt");
+    fn a_message_whose_receipt_failed_is_looked_up_and_then_certain() {
+        let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], EarlyStatusIndex::default()));
+        let lock = futures_util::FutureExt::now_or_never(inbox.lock("b")).expect("nobody has it");
+        assert_eq!(lock.membership(None), Membership::Absent);
+        lock.record_uncertain(at(2));
+        assert_eq!(lock.membership(None), Membership::Unknown);
+        lock.record_received(at(2));
+        assert_eq!(lock.membership(None), Membership::Present);
+        lock.record_uncertain(at(2));
+        assert_eq!(lock.membership(None), Membership::Present, "what is known to be kept is not in doubt");
     }
 
     #[tokio::test]
-    async fn twins_wait_for_each_other_and_leave_nothing_behind() {
-        let inbox = Arc::new(Inbox::of(&[], Early::default()));
-        let first = inbox.turn("a").await;
-        let mut second = Box::pin(inbox.turn("a"));
+    async fn duplicates_wait_for_each_other_and_leave_no_lock_behind() {
+        let inbox = Arc::new(Inbox::of(&[], EarlyStatusIndex::default()));
+        let first = inbox.lock("a").await;
+        let mut second = Box::pin(inbox.lock("a"));
         assert!(futures_util::future::poll_immediate(&mut second).await.is_none(), "two turns at once");
-        first.received(at(1));
+        first.record_received(at(1));
         drop(first);
         let second = second.await;
-        assert_eq!(second.known(None), Membership::Present);
+        assert_eq!(second.membership(None), Membership::Present);
         drop(second);
-        assert!(inbox.turns.is_empty());
+        assert!(inbox.locks.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Channels: the outboxes to their providers, and the inboxes of what the providers deliver.
 
-mod early;
+mod early_statuses;
 mod in_transit;
 mod inbox;
 mod inboxes;
@@ -8,12 +8,12 @@ mod outbox;
 mod provider;
 mod withdrawals;
 
-pub(crate) use early::{EARLY_MAX, Early};
+pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex};
 pub(crate) use in_transit::{InTransit, TransitEnded};
-pub(crate) use inbox::{Inbox, MessageLock, SEEN_MAX};
-pub(crate) use inboxes::{Inboxes, named};
-pub use outbox::{Attempted, ChannelSender, SendingFigures, SendingOptions};
-pub(crate) use outbox::{DecidesStatuses, Outboxes};
+pub(crate) use inbox::{Inbox, MessageLock, RECEIVED_IDS_MAX};
+pub(crate) use inboxes::{Inboxes, provider_ids};
+pub use outbox::{AttemptCount, ChannelSender, SendingFigures, SendingOptions};
+pub(crate) use outbox::{Outboxes, StatusDecider};
 pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider, SendFailure};
 #[cfg(test)]
 pub(crate) use withdrawals::Withdrawals;

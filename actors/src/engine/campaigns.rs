@@ -8,11 +8,11 @@ use hotline_persistence::tables::campaigns;
 use hotline_persistence::{CampaignId, CompanyId};
 
 use super::contacts::Contacts;
-use super::forget::dismissed;
+use super::forget::dismiss;
 use super::sending::Sending;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{nothing, on_conflict};
+use crate::base::retry::{no_conflict, on_conflict};
 use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold};
 use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry};
@@ -67,7 +67,7 @@ impl Begins {
 impl Drop for Begins {
     fn drop(&mut self) {
         if let Some(campaigns) = self.campaigns.take() {
-            campaigns.go_on(self.company);
+            campaigns.resume(self.company);
         }
     }
 }
@@ -153,7 +153,7 @@ impl Campaigns {
             self.base.deliver(&self.scope.hot, &held.hot, hold).await?;
             Ok(held)
         };
-        let held = on_conflict(self.contacts.known(), company, attempt, nothing);
+        let held = on_conflict(self.contacts.known(), company, attempt, no_conflict);
         let in_time = tokio::time::timeout(HOLD_TIME_MAX, held).await;
         let held = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
         // Its decisions are in the tables after this.
@@ -167,13 +167,13 @@ impl Campaigns {
         let CampaignScope { base: _, contacts: _, sending: _, in_transit, hot, handed_over: _, skipped: _, failed: _ } =
             &**scope;
         // Messages in transit are tracked for as long as their campaign's actor lives.
-        dismissed(hot, |(of, _)| *of == company).await?;
+        dismiss(hot, |(of, _)| *of == company).await?;
         in_transit.withdrawals.forget_company(company);
         Ok(())
     }
 
     /// Restarts a company's campaigns from the tables.
-    pub(super) fn go_on(self: &Arc<Self>, company: CompanyId) {
+    pub(super) fn resume(self: &Arc<Self>, company: CompanyId) {
         if !self.base.store.ownership().is_placed_here(company) {
             return;
         }

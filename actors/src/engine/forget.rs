@@ -29,7 +29,7 @@ impl Engine {
     /// [`Refusal::Unavailable`] when a provider or the database keeps it from ending. The company is then as before,
     /// except that some actors have ended; they start again on demand.
     pub async fn forget(&self, company: CompanyId, closed: &Closed) -> Result<(), Refusal> {
-        let _resting = Resting { engine: self, company };
+        let _resume = ResumeGuard { engine: self, company };
         self.drop_all(company, closed).await
     }
 
@@ -53,7 +53,7 @@ impl Engine {
         } = self;
         // These may still have something to record: the outcome of a call to a provider, or when a visitor was last
         // seen.
-        sending.rest(company).await?;
+        sending.pause(company).await?;
         sessions.forget_company(company).await?;
         schedules.forget_company(company).await?;
         campaigns.forget_company(company).await?;
@@ -74,21 +74,21 @@ impl Engine {
 }
 
 /// Pauses the handing over of a company's messages until dropped, however the drop of its memory ends.
-struct Resting<'a> {
+struct ResumeGuard<'a> {
     engine: &'a Engine,
     company: CompanyId,
 }
 
-impl Drop for Resting<'_> {
+impl Drop for ResumeGuard<'_> {
     fn drop(&mut self) {
-        self.engine.sending.go_on(self.company);
-        self.engine.schedules.go_on(self.company);
-        self.engine.campaigns.go_on(self.company);
+        self.engine.sending.resume(self.company);
+        self.engine.schedules.resume(self.company);
+        self.engine.campaigns.resume(self.company);
     }
 }
 
 /// Takes actors out of their registry, tells them to end, and waits until they have ended.
-pub(super) async fn dismissed<K, A>(registry: &Registry<K, A>, which: impl Fn(&K) -> bool) -> Result<(), Refusal>
+pub(super) async fn dismiss<K, A>(registry: &Registry<K, A>, which: impl Fn(&K) -> bool) -> Result<(), Refusal>
 where
     K: Hash + Eq + Clone,
     A: Registered + Handler<Dismiss>,

@@ -8,11 +8,11 @@ use hotline_persistence::tables::schedules::{self, ContactWas};
 use hotline_persistence::{CompanyId, ContactId, ScheduleId};
 
 use super::contacts::Contacts;
-use super::forget::dismissed;
+use super::forget::dismiss;
 use super::sending::Sending;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{nothing, on_conflict};
+use crate::base::retry::{no_conflict, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population, Registry};
 use crate::schedules::{
     CancelSchedule, CreateSchedule, FailSchedule, NewSchedule, ReadSchedule, ScheduleChanges, ScheduleDispatcher,
@@ -83,11 +83,11 @@ impl Schedules {
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
         let ScheduleScope { base: _, sending: _, hot, sent: _, failed: _ } = &**scope;
-        dismissed(hot, |key| *key == company).await
+        dismiss(hot, |key| *key == company).await
     }
 
     /// Restarts a company's scheduled messages from the tables.
-    pub(super) fn go_on(self: &Arc<Self>, company: CompanyId) {
+    pub(super) fn resume(self: &Arc<Self>, company: CompanyId) {
         if !self.base.store.ownership().is_placed_here(company) {
             return;
         }
@@ -134,7 +134,7 @@ impl Schedules {
                 UpdateSchedule { id, changes: changes.clone(), contact, attached: attached.clone(), by: current() };
             self.deliver(company, update).await
         };
-        on_conflict(self.contacts.known(), company, attempt, nothing).await
+        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
     }
 
     /// Cancels a pending message.
@@ -207,7 +207,7 @@ impl Schedules {
         <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
     {
         let attempt = || self.deliver(company, what.clone());
-        on_conflict(self.contacts.known(), company, attempt, nothing).await
+        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
     }
 
     async fn deliver<M, R>(&self, company: CompanyId, what: M) -> Result<R, Refusal>

@@ -13,7 +13,7 @@ use super::contacts::Contacts;
 use super::tickets::Tickets;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{changed_hands, on_conflict};
+use crate::base::retry::{is_slot_conflict, on_conflict};
 use crate::channels::{Outboxes, Provider, SendingFigures};
 use crate::clock::now;
 use crate::conversations::Slot;
@@ -138,7 +138,7 @@ impl Sending {
             To::Contact(contact) => {
                 self.inform(target, *contact, &mut what).await?;
                 let attempt = || self.attempt(target, *contact, &what);
-                on_conflict(known, company, attempt, changed_hands).await
+                on_conflict(known, company, attempt, is_slot_conflict).await
             }
             // Boxed: a large future, which the other sends would carry and copy.
             To::Number(new) => Box::pin(self.send_to_number(target, new, what)).await,
@@ -163,7 +163,7 @@ impl Sending {
             self.attempt(target, contact, &what).await
         };
         // If the contact was deleted since it was found, the number has another contact now.
-        let is_conflict = |refusal: &Refusal| changed_hands(refusal) || *refusal == Refusal::ContactNotFound;
+        let is_conflict = |refusal: &Refusal| is_slot_conflict(refusal) || *refusal == Refusal::ContactNotFound;
         on_conflict(self.contacts.known(), company, attempt, is_conflict).await
     }
 
@@ -370,12 +370,12 @@ impl Sending {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn start(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
-        self.outboxes.begin(provider, self.tickets.clone()).await
+        self.outboxes.start(provider, self.tickets.clone()).await
     }
 
-    /// Starts to hand over what other processes have left of these companies, before they are served.
-    pub(super) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
-        self.outboxes.begin_left(left, of);
+    /// Starts to send the backlogs that other processes have left of these companies, before they are served.
+    pub(super) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_served: impl Fn(CompanyId) -> bool) {
+        self.outboxes.take_over(backlogs, is_served);
     }
 
     /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.
@@ -384,8 +384,8 @@ impl Sending {
     }
 
     /// Starts no further attempt for a company, and waits until the log has recorded the outcome of those under way.
-    pub(super) async fn rest(&self, company: CompanyId) -> Result<(), Refusal> {
-        self.outboxes.rest(company).await
+    pub(super) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
+        self.outboxes.pause(company).await
     }
 
     /// Drops the outboxes of a company whose sending is paused.
@@ -395,8 +395,8 @@ impl Sending {
     }
 
     /// Resumes sending for a company.
-    pub(super) fn go_on(&self, company: CompanyId) {
-        self.outboxes.go_on(company);
+    pub(super) fn resume(&self, company: CompanyId) {
+        self.outboxes.resume(company);
     }
 
     /// Starts no further attempt, and waits for those under way, with a time limit.

@@ -48,8 +48,8 @@ impl Engine {
             retention: _,
             cascades: _,
             sending,
-            schedules: later,
-            campaigns: to_many,
+            schedules,
+            campaigns,
             // Signs of people, which come again.
             attendance: _,
             base,
@@ -57,26 +57,26 @@ impl Engine {
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
         let these = OfSlots::these(slots.iter().copied());
         // A company that the directory does not know yet is started on its first request.
-        let is_known = |company: &CompanyId| base.directory.slot(*company).is_some();
+        let is_loaded = |company: &CompanyId| base.directory.slot(*company).is_some();
         // Above every id that an earlier owner has assigned.
         base.store.ids.renew(base.store.housekeeper()).await?;
-        let mut left = messages::outboxes(db, &these).await?;
-        left.retain(|(company, _)| is_known(company));
+        let mut backlogs = messages::outboxes(db, &these).await?;
+        backlogs.retain(|(company, _)| is_loaded(company));
         let mut scheduled = schedules::companies(db, &these).await?;
-        scheduled.retain(is_known);
+        scheduled.retain(is_loaded);
         let mut unfinished = campaigns::unfinished(db, &these).await?;
-        unfinished.retain(|(company, _)| is_known(company));
+        unfinished.retain(|(company, _)| is_loaded(company));
         // While a slot is closed but not shut, the log accepts outcomes of messages that other processes have left, and
         // requests still wait.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         let is_here = |company| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
-        sending.begin_left(left, is_here);
+        sending.take_over(backlogs, is_here);
         ownership.open_slots(slots);
         for company in scheduled {
-            later.begin(company).await?;
+            schedules.begin(company).await?;
         }
         for (company, campaign) in unfinished {
-            to_many.begin(company, campaign).await?;
+            campaigns.begin(company, campaign).await?;
         }
         Ok(())
     }

@@ -13,12 +13,12 @@ use tokio::sync::OnceCell;
 
 use super::assignment::Assignment;
 use super::contacts::Contacts;
-use super::forget::dismissed;
+use super::forget::dismiss;
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
-use crate::base::retry::{nothing, on_conflict};
-use crate::channels::DecidesStatuses;
+use crate::base::retry::{no_conflict, on_conflict};
+use crate::channels::StatusDecider;
 use crate::conversations::{Conversations, Slot};
 use crate::registry::{ActorHandle, ActorStatus, Population};
 use crate::tickets::{
@@ -66,7 +66,7 @@ impl Tickets {
     ) -> Result<C::Reply, Refusal> {
         let what = what.into();
         let attempt = || self.attempt(company, id, &what);
-        on_conflict(self.contacts.known(), company, attempt, nothing).await
+        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
     }
 
     /// The same in one attempt: it fails if the actor has just retired.
@@ -194,7 +194,7 @@ impl Tickets {
         let (company, log) = (open.company, &self.base.store.log);
         let show = Execute { command: Show, attached, only_if: None };
         let attempt = || self.attempt_opening(open.clone(), show.clone());
-        match on_conflict(self.contacts.known(), company, attempt, nothing).await {
+        match on_conflict(self.contacts.known(), company, attempt, no_conflict).await {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
             // The other opening must be durable before this caller learns of it.
             Err(refusal) if refusal.tells_of_state() => {
@@ -351,7 +351,7 @@ impl Tickets {
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, assignment: _, scope, conversations } = self;
         let TicketScope { base: _, contacts: _, desks: _, outboxes: _, inboxes: _, hot } = &**scope;
-        dismissed(hot, |(of, _)| *of == company).await?;
+        dismiss(hot, |(of, _)| *of == company).await?;
         conversations.retain(|(of, _), _| *of != company);
         Ok(())
     }
@@ -361,7 +361,7 @@ impl Tickets {
     }
 }
 
-impl DecidesStatuses for Tickets {
+impl StatusDecider for Tickets {
     fn record_status(
         &self,
         company: CompanyId,

@@ -49,8 +49,8 @@ impl<A: Registered> Registration<A> {
         }
     }
 
-    fn is_starting(&self, cell: &Arc<OnceCell<ActorHandle<A>>>) -> bool {
-        matches!(self, Self::Starting(cell) if Arc::ptr_eq(cell, with))
+    fn is_starting(&self, other: &Arc<OnceCell<ActorHandle<A>>>) -> bool {
+        matches!(self, Self::Starting(cell) if Arc::ptr_eq(cell, other))
     }
 }
 

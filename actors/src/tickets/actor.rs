@@ -319,7 +319,7 @@ impl TicketActor {
         if let Some(attached) = what.attached {
             changes.extend(attached(&reply));
         }
-        let named = channels::named(&changes);
+        let provider_ids = channels::provider_ids(&changes);
         let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);
         // Withdrawn before the append: a reader who learns of the change must not see the previous state.
         self.status.shared.hide();
@@ -332,7 +332,7 @@ impl TicketActor {
         }
         // In log order: the next decision on this ticket runs after this one.
         self.scope.outboxes.put(seq, outgoing);
-        self.scope.inboxes.named((self.ticket.row.company_id, self.ticket.row.channel_id), named);
+        self.scope.inboxes.record_provider_ids((self.ticket.row.company_id, self.ticket.row.channel_id), provider_ids);
         Ok((reply, Some(durable)))
     }
 

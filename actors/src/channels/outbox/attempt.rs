@@ -9,8 +9,8 @@ use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::messages::{self, DeliveryStatus, DeliveryStatusRow, MessageError};
 use hotline_persistence::tables::source::Source;
 
-use super::dispatch::Dispatch;
 use super::outgoing::Outgoing;
+use super::sender_scope::SenderScope;
 use crate::Refusal;
 use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, SendFailure};
 use crate::clock::now;
@@ -25,11 +25,11 @@ const DEFECTS_MAX: u32 = 5;
 
 /// The outcome of an attempt.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum AttemptOutcome {
     /// The provider has the message, or has rejected it for good.
     Decided(Decision),
     /// The attempt failed; the message is to be retried.
-    Later(SendFailure),
+    Retry(SendFailure),
 }
 
 /// The new status of a message, its time, and the provider's id of the message.
@@ -41,8 +41,8 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    fn now(milestone: DeliveryStatus, provider_message_id: Option<String>) -> Outcome {
-        Outcome::Decided(Self { milestone, at: now(), provider_message_id })
+    fn now(milestone: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
+        AttemptOutcome::Decided(Self { milestone, at: now(), provider_message_id })
     }
 
     /// The status of a message that is given up after this failure.
@@ -59,107 +59,107 @@ impl Decision {
 }
 
 /// Hands a message over to its provider.
-pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgoing) -> Outcome {
+pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: Outgoing) -> AttemptOutcome {
     // Effects never precede durability.
-    if let Err(error) = dispatch.base.store.log.synced(what.seq).await {
-        return Outcome::Later(SendFailure::Retry { reason: error.to_string(), after: None });
+    if let Err(error) = scope.base.store.log.synced(outgoing.seq).await {
+        return AttemptOutcome::Retry(SendFailure::Retry { reason: error.to_string(), after: None });
     }
-    let to = match address(dispatch, &what).await {
+    let to = match address(scope, &outgoing).await {
         Ok(Some(to)) => to,
         Ok(None) => {
             let message = "the contact cannot receive on this channel".to_owned();
             let error = MessageError { code: "ERR_CONTACT_UNREACHABLE".to_owned(), message };
             return Decision::now(DeliveryStatus::Failed(error), None);
         }
-        Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
+        Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
     };
-    // Nothing awaits between this and the call: what is acknowledged later meets a message that has left.
-    if what.message.source == Source::Campaign {
-        match withdrawn(dispatch, &what).await {
+    // Nothing awaits between this and the call, so a withdrawal that is acknowledged later finds the message sent.
+    if outgoing.message.source == Source::Campaign {
+        match find_withdrawal(scope, &outgoing).await {
             Ok(None) => {}
             Ok(Some(error)) => return Decision::now(DeliveryStatus::Failed(error), None),
-            Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
+            Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
         }
     }
     // Without the lease another process may have taken over, and would send it as well.
-    if !dispatch.base.store.may_act() {
+    if !scope.base.store.may_act() {
         let reason = "other processes may have taken over".to_owned();
-        return Outcome::Later(SendFailure::Retry { reason, after: None });
+        return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
     }
-    let delivery = Delivery { account, to, message: what.message.clone() };
+    let delivery = Delivery { account, to, message: outgoing.message.clone() };
     // Every answer of a provider to a send passes here.
-    match dispatch.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
+    match scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
-            dispatch.attempts.taken();
+            scope.attempts.count_accepted();
             Decision::now(DeliveryStatus::Sent, accepted.provider_message_id)
         }
         Err(failure) => {
-            dispatch.attempts.not_taken(&failure);
+            scope.attempts.count_failure(&failure);
             match failure {
                 SendFailure::Failed(error) => Decision::now(DeliveryStatus::Failed(error), None),
-                failure => Outcome::Later(failure),
+                failure => AttemptOutcome::Retry(failure),
             }
         }
     }
 }
 
-/// Why a campaign's message is not to leave; none: it may, as of the moment of the answer. The tables are looked at only if
-/// anything has changed since the message was decided, or was looked at before.
-async fn withdrawn(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<MessageError>, String> {
-    let (company, id) = (what.message.company_id, what.message.id);
-    let mut checked_version = dispatch.in_transit.checked_version(company, id);
+/// Why a campaign's message is withdrawn; none: it may be sent, as of the time of return. The tables are queried only if
+/// a withdrawal is possible since the message was decided or last checked.
+async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<MessageError>, String> {
+    let (company, id) = (outgoing.message.company_id, outgoing.message.id);
+    let mut checked_version = scope.in_transit.checked_version(company, id);
     for _ in 0..CHECKS_MAX {
-        if checked_version.is_some_and(|version| dispatch.in_transit.withdrawals.is_current(company, version)) {
+        if checked_version.is_some_and(|version| scope.in_transit.withdrawals.is_current(company, version)) {
             return Ok(None);
         }
-        let version = dispatch.in_transit.withdrawals.version(company);
-        let base = dispatch.base.clone();
-        let look = async move {
+        let version = scope.in_transit.withdrawals.version(company);
+        let base = scope.base.clone();
+        let query = async move {
             let db = base.reads().tables_as_of_now(company).await?;
             Ok::<_, Refusal>(messages::withdrawn(db, company, id).await?)
         };
-        let found = dispatch.base.background.spawn(look).await.map_err(|error| error.to_string())?;
+        let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
         if let Some(error) = found.map_err(|refusal| refusal.to_string())? {
             return Ok(Some(error));
         }
         hotline_persistence::fail_point!("campaign_message_looked_at");
-        dispatch.in_transit.record_check(company, id, version);
+        scope.in_transit.record_check(company, id, version);
         checked_version = Some(version);
     }
     Err("contacts opt out faster than they can be checked".to_owned())
 }
 
 /// How the provider addresses the recipient.
-async fn address(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<String>, String> {
-    let (message, contact) = (&what.message, what.contact());
+async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<String>, String> {
+    let (message, contact) = (&outgoing.message, outgoing.contact());
     let channel = (message.company_id, message.channel_id);
-    let has_phone = dispatch
+    let has_phone = scope
         .base
         .directory
         .company(channel.0)
         .and_then(|company| company.channels.get(&channel.1).map(|channel| channel.kind.has_phone()));
-    if let Some(number) = what.number.as_ref().filter(|_| has_phone == Some(true)) {
+    if let Some(number) = outgoing.number.as_ref().filter(|_| has_phone == Some(true)) {
         return Ok(Some(number.clone()));
     }
     let key = (channel, contact);
-    if let Some(address) = dispatch.addresses.get(&key) {
+    if let Some(address) = scope.addresses.get(&key) {
         return Ok(Some(address));
     }
-    let asked = dispatch.base.clone();
-    let look = async move { contacts::address_of(asked.db(channel.0), channel.0, channel.1, contact).await };
-    let found = dispatch.base.background.spawn(look).await.map_err(|error| error.to_string())?;
+    let base = scope.base.clone();
+    let query = async move { contacts::address_of(base.db(channel.0), channel.0, channel.1, contact).await };
+    let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
     let address = found.map_err(|error| error.to_string())?;
     if let Some(address) = &address {
-        dispatch.addresses.insert(key, address.clone());
+        scope.addresses.insert(key, address.clone());
     }
     Ok(address)
 }
 
 /// Records the outcome of a message in the log. Returns a place in the log at or after that entry, once the entry is
 /// durable. None: it cannot be recorded, and the message must not be sent again in this run.
-pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: Decision) -> Option<Seq> {
-    let message = &what.message;
+pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
+    let message = &outgoing.message;
     let Decision { milestone, at, provider_message_id } = decision;
     if message.after_send.is_none() {
         let row = DeliveryStatusRow {
@@ -171,31 +171,31 @@ pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: De
             provider_message_id,
             noted_at: None,
         };
-        return dispatch.receipts.note(message.channel_id, row).await;
+        return scope.status_recorder.record(message.channel_id, row).await;
     }
     // The message has a follow-up action, which its ticket must decide.
-    let progress = UpdateDeliveryStatus { message: what.id(), milestone, at, provider_message_id };
-    let background = dispatch.base.background.clone();
-    background.spawn(record_in_ticket(dispatch, what, progress)).await.ok().flatten()
+    let progress = UpdateDeliveryStatus { message: outgoing.id(), milestone, at, provider_message_id };
+    let background = scope.base.background.clone();
+    background.spawn(record_in_ticket(scope, outgoing, progress)).await.ok().flatten()
 }
 
 /// Asks the ticket until it succeeds: a message that was sent must not be sent again.
-async fn record_in_ticket(dispatch: Arc<Dispatch>, what: Outgoing, progress: UpdateDeliveryStatus) -> Option<Seq> {
-    let company = what.message.company_id;
+async fn record_in_ticket(scope: Arc<SenderScope>, outgoing: Outgoing, progress: UpdateDeliveryStatus) -> Option<Seq> {
+    let company = outgoing.message.company_id;
     let (mut pause, mut defects) = (RECORD_PAUSE_MIN, 0);
     loop {
-        match dispatch.tickets.record_status(company, what.ticket(), progress.clone()).await {
+        match scope.tickets.record_status(company, outgoing.ticket(), progress.clone()).await {
             // The message was deleted with its contact: there is nothing to record.
-            Ok(()) | Err(Refusal::NotFound) => return Some(dispatch.base.store.log.last_of(company)),
+            Ok(()) | Err(Refusal::NotFound) => return Some(scope.base.store.log.last_of(company)),
             Err(refusal @ Refusal::Defect(_)) => {
                 defects += 1;
                 if defects >= DEFECTS_MAX {
-                    tracing::error!(%refusal, message.id = %what.id(), company.id = %company, "could not record a message's status on its ticket");
+                    tracing::error!(%refusal, message.id = %outgoing.id(), company.id = %company, "could not record a message's status on its ticket");
                     return None;
                 }
             }
             Err(refusal) => {
-                tracing::debug!(%refusal, message.id = %what.id(), "recording a message's status will be retried")
+                tracing::debug!(%refusal, message.id = %outgoing.id(), "recording a message's status will be retried")
             }
         }
         tokio::time::sleep(pause).await;

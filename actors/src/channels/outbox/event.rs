@@ -5,33 +5,33 @@ use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::messages::Waiting;
 
-use super::attempt::Outcome;
+use super::attempt::AttemptOutcome;
 use super::outgoing::Outgoing;
 
 /// An event that a sender waited for.
 pub(super) enum Event {
     Attempted {
-        what: Outgoing,
+        outgoing: Outgoing,
         version: DateTime<Utc>,
-        outcome: Outcome,
+        outcome: AttemptOutcome,
     },
     /// The outcome of a message is durable, at or before this place in the log; none: it cannot be recorded.
-    Noted {
-        what: Outgoing,
+    Recorded {
+        outgoing: Outgoing,
         seq: Option<Seq>,
     },
-    /// Messages read from the tables, and the number requested; none: they could not be read.
+    /// Messages were read from the tables, of which `limit` were requested; none: the read failed.
     Read {
-        read: Option<Vec<Waiting>>,
-        asked: usize,
+        messages: Option<Vec<Waiting>>,
+        limit: usize,
     },
     /// The failure of a message is durable, at or before this place in the log; none: it cannot be recorded.
-    Refused {
+    FailureRecorded {
         id: MessageId,
         seq: Option<Seq>,
     },
     /// The channel's error status was written.
-    Marked,
+    ErrorSaved,
     /// The directory has changed, perhaps this channel with it.
     DirectoryChanged,
 }

@@ -2,28 +2,28 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::held::OutboxState;
+use super::channel_outbox::OutboxState;
 use crate::channels::SendFailure;
 
 /// The possible ends of an attempt, by the label of their metric.
-const ENDS: [&str; 6] = ["taken", "failed", "retried", "channel_paced", "recipient_paced", "token_refused"];
+const LABELS: [&str; 6] = ["taken", "failed", "retried", "channel_paced", "recipient_paced", "token_refused"];
 
 /// Counts attempts by their end.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    ends: [AtomicU64; ENDS.len()],
+    ends: [AtomicU64; LABELS.len()],
     given_up: AtomicU64,
 }
 
 impl Attempts {
     /// The provider has accepted the message.
-    pub(super) fn taken(&self) {
-        self.count(0);
+    pub(super) fn count_accepted(&self) {
+        self.increment(0);
     }
 
     /// The provider has not accepted the message.
-    pub(super) fn not_taken(&self, failure: &SendFailure) {
-        self.count(match failure {
+    pub(super) fn count_failure(&self, failure: &SendFailure) {
+        self.increment(match failure {
             SendFailure::Failed(_) => 1,
             SendFailure::Retry { .. } => 2,
             SendFailure::ChannelPaced { .. } => 3,
@@ -33,19 +33,19 @@ impl Attempts {
     }
 
     /// A message was given up because of its age.
-    pub(super) fn gave_up(&self) {
+    pub(super) fn count_given_up(&self) {
         self.given_up.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn count(&self, end: usize) {
+    fn increment(&self, end: usize) {
         self.ends[end].fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Attempts that ended in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempted {
-    /// One of `taken`, `failed`, `retried`, `channel_paced`, `recipient_paced`, `token_refused`.
+pub struct AttemptCount {
+    /// One of `taken`, `failed`, `retried`, `channel_usage`, `recipient_paced`, `token_refused`.
     pub end: &'static str,
     /// How many, since the start.
     pub count: u64,
@@ -65,25 +65,25 @@ pub struct SendingFigures {
     /// Channels that have messages but may send none: not connected, or their token was refused.
     pub channels_held: usize,
     /// Attempts by their end.
-    pub attempts: Vec<Attempted>,
+    pub attempts: Vec<AttemptCount>,
     /// Messages that were given up because of their age.
     pub given_up: u64,
 }
 
 impl SendingFigures {
     pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = OutboxState>) -> Self {
-        let ends = ENDS.iter().zip(&attempts.ends);
+        let ends = LABELS.iter().zip(&attempts.ends);
         let mut figures = Self {
-            attempts: ends.map(|(end, count)| Attempted { end, count: count.load(Ordering::Relaxed) }).collect(),
+            attempts: ends.map(|(end, count)| AttemptCount { end, count: count.load(Ordering::Relaxed) }).collect(),
             given_up: attempts.given_up.load(Ordering::Relaxed),
             ..Self::default()
         };
-        for shown in outboxes {
-            figures.waiting += shown.count.saturating_sub(shown.calls + shown.unnoted);
-            figures.calling += shown.calls;
-            figures.noting += shown.unnoted;
-            figures.channels_behind += usize::from(shown.is_behind);
-            figures.channels_held += usize::from(shown.is_held && (shown.count > 0 || shown.is_behind));
+        for outbox in outboxes {
+            figures.waiting += outbox.count.saturating_sub(outbox.calls + outbox.unrecorded);
+            figures.calling += outbox.calls;
+            figures.noting += outbox.unrecorded;
+            figures.channels_behind += usize::from(outbox.has_backlog);
+            figures.channels_held += usize::from(outbox.is_blocked && (outbox.count > 0 || outbox.has_backlog));
         }
         figures
     }

@@ -5,7 +5,7 @@
 //! failures, and records each outcome in the log. A message leaves the outbox only when its outcome is durable. So no
 //! accepted message is lost, and one is sent twice only if the process ends between the provider's acceptance and that
 //! entry. A follow-up action is decided by the ticket's actor, in the same entry. Most messages have none; their
-//! outcomes are recorded in batches ([`receipts`]).
+//! outcomes are recorded in batches ([`status_recorder`]).
 //!
 //! The senders and their calls run on an arbiter of their own: neither requests nor the persister wait for providers,
 //! nor providers for them. Code on this arbiter never queries the database, because connections belong to the runtime
@@ -15,18 +15,18 @@
 
 mod attempt;
 mod backoff;
-mod dispatch;
+mod channel_outbox;
 mod event;
 mod figures;
-mod handed;
-mod held;
 mod lanes;
 mod options;
 mod outcomes;
 mod outgoing;
-mod pace;
-mod receipts;
+mod rate_limit;
+mod recent_outcomes;
 mod sender;
+mod sender_scope;
+mod status_recorder;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -39,14 +39,15 @@ use hotline_persistence::tables::messages;
 use hotline_persistence::{Change, ChannelId, CompanyId};
 use tokio::sync::oneshot;
 
-pub(crate) use self::dispatch::DecidesStatuses;
-use self::dispatch::Dispatch;
-pub use self::figures::{Attempted, SendingFigures};
-use self::held::Outbox;
+use self::channel_outbox::Outbox;
+pub use self::figures::{AttemptCount, SendingFigures};
 pub use self::options::SendingOptions;
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
-use self::sender::{Arrived, End, GoOn, Rest, Stop};
+use self::sender::{MessageQueued, Pause, Resume, Stop, Terminate};
+use self::sender_scope::SenderScope;
+pub(crate) use self::sender_scope::StatusDecider;
+use super::inboxes::ChannelKey;
 use super::{InTransit, Inboxes, Provider};
 use crate::Refusal;
 use crate::base::Base;
@@ -58,22 +59,20 @@ use crate::tickets::Ticket;
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How long pausing a company's channels may take. If a provider takes longer, the company is not dropped.
-const REST_TIME_MAX: Duration = Duration::from_secs(10);
-
-type Channel = (CompanyId, ChannelId);
+const PAUSE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// All outboxes and their senders. They are empty until sending begins.
 pub(crate) struct Outboxes {
     base: Arc<Base>,
     inboxes: Arc<Inboxes>,
     in_transit: Arc<InTransit>,
-    channels: DashMap<Channel, Sender>,
-    dispatch: OnceLock<Arc<Dispatch>>,
+    channels: DashMap<ChannelKey, SenderHandle>,
+    scope: OnceLock<Arc<SenderScope>>,
 }
 
 /// One channel's outbox, and the actor that sends its messages.
 #[derive(Clone)]
-struct Sender {
+struct SenderHandle {
     outbox: Arc<Outbox>,
     addr: Addr<ChannelSender>,
 }
@@ -81,26 +80,26 @@ struct Sender {
 impl Outboxes {
     /// Creates the outboxes, before sending begins.
     pub(crate) fn new(base: Arc<Base>, inboxes: Arc<Inboxes>, in_transit: Arc<InTransit>) -> Self {
-        Self { base, inboxes, in_transit, channels: DashMap::new(), dispatch: OnceLock::new() }
+        Self { base, inboxes, in_transit, channels: DashMap::new(), scope: OnceLock::new() }
     }
 
     /// The messages to send among these changes; none if this process does not send.
     pub(crate) fn outgoing(&self, changes: &[Change], ticket: &Ticket) -> Vec<Outgoing> {
-        if self.dispatch.get().is_none() { Vec::new() } else { Outgoing::of(changes, ticket) }
+        if self.scope.get().is_none() { Vec::new() } else { Outgoing::of(changes, ticket) }
     }
 
     /// Puts messages that were appended to the log into their outbox.
     pub(crate) fn put(&self, seq: Seq, outgoing: Vec<Outgoing>) {
-        let Some(dispatch) = self.dispatch.get() else { return };
-        for mut one in outgoing {
-            one.seq = seq;
-            let channel = (one.message.company_id, one.message.channel_id);
+        let Some(scope) = self.scope.get() else { return };
+        for mut entry in outgoing {
+            entry.seq = seq;
+            let channel = (entry.message.company_id, entry.message.channel_id);
             let sender = match self.channels.get(&channel) {
                 Some(sender) => sender.clone(),
-                None => self.channels.entry(channel).or_insert_with(|| start(dispatch, channel, false)).clone(),
+                None => self.channels.entry(channel).or_insert_with(|| start_sender(scope, channel, false)).clone(),
             };
-            if sender.outbox.put(one) {
-                sender.addr.do_send(Arrived);
+            if sender.outbox.put(entry) {
+                sender.addr.do_send(MessageQueued);
             }
         }
     }
@@ -109,52 +108,57 @@ impl Outboxes {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
-    pub(crate) async fn begin(
+    pub(crate) async fn start(
         &self,
         provider: Arc<dyn Provider>,
-        tickets: Arc<dyn DecidesStatuses>,
+        tickets: Arc<dyn StatusDecider>,
     ) -> Result<(), Refusal> {
-        let dispatch =
-            Arc::new(Dispatch::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
+        let scope =
+            Arc::new(SenderScope::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
         // Queried first: messages put in meanwhile would hide the earlier ones.
         let store = &self.base.store;
-        let left = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
-        if self.dispatch.set(dispatch.clone()).is_err() {
+        let backlogs = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
+        if self.scope.set(scope.clone()).is_err() {
             return Err(Refusal::Defect("sending has already started".to_owned()));
         }
-        self.start_left(&dispatch, left, |company| self.base.owns(company));
+        self.start_with_backlog(&scope, backlogs, |company| self.base.owns(company));
         Ok(())
     }
 
-    /// Starts to hand over what other processes have left in these channels, before their companies are served. Senders
-    /// of these companies that still rest after a cancelled move resume.
-    pub(crate) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
-        let Some(dispatch) = self.dispatch.get() else { return };
-        for sender in self.channels.iter().filter(|sender| of(sender.key().0)) {
-            sender.addr.do_send(GoOn);
+    /// Starts to send the backlogs that other processes have left in these channels, before their companies are served.
+    /// Senders that are still paused after a cancelled move resume.
+    pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_served: impl Fn(CompanyId) -> bool) {
+        let Some(scope) = self.scope.get() else { return };
+        for sender in self.channels.iter().filter(|sender| is_served(sender.key().0)) {
+            sender.addr.do_send(Resume);
         }
-        self.start_left(dispatch, left, |_| true);
+        self.start_with_backlog(scope, backlogs, |_| true);
     }
 
-    fn start_left(&self, dispatch: &Arc<Dispatch>, left: Vec<Channel>, of: impl Fn(CompanyId) -> bool) {
-        for channel in left.into_iter().filter(|(company, _)| of(*company)) {
-            self.channels.entry(channel).or_insert_with(|| start(dispatch, channel, true));
+    fn start_with_backlog(
+        &self,
+        scope: &Arc<SenderScope>,
+        backlogs: Vec<ChannelKey>,
+        is_served: impl Fn(CompanyId) -> bool,
+    ) {
+        for channel in backlogs.into_iter().filter(|(company, _)| is_served(*company)) {
+            self.channels.entry(channel).or_insert_with(|| start_sender(scope, channel, true));
         }
     }
 
     /// Starts no further attempt for a company, and waits until the log has recorded the outcome of those under way.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::go_on`] undoes it.
-    pub(crate) async fn rest(&self, company: CompanyId) -> Result<(), Refusal> {
-        let mut resting = Vec::new();
+    /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::resume`] undoes it.
+    pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
+        let mut pauses = Vec::new();
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
-            let (rested, rests) = oneshot::channel();
-            entry.addr.do_send(Rest { rested });
-            resting.push(rests);
+            let (paused, pause) = oneshot::channel();
+            entry.addr.do_send(Pause { paused });
+            pauses.push(pause);
         }
-        let all = futures_util::future::join_all(resting);
-        tokio::time::timeout(REST_TIME_MAX, all)
+        let all = futures_util::future::join_all(pauses);
+        tokio::time::timeout(PAUSE_TIME_MAX, all)
             .await
             .map(drop)
             .map_err(|_| Refusal::Unavailable("a provider did not respond".to_owned()))
@@ -162,23 +166,23 @@ impl Outboxes {
 
     /// Drops the outboxes of a company whose sending is paused. The tables have their messages.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, inboxes: _, in_transit: _, channels, dispatch } = self;
+        let Self { base: _, inboxes: _, in_transit: _, channels, scope } = self;
         channels.retain(|(of, _), sender| {
             let stays = *of != company;
             if !stays {
-                sender.addr.do_send(End);
+                sender.addr.do_send(Terminate);
             }
             stays
         });
-        if let Some(dispatch) = dispatch.get() {
-            dispatch.forget_company(company);
+        if let Some(scope) = scope.get() {
+            scope.forget_company(company);
         }
     }
 
     /// Resumes sending for a company: messages in memory, and for channels that were dropped those in the tables.
-    pub(crate) fn go_on(&self, company: CompanyId) {
-        let Some(dispatch) = self.dispatch.get() else { return };
-        // A company that has moved to another process is sent for there.
+    pub(crate) fn resume(&self, company: CompanyId) {
+        let Some(scope) = self.scope.get() else { return };
+        // A company that has moved to another process is served there.
         if !self.base.store.ownership().is_placed_here(company) {
             return;
         }
@@ -186,39 +190,39 @@ impl Outboxes {
         let all = organization.iter().flat_map(|organization| organization.channels.values());
         for channel in all.filter(|channel| channel.kind != ChannelType::Webchat) {
             let key = (company, channel.id);
-            self.channels.entry(key).or_insert_with(|| start(dispatch, key, true)).addr.do_send(GoOn);
+            self.channels.entry(key).or_insert_with(|| start_sender(scope, key, true)).addr.do_send(Resume);
         }
     }
 
     /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.
     pub(crate) fn figures(&self) -> SendingFigures {
-        let Some(dispatch) = self.dispatch.get() else { return SendingFigures::default() };
-        SendingFigures::of(&dispatch.attempts, self.channels.iter().map(|sender| sender.outbox.shown()))
+        let Some(scope) = self.scope.get() else { return SendingFigures::default() };
+        SendingFigures::of(&scope.attempts, self.channels.iter().map(|sender| sender.outbox.snapshot()))
     }
 
     /// The number of senders, and of messages in their outboxes that they have not taken yet.
     pub(crate) fn population(&self) -> Population {
         Population {
             hot: self.channels.len(),
-            waiting: self.channels.iter().map(|sender| sender.outbox.shown().arrived).sum(),
+            waiting: self.channels.iter().map(|sender| sender.outbox.snapshot().arrivals).sum(),
         }
     }
 
     /// Starts no further attempt, waits for those under way with a time limit, and ends the senders.
     pub(crate) async fn stop(&self) {
-        let Some(dispatch) = self.dispatch.get() else { return };
-        dispatch.begin_stopping();
+        let Some(scope) = self.scope.get() else { return };
+        scope.begin_stopping();
         for sender in &self.channels {
             sender.addr.do_send(Stop);
         }
-        if tokio::time::timeout(STOP_TIME_MAX, dispatch.ended()).await.is_err() {
+        if tokio::time::timeout(STOP_TIME_MAX, scope.wait_for_senders()).await.is_err() {
             tracing::warn!("providers did not answer before shutdown; messages in flight may be sent twice");
         }
     }
 }
 
-fn start(dispatch: &Arc<Dispatch>, channel: Channel, is_behind: bool) -> Sender {
-    let options = &dispatch.base.options.sending;
-    let outbox = Arc::new(Outbox::new(options.held_max, options.held_bytes_max, is_behind));
-    Sender { addr: ChannelSender::start_with(dispatch, outbox.clone(), channel), outbox }
+fn start_sender(scope: &Arc<SenderScope>, channel: ChannelKey, has_backlog: bool) -> SenderHandle {
+    let options = &scope.base.options.sending;
+    let outbox = Arc::new(Outbox::new(options.held_max, options.held_bytes_max, has_backlog));
+    SenderHandle { addr: ChannelSender::start_with(scope, outbox.clone(), channel), outbox }
 }

@@ -1,8 +1,8 @@
 //! The actor of a channel's outbox: it decides which message is sent next, and when.
 //!
 //! Ticket actors put messages into the outbox themselves, so the outbox is bounded however busy this actor is. It is
-//! notified once ([`Arrived`]) and takes all messages that have arrived. Everything else it waits for (calls, receipts,
-//! readings, the pace) is polled by one future, [`Rounds`].
+//! notified once ([`MessageQueued`]) and takes all messages that have arrived. Everything else it waits for (calls,
+//! records, reads, the rate limits) is polled by one future, [`Rounds`].
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,17 +21,17 @@ use hotline_persistence::{ContactId, MessageId};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
 
-use super::Channel;
+use super::ChannelKey;
 use super::attempt;
 use super::backoff::Backoff;
-use super::dispatch::Dispatch;
+use super::channel_outbox::Outbox;
 use super::event::Event;
-use super::handed::Handed;
-use super::held::Outbox;
 use super::lanes::Lanes;
 use super::options::SendingOptions;
 use super::outgoing::Outgoing;
-use super::pace::{Pace, Paced, Recipients};
+use super::rate_limit::{RateLimit, RateUsage, RecipientUsage};
+use super::recent_outcomes::RecentOutcomes;
+use super::sender_scope::SenderScope;
 use crate::channels::Account;
 
 /// The backoff that the provider requires of a number that sends too much to another one: 4^n seconds.
@@ -44,53 +44,53 @@ const DEFECT_PAUSE: Duration = Duration::from_secs(1);
 /// A message was put into the outbox.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Arrived;
+pub(super) struct MessageQueued;
 
-/// Start no further attempt, and end once none is under way.
+/// Starts no further attempt, and ends once none is running.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Stop;
 
-/// Start no further attempt until [`GoOn`].
+/// Starts no further attempt until [`Resume`].
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Rest {
-    /// Notified once nothing is under way.
-    pub(super) rested: oneshot::Sender<()>,
+pub(super) struct Pause {
+    /// Notified once no attempt is running and every outcome is recorded.
+    pub(super) paused: oneshot::Sender<()>,
 }
 
-/// Resume sending.
+/// Resumes sending.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct GoOn;
+pub(super) struct Resume;
 
-/// End, with nothing under way: the company is dropped from memory.
+/// Ends, while paused: the company is dropped from memory.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct End;
+pub(super) struct Terminate;
 
 /// Hands one channel's messages over to its provider.
 pub struct ChannelSender {
-    pub(super) dispatch: Arc<Dispatch>,
-    pub(super) channel: Channel,
+    pub(super) scope: Arc<SenderScope>,
+    pub(super) channel: ChannelKey,
     pub(super) outbox: Arc<Outbox>,
-    pub(super) work: Work,
+    pub(super) state: SenderState,
     directory: watch::Receiver<()>,
     /// Timer of the next due attempt.
-    alarm: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
     /// After a defect the sender is idle until then.
-    rests_until: Option<Instant>,
-    /// While this is set no attempt starts. The inner sender is notified once nothing is under way.
-    rests: Option<Option<oneshot::Sender<()>>>,
-    _working: watch::Receiver<()>,
+    idle_until: Option<Instant>,
+    /// While this is set, no attempt starts. The inner sender is notified once nothing is pending.
+    pause: Option<Option<oneshot::Sender<()>>>,
+    _registration: watch::Receiver<()>,
 }
 
 /// The working state of a sender. It can be rebuilt from the tables.
-pub(super) struct Work {
+pub(super) struct SenderState {
     pub(super) lanes: Lanes,
-    pub(super) paces: Paces,
-    channel_paced: Paced,
-    pub(super) recipients: Recipients,
+    pub(super) limits: RateLimits,
+    channel_usage: RateUsage,
+    pub(super) recipient_usage: RecipientUsage,
     pub(super) retry: Backoff,
     pub(super) recipient_retry: Backoff,
     /// The channel is rate limited by its provider until then.
@@ -98,38 +98,38 @@ pub(super) struct Work {
     /// Consecutive rate limits of the channel by its provider.
     pub(super) failures: u32,
     /// None: the channel is not connected, and its messages wait.
-    pub(super) speaks_as: Option<Speaker>,
+    pub(super) account: Option<ConnectedAccount>,
     /// The version of the channel whose token was refused.
-    pub(super) refused: Option<DateTime<Utc>>,
-    pub(super) under_way: FuturesUnordered<BoxFuture<'static, Event>>,
+    pub(super) refused_version: Option<DateTime<Utc>>,
+    pub(super) pending_events: FuturesUnordered<BoxFuture<'static, Event>>,
     /// The number of attempts among them.
     pub(super) calls: usize,
     /// The number of outcomes being recorded among them.
-    pub(super) unnoted: usize,
+    pub(super) unrecorded: usize,
     /// Whether one of them waits for a change of the directory.
     pub(super) watches_directory: bool,
-    pub(super) handed: Handed,
+    pub(super) recent_outcomes: RecentOutcomes,
     /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
-    pub(super) untold: HashSet<MessageId>,
+    pub(super) excluded_ids: HashSet<MessageId>,
 }
 
 /// The account that the channel sends with, and the version of the channel's row.
-pub(super) struct Speaker {
+pub(super) struct ConnectedAccount {
     pub(super) version: DateTime<Utc>,
     pub(super) account: Arc<Account>,
 }
 
-pub(super) struct Paces {
-    channel: Pace,
-    pub(super) recipient: Pace,
+pub(super) struct RateLimits {
+    channel: RateLimit,
+    pub(super) recipient: RateLimit,
 }
 
-impl Paces {
+impl RateLimits {
     fn of(options: &SendingOptions, settings: &ChannelSettings) -> Self {
         let interval = settings.recipient_interval_ms.map(|ms| Duration::from_millis(ms.into()));
         Self {
-            channel: Pace::per_second(settings.sends_per_second.unwrap_or(options.per_second)),
-            recipient: Pace {
+            channel: RateLimit::per_second(settings.sends_per_second.unwrap_or(options.per_second)),
+            recipient: RateLimit {
                 interval: interval.unwrap_or(options.recipient_interval),
                 burst: settings.recipient_burst.unwrap_or(options.recipient_burst).max(1),
             },
@@ -137,26 +137,26 @@ impl Paces {
     }
 }
 
-impl Work {
+impl SenderState {
     fn new(options: &SendingOptions) -> Self {
         let (min, max) = (options.retry_pause_min, options.retry_pause_max);
         Self {
             lanes: Lanes::default(),
-            paces: Paces::of(options, &ChannelSettings::default()),
-            channel_paced: Paced::default(),
-            recipients: Recipients::default(),
+            limits: RateLimits::of(options, &ChannelSettings::default()),
+            channel_usage: RateUsage::default(),
+            recipient_usage: RecipientUsage::default(),
             retry: Backoff { min, max, factor: 2 },
             recipient_retry: Backoff { min, max: max.max(min * RECIPIENT_FACTOR.pow(3)), factor: RECIPIENT_FACTOR },
             paused_until: None,
             failures: 0,
-            speaks_as: None,
-            refused: None,
-            under_way: FuturesUnordered::new(),
+            account: None,
+            refused_version: None,
+            pending_events: FuturesUnordered::new(),
             calls: 0,
-            unnoted: 0,
+            unrecorded: 0,
             watches_directory: false,
-            handed: Handed::default(),
-            untold: HashSet::new(),
+            recent_outcomes: RecentOutcomes::default(),
+            excluded_ids: HashSet::new(),
         }
     }
 }
@@ -170,10 +170,10 @@ impl Actor for ChannelSender {
 }
 
 /// No code needed: the round after each message takes what has arrived.
-impl Handler<Arrived> for ChannelSender {
+impl Handler<MessageQueued> for ChannelSender {
     type Result = ();
 
-    fn handle(&mut self, _: Arrived, _: &mut Self::Context) {}
+    fn handle(&mut self, _: MessageQueued, _: &mut Self::Context) {}
 }
 
 /// No code needed: the round after each message sees that the service stops.
@@ -183,26 +183,26 @@ impl Handler<Stop> for ChannelSender {
     fn handle(&mut self, _: Stop, _: &mut Self::Context) {}
 }
 
-impl Handler<Rest> for ChannelSender {
+impl Handler<Pause> for ChannelSender {
     type Result = ();
 
-    fn handle(&mut self, Rest { rested }: Rest, _: &mut Self::Context) {
-        self.rests = Some(Some(rested));
+    fn handle(&mut self, Pause { paused }: Pause, _: &mut Self::Context) {
+        self.pause = Some(Some(paused));
     }
 }
 
-impl Handler<GoOn> for ChannelSender {
+impl Handler<Resume> for ChannelSender {
     type Result = ();
 
-    fn handle(&mut self, _: GoOn, _: &mut Self::Context) {
-        self.rests = None;
+    fn handle(&mut self, _: Resume, _: &mut Self::Context) {
+        self.pause = None;
     }
 }
 
-impl Handler<End> for ChannelSender {
+impl Handler<Terminate> for ChannelSender {
     type Result = ();
 
-    fn handle(&mut self, _: End, cx: &mut Self::Context) {
+    fn handle(&mut self, _: Terminate, cx: &mut Self::Context) {
         cx.stop();
     }
 }
@@ -226,7 +226,7 @@ impl ActorFuture<ChannelSender> for Rounds {
                 Poll::Ready(())
             }
             Err(_) => {
-                sender.begin_anew();
+                sender.restart();
                 // Polled again at once, because the next round sets the timer of the pause.
                 task.waker().wake_by_ref();
                 Poll::Pending
@@ -237,176 +237,177 @@ impl ActorFuture<ChannelSender> for Rounds {
 
 impl ChannelSender {
     /// Starts the actor of a channel's outbox.
-    pub(super) fn start_with(dispatch: &Arc<Dispatch>, outbox: Arc<Outbox>, channel: Channel) -> Addr<Self> {
+    pub(super) fn start_with(scope: &Arc<SenderScope>, outbox: Arc<Outbox>, channel: ChannelKey) -> Addr<Self> {
         let sender = Self {
-            dispatch: dispatch.clone(),
+            scope: scope.clone(),
             channel,
             outbox,
-            work: Work::new(&dispatch.base.options.sending),
-            directory: dispatch.base.directory.changes(),
-            alarm: None,
-            rests_until: None,
-            rests: None,
-            _working: dispatch.working(),
+            state: SenderState::new(&scope.base.options.sending),
+            directory: scope.base.directory.changes(),
+            timer: None,
+            idle_until: None,
+            pause: None,
+            _registration: scope.register(),
         };
-        Self::start_in_arbiter(dispatch.arbiter(), |_| sender)
+        Self::start_in_arbiter(scope.arbiter(), |_| sender)
     }
 
     pub(super) fn options(&self) -> &SendingOptions {
-        &self.dispatch.base.options.sending
+        &self.scope.base.options.sending
     }
 
     /// Restarts after a defect. The state in memory is dropped without loss: the tables hold every queued message.
-    fn begin_anew(&mut self) {
+    fn restart(&mut self) {
         let (company, channel) = self.channel;
         tracing::error!(channel.id = %channel, company.id = %company, "channel sender failed unexpectedly; restarting it");
-        self.work = Work::new(self.options());
-        self.outbox.begin_anew(self.dispatch.base.store.log.last_of(company));
-        self.rests_until = Some(Instant::now() + DEFECT_PAUSE);
+        self.state = SenderState::new(self.options());
+        self.outbox.restart(self.scope.base.store.log.last_of(company));
+        self.idle_until = Some(Instant::now() + DEFECT_PAUSE);
     }
 
-    /// Starts what may start and handles what has ended, until there is nothing to do now. Ready: the service stops,
-    /// and nothing is under way.
+    /// Starts attempts and handles events until there is nothing to do now. Ready: the service stops, and nothing is
+    /// pending.
     fn rounds(&mut self, task: &mut Context<'_>) -> Poll<()> {
         loop {
-            let is_stopping = self.dispatch.is_stopping();
-            if self.work.calls + self.work.unnoted == 0 {
+            let is_stopping = self.scope.is_stopping();
+            if self.state.calls + self.state.unrecorded == 0 {
                 if is_stopping {
                     return Poll::Ready(());
                 }
-                if let Some(rested) = self.rests.as_mut().and_then(Option::take) {
+                if let Some(paused) = self.pause.as_mut().and_then(Option::take) {
                     // The requester may have timed out.
-                    let _ = rested.send(());
+                    let _ = paused.send(());
                 }
             }
-            let due = self.round(is_stopping || self.rests.is_some());
-            let settled = self.settle_ended(task);
-            if !settled && !self.rings(due, task) {
+            let due = self.round(is_stopping || self.pause.is_some());
+            let has_handled = self.handle_ready_events(task);
+            if !has_handled && !self.poll_timer(due, task) {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Starts what may start; returns when more may start, if that is known.
-    fn round(&mut self, rests: bool) -> Option<Instant> {
+    /// Starts attempts and reads; returns when more attempts may start, if that is known.
+    fn round(&mut self, is_paused: bool) -> Option<Instant> {
         let now = Instant::now();
-        if self.rests_until.is_some_and(|until| until > now) {
-            return self.rests_until;
+        if self.idle_until.is_some_and(|until| until > now) {
+            return self.idle_until;
         }
         // Marked before the channel is looked up, so that a later change is noticed.
         self.directory.mark_unchanged();
         for outgoing in self.outbox.take() {
             self.add(outgoing);
         }
-        self.look_up();
-        let due = if rests { None } else { self.begin_attempts() };
-        self.begin_reading();
-        let is_held = self.work.speaks_as.is_none();
-        if is_held {
+        self.load_settings();
+        let due = if is_paused { None } else { self.start_attempts() };
+        self.begin_read();
+        let is_blocked = self.state.account.is_none();
+        if is_blocked {
             self.watch_directory();
         }
-        self.outbox.show(self.work.calls, self.work.unnoted, is_held);
+        self.outbox.publish_progress(self.state.calls, self.state.unrecorded, is_blocked);
         due
     }
 
     /// Handles all events that are ready in one go, because a round costs more than an event.
-    fn settle_ended(&mut self, task: &mut Context<'_>) -> bool {
-        let mut has_settled = false;
-        while let Poll::Ready(Some(event)) = self.work.under_way.poll_next_unpin(task) {
-            self.settle(event);
-            has_settled = true;
+    fn handle_ready_events(&mut self, task: &mut Context<'_>) -> bool {
+        let mut has_handled = false;
+        while let Poll::Ready(Some(event)) = self.state.pending_events.poll_next_unpin(task) {
+            self.handle_event(event);
+            has_handled = true;
         }
-        has_settled
+        has_handled
     }
 
     /// Whether `due` has been reached; otherwise sets the timer that wakes this future.
-    fn rings(&mut self, due: Option<Instant>, task: &mut Context<'_>) -> bool {
+    fn poll_timer(&mut self, due: Option<Instant>, task: &mut Context<'_>) -> bool {
         let Some(at) = due else {
-            self.alarm = None;
+            self.timer = None;
             return false;
         };
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
-        if alarm.deadline() != at {
-            alarm.as_mut().reset(at);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if timer.deadline() != at {
+            timer.as_mut().reset(at);
         }
-        let rings = alarm.as_mut().poll(task).is_ready();
-        if rings {
-            self.alarm = None;
+        let is_due = timer.as_mut().poll(task).is_ready();
+        if is_due {
+            self.timer = None;
         }
-        rings
+        is_due
     }
 
     /// While the channel may send nothing, waits for a change of the directory.
     fn watch_directory(&mut self) {
-        if !std::mem::replace(&mut self.work.watches_directory, true) {
+        if !std::mem::replace(&mut self.state.watches_directory, true) {
             let mut directory = self.directory.clone();
             let changed = async move {
                 // Fails only when the service ends.
                 let _ = directory.changed().await;
                 Event::DirectoryChanged
             };
-            self.work.under_way.push(changed.boxed());
+            self.state.pending_events.push(changed.boxed());
         }
     }
 
     pub(super) fn add(&mut self, outgoing: Outgoing) {
         let contact = outgoing.contact();
-        if self.work.lanes.add(outgoing) {
-            self.schedule_by_pace(contact);
+        if self.state.lanes.add(outgoing) {
+            self.schedule_by_limit(contact);
         }
     }
 
-    /// Schedules the first message of the lane for when its recipient's pace allows it.
-    pub(super) fn schedule_by_pace(&mut self, contact: ContactId) {
+    /// Schedules the first message of the lane for when its recipient's rate limit allows it.
+    pub(super) fn schedule_by_limit(&mut self, contact: ContactId) {
         let now = Instant::now();
-        let at = self.work.recipients.next(self.work.paces.recipient, contact, now);
-        self.work.lanes.schedule(contact, at, now);
+        let at = self.state.recipient_usage.next_at(self.state.limits.recipient, contact, now);
+        self.state.lanes.schedule(contact, at, now);
     }
 
     /// Loads the channel's current settings from the directory.
-    fn look_up(&mut self) {
-        let organization = self.dispatch.base.directory.company(self.channel.0);
+    fn load_settings(&mut self) {
+        let organization = self.scope.base.directory.company(self.channel.0);
         let row = organization.as_ref().and_then(|company| company.channels.get(&self.channel.1));
-        let row = row.filter(|row| row.status == ChannelStatus::Connected && self.work.refused != Some(row.updated_at));
+        let row = row
+            .filter(|row| row.status == ChannelStatus::Connected && self.state.refused_version != Some(row.updated_at));
         let Some(row) = row else {
-            self.work.speaks_as = None;
+            self.state.account = None;
             return;
         };
-        if self.work.speaks_as.as_ref().is_some_and(|speaker| speaker.version == row.updated_at) {
+        if self.state.account.as_ref().is_some_and(|connected| connected.version == row.updated_at) {
             return;
         }
-        self.work.paces = Paces::of(self.options(), &row.settings().unwrap_or_default());
-        self.work.speaks_as =
-            Account::of(row).map(|account| Speaker { version: row.updated_at, account: Arc::new(account) });
+        self.state.limits = RateLimits::of(self.options(), &row.settings().unwrap_or_default());
+        self.state.account =
+            Account::of(row).map(|account| ConnectedAccount { version: row.updated_at, account: Arc::new(account) });
     }
 
     /// Starts as many attempts as allowed; returns when more may start, if that is known.
-    fn begin_attempts(&mut self) -> Option<Instant> {
+    fn start_attempts(&mut self) -> Option<Instant> {
         let now = Instant::now();
-        if self.work.paused_until.is_some_and(|until| until > now) {
-            return self.work.paused_until;
+        if self.state.paused_until.is_some_and(|until| until > now) {
+            return self.state.paused_until;
         }
-        let (calls_max, doubled_max) =
+        let (calls_max, unsettled_max) =
             (self.options().in_flight_max, self.options().in_flight_max + self.options().unnoted_max);
-        let work = &mut self.work;
-        while work.calls < calls_max && work.calls + work.unnoted < doubled_max {
-            let speaker = work.speaks_as.as_ref()?;
-            if !work.lanes.has_next(now) {
-                return work.lanes.next_at();
+        let state = &mut self.state;
+        while state.calls < calls_max && state.calls + state.unrecorded < unsettled_max {
+            let connected = state.account.as_ref()?;
+            if !state.lanes.has_next(now) {
+                return state.lanes.next_at();
             }
-            let at = work.channel_paced.next(work.paces.channel, now);
+            let at = state.channel_usage.next_at(state.limits.channel, now);
             if at > now {
                 return Some(at);
             }
-            let what = work.lanes.next(now)?;
-            work.channel_paced.used(work.paces.channel, now);
-            work.recipients.used(work.paces.recipient, what.contact(), now);
-            let (version, account, dispatch) = (speaker.version, speaker.account.clone(), self.dispatch.clone());
-            work.calls += 1;
-            work.under_way.push(
+            let outgoing = state.lanes.next(now)?;
+            state.channel_usage.record(state.limits.channel, now);
+            state.recipient_usage.record(state.limits.recipient, outgoing.contact(), now);
+            let (version, account, scope) = (connected.version, connected.account.clone(), self.scope.clone());
+            state.calls += 1;
+            state.pending_events.push(
                 async move {
-                    let outcome = attempt::send(&dispatch, account, what.clone()).await;
-                    Event::Attempted { what, version, outcome }
+                    let outcome = attempt::send(&scope, account, outgoing.clone()).await;
+                    Event::Attempted { outgoing, version, outcome }
                 }
                 .boxed(),
             );

@@ -16,7 +16,7 @@ use super::contacts::Contacts;
 use super::tickets::Tickets;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{changed_hands, on_conflict};
+use crate::base::retry::{is_slot_conflict, on_conflict};
 use crate::channels::{Inboxes, MessageLock};
 use crate::clock::now;
 use crate::conversations::Slot;
@@ -89,10 +89,10 @@ impl Inbound {
     ) -> Arc<Self> {
         let inbound = Arc::new(Self { base, contacts, tickets, inboxes });
         // Weak, because the inboxes are owned by this struct.
-        let settles = Arc::downgrade(&inbound);
-        inbound.inboxes.set_gives_pending(move |(company, channel), id| {
-            if let Some(inbound) = settles.upgrade() {
-                inbound.settle_pending(company, channel, vec![id]);
+        let weak = Arc::downgrade(&inbound);
+        inbound.inboxes.set_apply_early(move |(company, channel), id| {
+            if let Some(inbound) = weak.upgrade() {
+                inbound.apply_early_statuses(company, channel, vec![id]);
             }
         });
         inbound
@@ -112,38 +112,38 @@ impl Inbound {
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
-        what: InboundMessage,
+        message: InboundMessage,
     ) -> Result<Option<MessageRow>, Refusal> {
         let inbox = self.inbox(company, channel).await?;
-        let turn = inbox.turn(&what.message_id).await;
-        let is_known = match turn.known(what.written_at) {
+        let lock = inbox.lock(&message.message_id).await;
+        let is_known = match lock.membership(message.written_at) {
             Membership::Present => true,
             Membership::Absent => false,
             Membership::Unknown => {
-                self.base.reads().message_by_provider_id(company, channel, &what.message_id).await?.is_some()
+                self.base.reads().message_by_provider_id(company, channel, &message.message_id).await?.is_some()
             }
         };
         if is_known {
-            turn.received(now());
+            lock.record_received(now());
             return Ok(None);
         }
-        let id = what.message_id.clone();
-        let taken = self.receive_from(company, channel, what, &turn).await?;
-        turn.received(taken.created_at);
-        self.inboxes.note((company, channel), &id, Passed { ticket_id: taken.ticket_id, id: taken.id });
-        Ok(Some(taken))
+        let id = message.message_id.clone();
+        let row = self.receive_from(company, channel, message, &lock).await?;
+        lock.record_received(row.created_at);
+        self.inboxes.cache_message((company, channel), &id, Passed { ticket_id: row.ticket_id, id: row.id });
+        Ok(Some(row))
     }
 
     async fn receive_from(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
-        what: InboundMessage,
-        turn: &MessageLock,
+        message: InboundMessage,
+        lock: &MessageLock,
     ) -> Result<MessageRow, Refusal> {
-        let InboundMessage { message_id, written_at, from, body, media, reply, quotes, referral } = what;
+        let InboundMessage { message_id, written_at, from, body, media, reply, quotes, referral } = message;
         let quoted = match quotes {
-            Some(quotes) => self.passed(company, channel, &quotes).await,
+            Some(quotes) => self.find_message(company, channel, &quotes).await,
             None => Ok(None),
         };
         // An unknown quote does not refuse the message: without the database an old quoted message is left out.
@@ -160,19 +160,19 @@ impl Inbound {
             written_at,
             ..Receive::default()
         };
-        let attached = (!referral.is_empty()).then(|| brought_by(referral));
-        let what = Execute { command: receive, attached, only_if: None };
+        let attached = (!referral.is_empty()).then(|| referral_change(referral));
+        let command = Execute { command: receive, attached, only_if: None };
         let attempt = || async {
-            let contact = self.contact_from(company, channel, &from).await?;
-            self.attempt(company, channel, contact.id, &what).await
+            let contact = self.find_sender(company, channel, &from).await?;
+            self.attempt(company, channel, contact.id, &command).await
         };
         // The contact may have been deleted since it was found.
         let is_conflict = |refusal: &Refusal| {
-            changed_hands(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
+            is_slot_conflict(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
         };
         let received = on_conflict(self.contacts.known(), company, attempt, is_conflict).await;
         if received.is_err() {
-            turn.doubtful(now());
+            lock.record_uncertain(now());
         }
         received
     }
@@ -186,10 +186,10 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         contact: ContactId,
-        what: Execute<Receive>,
+        command: Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
-        let attempt = || self.attempt(company, channel, contact, &what);
-        on_conflict(self.contacts.known(), company, attempt, changed_hands).await
+        let attempt = || self.attempt(company, channel, contact, &command);
+        on_conflict(self.contacts.known(), company, attempt, is_slot_conflict).await
     }
 
     async fn attempt(
@@ -197,15 +197,15 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         contact: ContactId,
-        what: &Execute<Receive>,
+        command: &Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
         let message = match self.tickets.slot(company, channel, contact).await? {
-            Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, what).await?,
+            Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, command).await?,
             _ => {
                 let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
                 let author = Author::CONTACT;
                 let open = Open { company, channel, contact, reachable: true, queue: None, user: None, author };
-                self.tickets.attempt_opening(open, what.clone()).await?
+                self.tickets.attempt_opening(open, command.clone()).await?
             }
         };
         let heard = message.sent_at.unwrap_or(message.created_at);
@@ -215,29 +215,29 @@ impl Inbound {
     }
 
     /// The contact of a sender: found, or created.
-    async fn contact_from(
+    async fn find_sender(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
         from: &Sender,
     ) -> Result<Arc<ContactRef>, Refusal> {
-        let kept = self.contacts.known();
+        let cache = self.contacts.known();
         let contact = match (&from.number, &from.address) {
             (Some(number), _) => {
                 let mut spellings = std::iter::once(&number.digits).chain(&number.others);
-                match spellings.find_map(|number| kept.with_number(company, number)) {
+                match spellings.find_map(|number| cache.with_number(company, number)) {
                     Some(contact) => contact,
-                    None => self.load_numbered(company, number, from).await?,
+                    None => self.load_by_number(company, number, from).await?,
                 }
             }
-            (None, Some(address)) => match kept.with_address(company, channel, address) {
+            (None, Some(address)) => match cache.with_address(company, channel, address) {
                 Some(contact) => contact,
-                None => self.load_addressed(company, channel, address, from).await?,
+                None => self.load_by_address(company, channel, address, from).await?,
             },
             (None, None) => return Err(Refusal::invalid("from", "must identify the sender")),
         };
         if let (Some(_), Some(address)) = (&from.number, &from.address)
-            && kept.with_address(company, channel, address).is_none()
+            && cache.with_address(company, channel, address).is_none()
         {
             // Noted in case the provider omits the number next time.
             self.note_address(company, channel, address.clone(), contact.clone());
@@ -245,12 +245,12 @@ impl Inbound {
         if let Some(name) = &from.name
             && contact.number.as_ref() == Some(&contact.name)
         {
-            self.name(company, contact.id, name.clone());
+            self.rename_contact(company, contact.id, name.clone());
         }
         Ok(contact)
     }
 
-    async fn load_numbered(
+    async fn load_by_number(
         &self,
         company: CompanyId,
         number: &Number,
@@ -263,7 +263,7 @@ impl Inbound {
         Ok(self.contacts.remember(company, found))
     }
 
-    async fn load_addressed(
+    async fn load_by_address(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -305,9 +305,9 @@ impl Inbound {
     }
 
     /// Renames a contact whose name was their number, after the answer.
-    fn name(self: &Arc<Self>, company: CompanyId, contact: ContactId, name: String) {
+    fn rename_contact(self: &Arc<Self>, company: CompanyId, contact: ContactId, name: String) {
         let inbound = self.clone();
-        let naming = async move {
+        let rename = async move {
             let changes = inbound.contacts.changes(company);
             changes.note([contact]);
             match contacts::name_numbered(inbound.base.db(company), company, contact, &name).await {
@@ -315,7 +315,7 @@ impl Inbound {
                 Err(error) => tracing::debug!(%error, "could not save a contact's name; the next message will retry"),
             }
         };
-        self.base.spawn_for(company, acting(current(), naming));
+        self.base.spawn_for(company, acting(current(), rename));
     }
 
     /// Records the referral of a contact who came by an advertisement or link without writing a message. Someone who
@@ -330,13 +330,13 @@ impl Inbound {
         address: &str,
         referral: Referral,
     ) -> Result<(), Refusal> {
-        let Some(contact) = self.addressed(company, channel, address).await? else { return Ok(()) };
+        let Some(contact) = self.find_by_address(company, channel, address).await? else { return Ok(()) };
         let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
         let (_, durable) = self.base.store.log.reserve(company)?.append(vec![Change::Referral(Box::new(row))])?;
         Ok(durable.reached().await?)
     }
 
-    async fn addressed(
+    async fn find_by_address(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -351,7 +351,7 @@ impl Inbound {
 }
 
 /// The contact's referral, in one entry with their message.
-fn brought_by(referral: Referral) -> AttachedChanges<MessageRow> {
+fn referral_change(referral: Referral) -> AttachedChanges<MessageRow> {
     Arc::new(move |message: &MessageRow| {
         vec![Change::Referral(Box::new(ReferralRow {
             company_id: message.company_id,

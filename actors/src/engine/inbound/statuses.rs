@@ -11,24 +11,24 @@ use hotline_persistence::{ChannelId, CompanyId};
 use super::Inbound;
 use crate::Refusal;
 use crate::base::retry::while_unavailable;
-use crate::channels::{EARLY_MAX, Early, Inbox, SEEN_MAX};
+use crate::channels::{EARLY_STATUSES_MAX, EarlyStatusIndex, Inbox, RECEIVED_IDS_MAX};
 use crate::clock::now;
 use crate::tickets::UpdateDeliveryStatus;
 
 /// How long a status waits for its message: a provider's answer takes seconds, or minutes across a restart.
-const EARLY_KEPT: chrono::TimeDelta = chrono::TimeDelta::days(2);
+const EARLY_STATUS_TTL: chrono::TimeDelta = chrono::TimeDelta::days(2);
 
 /// Interval between sweeps of expired early statuses, and the maximum number deleted at once.
-const EARLY_SWEEP_EVERY: Duration = Duration::from_secs(600);
-const EARLY_SWEPT_MAX: i64 = 10_000;
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
+const SWEEP_ROWS_MAX: i64 = 10_000;
 
 /// Pause before early statuses are retried after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Messages that one watermark of a provider updates at once, and the maximum number of rounds. One contact never has
 /// more messages in transit.
-const PASSED_MAX: i64 = 200;
-const PASSED_ROUNDS_MAX: usize = 10;
+const WATERMARK_MESSAGES_MAX: i64 = 200;
+const WATERMARK_ROUNDS_MAX: usize = 10;
 
 impl Inbound {
     /// A channel's inbox; loaded once, and cached until the company is dropped from memory.
@@ -37,29 +37,29 @@ impl Inbound {
         let load = || async {
             let db = self.base.reads().tables(company).await?;
             let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
-            let received = messages::received(db, company, channel, limit(SEEN_MAX)).await?;
-            let early = pending_receipts::of_channel(db, company, channel, limit(EARLY_MAX)).await?;
-            let inbox = Inbox::of(&received, Early::of(&early, now()));
-            self.settle_pending(company, channel, early);
+            let received = messages::received(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
+            let early = pending_receipts::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
+            let inbox = Inbox::of(&received, EarlyStatusIndex::of(&early, now()));
+            self.apply_early_statuses(company, channel, early);
             Ok::<_, Refusal>(Arc::new(inbox))
         };
         cell.get_or_try_init(load).await.cloned()
     }
 
     /// The message with this provider id, or none.
-    pub(super) async fn passed(
+    pub(super) async fn find_message(
         &self,
         company: CompanyId,
         channel: ChannelId,
         id: &str,
     ) -> Result<Option<Passed>, Refusal> {
-        if let Some(passed) = self.inboxes.passed((company, channel), id) {
-            return Ok(Some(passed));
+        if let Some(message) = self.inboxes.message((company, channel), id) {
+            return Ok(Some(message));
         }
         let found = self.base.reads().message_by_provider_id(company, channel, id).await?;
         let found = found.map(|message| Passed { ticket_id: message.ticket_id, id: message.id });
         if let Some(message) = found {
-            self.inboxes.note((company, channel), id, message);
+            self.inboxes.cache_message((company, channel), id, message);
         }
         Ok(found)
     }
@@ -78,8 +78,8 @@ impl Inbound {
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let at = at.min(now());
-        if let Some(message) = self.passed(company, channel, provider_message_id).await? {
-            return self.progress(company, message, milestone, at).await;
+        if let Some(message) = self.find_message(company, channel, provider_message_id).await? {
+            return self.update_status(company, message, milestone, at).await;
         }
         let inbox = self.inbox(company, channel).await?;
         let early = EarlyStatus {
@@ -90,23 +90,23 @@ impl Inbound {
             at,
         };
         pending_receipts::keep(self.base.db(company), &early).await?;
-        inbox.early.note(provider_message_id, now());
+        inbox.early_statuses.add(provider_message_id, now());
         // The id may have been noted since the check above, by a caller that did not yet see the stored status.
-        if self.passed(company, channel, provider_message_id).await?.is_some() {
-            self.settle_pending(company, channel, vec![provider_message_id.to_owned()]);
+        if self.find_message(company, channel, provider_message_id).await?.is_some() {
+            self.apply_early_statuses(company, channel, vec![provider_message_id.to_owned()]);
         }
         Ok(())
     }
 
-    async fn progress(
+    async fn update_status(
         &self,
         company: CompanyId,
         message: Passed,
         milestone: DeliveryStatus,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
-        let progress = UpdateDeliveryStatus { message: message.id, milestone, at, provider_message_id: None };
-        match self.tickets.ask(company, message.ticket_id, progress).await {
+        let update = UpdateDeliveryStatus { message: message.id, milestone, at, provider_message_id: None };
+        match self.tickets.ask(company, message.ticket_id, update).await {
             // The message was deleted with its contact: there is nothing to update.
             Err(Refusal::NotFound) => Ok(()),
             outcome => outcome,
@@ -125,23 +125,24 @@ impl Inbound {
         milestone: DeliveryStatus,
         until: DateTime<Utc>,
     ) -> Result<(), Refusal> {
-        let Some(contact) = self.addressed(company, channel, address).await? else { return Ok(()) };
+        let Some(contact) = self.find_by_address(company, channel, address).await? else { return Ok(()) };
         let status = milestone.status();
         let at = until.min(now());
-        for _ in 0..PASSED_ROUNDS_MAX {
+        for _ in 0..WATERMARK_ROUNDS_MAX {
             let db = self.base.reads().tables(company).await?;
-            let passed = messages::sent_until(db, company, channel, contact, until, status, PASSED_MAX).await?;
-            if passed.is_empty() {
+            let sent =
+                messages::sent_until(db, company, channel, contact, until, status, WATERMARK_MESSAGES_MAX).await?;
+            if sent.is_empty() {
                 break;
             }
-            for message in passed {
-                let progress = UpdateDeliveryStatus {
+            for message in sent {
+                let update = UpdateDeliveryStatus {
                     message: message.id,
                     milestone: milestone.clone(),
                     at,
                     provider_message_id: None,
                 };
-                match self.tickets.ask(company, message.ticket_id, progress).await {
+                match self.tickets.ask(company, message.ticket_id, update).await {
                     Ok(()) | Err(Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
                 }
@@ -151,54 +152,59 @@ impl Inbound {
     }
 
     /// Applies stored early statuses to their messages, retried until the database answers.
-    pub(super) fn settle_pending(self: &Arc<Self>, company: CompanyId, channel: ChannelId, ids: Vec<String>) {
+    pub(super) fn apply_early_statuses(self: &Arc<Self>, company: CompanyId, channel: ChannelId, ids: Vec<String>) {
         let inbound = self.clone();
         self.base.spawn_for(company, async move {
             for id in ids {
-                let give = || inbound.give_pending(company, channel, &id);
-                if let Err(refusal) = while_unavailable(RETRY_PAUSE, give).await {
+                let apply = || inbound.apply_statuses_of(company, channel, &id);
+                if let Err(refusal) = while_unavailable(RETRY_PAUSE, apply).await {
                     tracing::warn!(%refusal, company.id = %company, "could not apply an early message status");
                 }
             }
         });
     }
 
-    async fn give_pending(self: &Arc<Self>, company: CompanyId, channel: ChannelId, id: &str) -> Result<(), Refusal> {
+    async fn apply_statuses_of(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        id: &str,
+    ) -> Result<(), Refusal> {
         let inbox = self.inbox(company, channel).await?;
-        if !inbox.early.may_hold(id) {
+        if !inbox.early_statuses.may_contain(id) {
             return Ok(());
         }
         // The status stays stored: the message is not one of this service, or not noted yet.
-        let Some(message) = self.passed(company, channel, id).await? else { return Ok(()) };
+        let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
         let db = self.base.db(company);
         for early in pending_receipts::of_message(db, company, channel, id).await? {
-            self.progress(company, message, early.milestone, early.at).await?;
+            self.update_status(company, message, early.milestone, early.at).await?;
         }
         pending_receipts::remove(db, company, channel, id).await?;
-        inbox.early.remove(id);
+        inbox.early_statuses.remove(id);
         Ok(())
     }
 
     /// Applies early statuses from before a restart, and deletes expired ones, for the life of the process.
     pub async fn keep_pending(self: &Arc<Self>) {
-        let mut clock = tokio::time::interval(EARLY_SWEEP_EVERY);
+        let mut ticks = tokio::time::interval(SWEEP_EVERY);
         loop {
-            clock.tick().await;
+            ticks.tick().await;
             self.find_pending().await;
         }
     }
 
     /// Does the same at once, after this process has begun to serve more companies.
     pub async fn find_pending(self: &Arc<Self>) {
-        if let Err(refusal) = self.sweep_pending().await {
+        if let Err(refusal) = self.sweep_early_statuses().await {
             tracing::debug!(%refusal, "sweep of early statuses will be retried");
         }
     }
 
-    async fn sweep_pending(self: &Arc<Self>) -> Result<(), Refusal> {
+    async fn sweep_early_statuses(self: &Arc<Self>) -> Result<(), Refusal> {
         let db = self.base.store.housekeeper();
-        let before = now() - EARLY_KEPT;
-        while pending_receipts::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
+        let before = now() - EARLY_STATUS_TTL;
+        while pending_receipts::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
         let ownership = self.base.store.ownership();
         for (company, channel) in pending_receipts::channels(db, &ownership.of_slots()).await? {

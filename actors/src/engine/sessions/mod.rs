@@ -15,10 +15,10 @@ use identity::VisitorTurns;
 pub use identity::{Identified, VisitorTurn};
 
 use super::contacts::Contacts;
-use super::forget::dismissed;
+use super::forget::dismiss;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{nothing, on_conflict};
+use crate::base::retry::{no_conflict, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population};
 use crate::tickets::AttachedChanges;
 use crate::webchat::{
@@ -45,7 +45,7 @@ impl Sessions {
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
         let attempt = || self.attempt_beginning(&row, attached.as_ref());
-        on_conflict(self.contacts.known(), row.company_id, attempt, nothing).await?.reached().await?;
+        on_conflict(self.contacts.known(), row.company_id, attempt, no_conflict).await?.reached().await?;
         self.contacts.known().remember_reachable(row.company_id, row.channel_id, row.contact_id);
         Ok(row)
     }
@@ -96,7 +96,7 @@ impl Sessions {
                 self.base.deliver(&self.scope.hot, &hot, message).await
             }
         };
-        on_conflict(self.contacts.known(), company, attempt, nothing).await
+        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
     }
 
     /// The actor of a visitor session, started if it is not hot.
@@ -176,7 +176,7 @@ impl Sessions {
         // Locks exist only during a sign-in. Watchers and tokens are registered for as long as their actor lives.
         let Self { base: _, contacts: _, scope, turns: _ } = self;
         let SessionScope { base: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;
-        dismissed(hot, |(of, _)| *of == company).await
+        dismiss(hot, |(of, _)| *of == company).await
     }
 
     pub(super) fn population(&self) -> Population {

@@ -9,7 +9,7 @@ use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
 use tokio::sync::watch;
 
 use super::figures::Attempts;
-use super::receipts::Receipts;
+use super::status_recorder::StatusRecorder;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{InTransit, Inboxes, Provider};
@@ -20,7 +20,7 @@ use crate::ttl_cache::TtlCache;
 const ADDRESSES_MAX: usize = 100_000;
 
 /// Decides the follow-up action of a message in its ticket, when the message's status is known.
-pub(crate) trait DecidesStatuses: Send + Sync {
+pub(crate) trait StatusDecider: Send + Sync {
     /// Records the status of a message in its ticket.
     fn record_status(
         &self,
@@ -31,45 +31,45 @@ pub(crate) trait DecidesStatuses: Send + Sync {
 }
 
 /// State shared by the senders.
-pub(super) struct Dispatch {
+pub(super) struct SenderScope {
     pub(super) base: Arc<Base>,
-    pub(super) tickets: Arc<dyn DecidesStatuses>,
+    pub(super) tickets: Arc<dyn StatusDecider>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) addresses: TtlCache<((CompanyId, ChannelId), ContactId), String>,
     /// The messages of campaigns, which may be withdrawn.
     pub(super) in_transit: Arc<InTransit>,
-    pub(super) receipts: Arc<Receipts>,
+    pub(super) status_recorder: Arc<StatusRecorder>,
     pub(super) attempts: Attempts,
     /// One thread for all senders and their calls. A call takes some 20 µs of it, and the default pace of a channel is
     /// 80 calls a second: one thread is enough for hundreds of channels.
     arbiter: ArbiterHandle,
     stopping: watch::Sender<bool>,
     /// Each sender holds one receiver until it ends.
-    working: watch::Sender<()>,
+    senders: watch::Sender<()>,
 }
 
-impl Dispatch {
+impl SenderScope {
     pub(super) fn start(
         base: Arc<Base>,
         inboxes: &Arc<Inboxes>,
         in_transit: Arc<InTransit>,
         provider: Arc<dyn Provider>,
-        tickets: Arc<dyn DecidesStatuses>,
+        tickets: Arc<dyn StatusDecider>,
     ) -> Result<Self, Refusal> {
         let arbiter = Arbiter::try_new()
             .map_err(|error| Refusal::Defect(format!("could not start the senders' thread: {error}")))?;
-        let receipts = Arc::new(Receipts::new(base.clone(), inboxes.clone()));
+        let status_recorder = Arc::new(StatusRecorder::new(base.clone(), inboxes.clone()));
         Ok(Self {
             base,
             tickets,
             provider,
             addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
             in_transit,
-            receipts,
+            status_recorder,
             attempts: Attempts::default(),
             arbiter: arbiter.handle(),
             stopping: watch::Sender::new(false),
-            working: watch::Sender::new(()),
+            senders: watch::Sender::new(()),
         })
     }
 
@@ -81,11 +81,11 @@ impl Dispatch {
             provider,
             addresses,
             in_transit: _,
-            receipts: _,
+            status_recorder: _,
             attempts: _,
             arbiter: _,
             stopping: _,
-            working: _,
+            senders: _,
         } = self;
         addresses.remove_where(|((of, _), _)| *of == company);
         provider.forget_company(company);
@@ -96,8 +96,8 @@ impl Dispatch {
     }
 
     /// To be held by a sender until it ends.
-    pub(super) fn working(&self) -> watch::Receiver<()> {
-        self.working.subscribe()
+    pub(super) fn register(&self) -> watch::Receiver<()> {
+        self.senders.subscribe()
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -109,12 +109,12 @@ impl Dispatch {
     }
 
     /// Waits until all senders have ended.
-    pub(super) async fn ended(&self) {
-        self.working.closed().await;
+    pub(super) async fn wait_for_senders(&self) {
+        self.senders.closed().await;
     }
 }
 
-impl Drop for Dispatch {
+impl Drop for SenderScope {
     fn drop(&mut self) {
         self.arbiter.stop();
     }

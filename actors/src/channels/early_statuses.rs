@@ -1,0 +1,74 @@
+//! The index of early statuses: those that arrived before their message was known to be sent.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{DateTime, Utc};
+use dashmap::DashMap;
+
+/// Maximum messages in memory, some 150 bytes each. There are more only if another system sends much through the same
+/// account; then the table is queried for every message.
+pub(crate) const EARLY_STATUSES_MAX: usize = 50_000;
+
+/// The early statuses of one channel.
+#[derive(Default)]
+pub(crate) struct EarlyStatusIndex {
+    stored_at: DashMap<String, DateTime<Utc>>,
+    /// Whether some are only in the table.
+    has_more: AtomicBool,
+}
+
+impl EarlyStatusIndex {
+    /// Loads the index from the table. Fewer than [`EARLY_STATUSES_MAX`] rows mean that the table has no more.
+    pub(crate) fn of(message_ids: &[String], now: DateTime<Utc>) -> Self {
+        let has_more = AtomicBool::new(message_ids.len() >= EARLY_STATUSES_MAX);
+        Self { stored_at: message_ids.iter().map(|id| (id.clone(), now)).collect(), has_more }
+    }
+
+    /// A status of this message was stored.
+    pub(crate) fn add(&self, id: &str, now: DateTime<Utc>) {
+        if self.stored_at.len() >= EARLY_STATUSES_MAX && !self.stored_at.contains_key(id) {
+            self.has_more.store(true, Ordering::Release);
+        } else {
+            self.stored_at.insert(id.to_owned(), now);
+        }
+    }
+
+    /// Whether a status of this message may be stored; false is certain.
+    pub(crate) fn may_contain(&self, id: &str) -> bool {
+        self.stored_at.contains_key(id) || self.has_more.load(Ordering::Acquire)
+    }
+
+    /// The stored statuses of this message were applied.
+    pub(crate) fn remove(&self, id: &str) {
+        self.stored_at.remove(id);
+    }
+
+    /// Drops entries from before this time.
+    pub(crate) fn sweep(&self, before: DateTime<Utc>) {
+        self.stored_at.retain(|_, at| *at >= before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_makes_every_message_one_to_look_up() {
+        let (first, later) = (DateTime::UNIX_EPOCH, DateTime::UNIX_EPOCH + TimeDelta::days(1));
+        let index = EarlyStatusIndex::of(&["a".to_owned()], first);
+        assert!(index.may_contain("a") && !index.may_contain("b"));
+        index.remove("a");
+        assert!(!index.may_contain("a"));
+        (0..EARLY_STATUSES_MAX).for_each(|number| index.add(&number.to_string(), first));
+        assert!(!index.may_contain("b"));
+        index.add("7", later);
+        assert!(!index.may_contain("b"), "one that is known needs no more room");
+        index.add("c", later);
+        assert!(index.may_contain("b"), "nobody can be sure any more");
+        index.sweep(later);
+        assert_eq!(index.stored_at.len(), 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! One channel's outbox: the messages that wait for its provider, bounded in memory.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hotline_persistence::journal::Seq;
+
+use super::outgoing::Outgoing;
+
+/// Messages read from the tables at once. Memory may exceed its limit by this many, some 32 MiB of the largest.
+const READ_MAX: usize = 500;
+
+/// The messages that wait for one channel's provider.
+pub(crate) struct Outbox {
+    state: Mutex<OutboxMemory>,
+    count_max: usize,
+    bytes_max: usize,
+    progress: Progress,
+}
+
+/// The sender's published progress.
+#[derive(Default)]
+struct Progress {
+    calls: AtomicUsize,
+    unrecorded: AtomicUsize,
+    is_blocked: AtomicBool,
+}
+
+/// One outbox at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutboxState {
+    /// Messages in memory.
+    pub(super) count: usize,
+    /// Of those, messages that the sender has not taken yet.
+    pub(super) arrivals: usize,
+    /// Of those, messages in calls to the provider.
+    pub(super) calls: usize,
+    /// Of those, messages whose outcome is decided but not yet durable.
+    pub(super) unrecorded: usize,
+    /// Whether the tables have more.
+    pub(super) has_backlog: bool,
+    /// Whether sending is blocked: the channel is not connected, or its token was refused.
+    pub(super) is_blocked: bool,
+}
+
+/// A read of the tables that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReadRequest {
+    /// The maximum number of messages.
+    pub(super) count: usize,
+    /// The place up to which the tables must have all entries first.
+    pub(super) seq: Seq,
+}
+
+#[derive(Default)]
+struct OutboxMemory {
+    /// Messages that the sender has not taken yet.
+    arrivals: VecDeque<Outgoing>,
+    /// The sender was notified and has not taken the messages yet.
+    is_notified: bool,
+    /// Messages in memory, here and taken by the sender, and their bytes.
+    count: usize,
+    bytes: usize,
+    /// Whether the tables have messages that are not in memory. New ones come after them, so they stay in the tables too.
+    has_backlog: bool,
+    /// The place in the log of the newest message left to the tables.
+    backlog_seq: Seq,
+    is_reading: bool,
+}
+
+impl Outbox {
+    pub(super) fn new(count_max: usize, bytes_max: usize, has_backlog: bool) -> Self {
+        let state = OutboxMemory { has_backlog, ..OutboxMemory::default() };
+        let progress = Progress::default();
+        Self { state: Mutex::new(state), count_max: count_max.max(1), bytes_max, progress }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OutboxMemory> {
+        // Nothing that can panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a message, or leaves it to the tables. True: the caller must notify the sender.
+    pub(super) fn put(&self, outgoing: Outgoing) -> bool {
+        let mut state = self.lock();
+        let is_full = state.count >= self.count_max || state.bytes >= self.bytes_max;
+        if state.has_backlog || state.is_reading || is_full {
+            state.has_backlog = true;
+            state.backlog_seq = state.backlog_seq.max(outgoing.seq);
+        } else {
+            state.count += 1;
+            state.bytes += outgoing.bytes;
+            state.arrivals.push_back(outgoing);
+        }
+        !std::mem::replace(&mut state.is_notified, true)
+    }
+
+    /// Takes the messages put in since the last call.
+    pub(super) fn take(&self) -> VecDeque<Outgoing> {
+        let mut state = self.lock();
+        state.is_notified = false;
+        std::mem::take(&mut state.arrivals)
+    }
+
+    /// The sender has finished a message.
+    pub(super) fn finish(&self, outgoing: &Outgoing) {
+        let mut state = self.lock();
+        state.count = state.count.saturating_sub(1);
+        state.bytes = state.bytes.saturating_sub(outgoing.bytes);
+    }
+
+    /// The read to begin now, if one is due: once memory is half empty.
+    pub(super) fn begin_read(&self) -> Option<ReadRequest> {
+        let mut state = self.lock();
+        let has_room = state.count <= self.count_max / 2 && state.bytes <= self.bytes_max / 2;
+        if !state.has_backlog || state.is_reading || !has_room || !state.arrivals.is_empty() {
+            return None;
+        }
+        state.is_reading = true;
+        state.has_backlog = false;
+        Some(ReadRequest { count: (self.count_max - state.count).min(READ_MAX), seq: state.backlog_seq })
+    }
+
+    /// Ends a reading that requested `limit` messages, found `found`, and retained `readable`; none: the tables could not
+    /// be read.
+    pub(super) fn end_read(&self, found: Option<usize>, readable: &[Outgoing], limit: usize) {
+        let mut state = self.lock();
+        state.is_reading = false;
+        state.has_backlog |= found.is_none_or(|found| found >= limit);
+        state.count += readable.len();
+        state.bytes += readable.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
+    }
+
+    /// Clears memory; the tables have everything once they have the log's entries up to `seq`.
+    pub(super) fn restart(&self, seq: Seq) {
+        *self.lock() = OutboxMemory { has_backlog: true, backlog_seq: seq, ..OutboxMemory::default() };
+        self.publish_progress(0, 0, false);
+    }
+
+    /// Publishes the sender's progress.
+    pub(super) fn publish_progress(&self, calls: usize, unrecorded: usize, is_blocked: bool) {
+        self.progress.calls.store(calls, Ordering::Relaxed);
+        self.progress.unrecorded.store(unrecorded, Ordering::Relaxed);
+        self.progress.is_blocked.store(is_blocked, Ordering::Relaxed);
+    }
+
+    pub(super) fn snapshot(&self) -> OutboxState {
+        let state = self.lock();
+        OutboxState {
+            count: state.count,
+            arrivals: state.arrivals.len(),
+            calls: self.progress.calls.load(Ordering::Relaxed),
+            unrecorded: self.progress.unrecorded.load(Ordering::Relaxed),
+            has_backlog: state.has_backlog || state.is_reading,
+            is_blocked: self.progress.is_blocked.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outgoing::tests::outgoing;
+    use super::*;
+
+    fn put(outbox: &Outbox, outgoing: Outgoing) {
+        let _ = outbox.put(outgoing);
+    }
+
+    fn count(request: Option<ReadRequest>) -> Option<usize> {
+        request.map(|request| request.count)
+    }
+
+    fn ids(outgoing: impl IntoIterator<Item = Outgoing>) -> Vec<i64> {
+        outgoing.into_iter().map(|outgoing| outgoing.id().0).collect()
+    }
+
+    #[test]
+    fn messages_beyond_the_limit_are_read_in_order_when_there_is_room() {
+        let outbox = Outbox::new(4, usize::MAX, false);
+        (1..=6).for_each(|id| put(&outbox, outgoing(id, 1)));
+        let taken = outbox.take();
+        assert_eq!(ids(taken.clone()), [1, 2, 3, 4]);
+        assert_eq!(count(outbox.begin_read()), None, "memory is full");
+        taken.iter().take(2).for_each(|done| outbox.finish(done));
+        put(&outbox, outgoing(7, 1));
+        assert!(outbox.take().is_empty(), "7 came after 5 and 6, which are in the tables");
+        assert_eq!(count(outbox.begin_read()), Some(2));
+        assert_eq!(count(outbox.begin_read()), None, "one at a time");
+        put(&outbox, outgoing(8, 1));
+        outbox.end_read(Some(2), &[outgoing(5, 1), outgoing(6, 1)], 2);
+        taken.iter().skip(2).for_each(|done| outbox.finish(done));
+        assert_eq!(count(outbox.begin_read()), Some(2), "7 and 8 are still there");
+        outbox.end_read(Some(1), &[outgoing(7, 1)], 2);
+        // Fewer than requested, and none came meanwhile: memory has all messages.
+        put(&outbox, outgoing(9, 1));
+        assert_eq!(ids(outbox.take()), [9]);
+    }
+
+    #[test]
+    fn a_failed_read_is_repeated_and_bytes_are_limited_too() {
+        let outbox = Outbox::new(100, 2 * outgoing(1, 1).bytes, true);
+        put(&outbox, outgoing(1, 1));
+        assert!(outbox.take().is_empty(), "the tables come first");
+        assert_eq!(count(outbox.begin_read()), Some(100));
+        outbox.end_read(None, &[], 100);
+        assert_eq!(count(outbox.begin_read()), Some(100));
+        let read = [outgoing(1, 1), outgoing(2, 1)];
+        outbox.end_read(Some(2), &read, 100);
+        put(&outbox, outgoing(3, 1));
+        assert!(outbox.take().is_empty(), "two fill the memory");
+        assert_eq!(count(outbox.begin_read()), None);
+        outbox.finish(&read[0]);
+        assert_eq!(count(outbox.begin_read()), Some(99));
+        outbox.restart(7);
+        assert_eq!(outbox.begin_read(), Some(ReadRequest { count: 100, seq: 7 }));
+    }
+
+    #[test]
+    fn the_tables_are_read_once_they_have_the_backlog() {
+        let outbox = Outbox::new(2, usize::MAX, false);
+        let put = |id: i64, seq: Seq| put(&outbox, Outgoing { seq, ..outgoing(id, 1) });
+        put(1, 11);
+        assert_eq!(outbox.begin_read(), None, "memory has it all");
+        (2..=4).for_each(|id| put(id, 10 + id as Seq));
+        let taken = outbox.take();
+        assert_eq!(
+            outbox.snapshot(),
+            OutboxState { count: 2, arrivals: 0, calls: 0, unrecorded: 0, has_backlog: true, is_blocked: false }
+        );
+        taken.iter().for_each(|done| outbox.finish(done));
+        assert_eq!(outbox.begin_read(), Some(ReadRequest { count: 2, seq: 14 }));
+    }
+
+    #[test]
+    fn the_sender_is_notified_once_until_it_takes_the_messages() {
+        let outbox = Outbox::new(2, usize::MAX, false);
+        assert!(outbox.put(outgoing(1, 1)));
+        assert!(!outbox.put(outgoing(2, 1)) && !outbox.put(outgoing(3, 1)), "it knows");
+        assert_eq!(outbox.snapshot().arrivals, 2, "the third is left to the tables");
+        assert_eq!(outbox.take().len(), 2);
+        assert!(outbox.put(outgoing(4, 1)), "what is left to the tables is to be read as well");
+    }
+}

@@ -1,0 +1,113 @@
+//! Records statuses of messages in the log, in batches.
+//!
+//! A message's status is not part of its ticket's state: it only moves forward, in any order of reports, and the row in
+//! the tables has the furthest. So a message without follow-up action needs no decision of its ticket's actor. Statuses
+//! that arrive at about the same time become one entry of each company in the log: one reservation, one record and one
+//! wake-up, instead of one for each message.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::messages::{DeliveryStatusRow, Passed};
+use hotline_persistence::{Change, ChannelId, CompanyId, Error};
+use tokio::sync::oneshot;
+
+use crate::base::Base;
+use crate::channels::Inboxes;
+
+/// Maximum messages of an entry: some 100 KiB of the log if all of them have failed with long texts.
+const ENTRY_MAX: usize = 200;
+
+/// Pause before a full log is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// The statuses since the last entry of each company was begun.
+pub(super) struct StatusRecorder {
+    base: Arc<Base>,
+    inboxes: Arc<Inboxes>,
+    pending: Mutex<HashMap<CompanyId, Vec<PendingStatus>>>,
+}
+
+struct PendingStatus {
+    channel: ChannelId,
+    row: DeliveryStatusRow,
+    reply: oneshot::Sender<Seq>,
+}
+
+impl StatusRecorder {
+    pub(super) fn new(base: Arc<Base>, inboxes: Arc<Inboxes>) -> Self {
+        Self { base, inboxes, pending: Mutex::default() }
+    }
+
+    /// Records a status of a channel's message in the log. Returns its place once it is durable. None: the log has
+    /// stopped, or met a defect.
+    pub(super) async fn record(self: &Arc<Self>, channel: ChannelId, row: DeliveryStatusRow) -> Option<Seq> {
+        let company = row.company_id;
+        let (reply, recorded) = oneshot::channel();
+        let is_first = {
+            let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            let batch = pending.entry(company).or_default();
+            batch.push(PendingStatus { channel, row, reply });
+            batch.len() == 1
+        };
+        if is_first {
+            tokio::spawn(self.clone().flush(company));
+        }
+        recorded.await.ok()
+    }
+
+    async fn flush(self: Arc<Self>, company: CompanyId) {
+        // Yields, so that tasks that are ready add their statuses to this batch.
+        tokio::task::yield_now().await;
+        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
+        let mut statuses = pending.unwrap_or_default();
+        while !statuses.is_empty() {
+            let rest = statuses.split_off(statuses.len().min(ENTRY_MAX));
+            let batch = std::mem::replace(&mut statuses, rest);
+            tokio::spawn(self.clone().append(company, batch));
+        }
+    }
+
+    async fn append(self: Arc<Self>, company: CompanyId, batch: Vec<PendingStatus>) {
+        let reservation = loop {
+            match self.base.store.log.reserve(company) {
+                Ok(reservation) => break reservation,
+                Err(error) => {
+                    tracing::debug!(%error, company.id = %company, "recording provider message ids will be retried")
+                }
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        };
+        let (mut changes, mut provider_ids) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+        let mut replies = Vec::with_capacity(batch.len());
+        for PendingStatus { channel, row, reply } in batch {
+            if let Some(id) = row.provider_message_id.clone() {
+                provider_ids.push((channel, id, Passed { ticket_id: row.ticket_id, id: row.message_id }));
+            }
+            changes.push(Change::Progress(Box::new(row)));
+            replies.push(reply);
+        }
+        let outcome: Result<Seq, Error> = async {
+            let (seq, durable) = reservation.append(changes)?;
+            for (channel, id, message) in provider_ids {
+                self.inboxes.record_provider_ids((company, channel), vec![(id, message)]);
+            }
+            durable.reached().await?;
+            Ok(seq)
+        }
+        .await;
+        match outcome {
+            Ok(seq) => {
+                for reply in replies {
+                    // The sender no longer waits if it met a defect meanwhile.
+                    let _ = reply.send(seq);
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, company.id = %company, "could not write provider message ids to the log");
+            }
+        }
+    }
+}
