@@ -308,14 +308,14 @@ impl TicketActor {
     ) -> Result<(C::Reply, Option<Durable>), Refusal> {
         // A full log refuses before anything changes.
         let company = self.ticket.row.company_id;
-        let place = if C::ONLY_LOOKS { None } else { Some(self.scope.base.store.log.reserve(company)?) };
+        let reservation = if C::ONLY_LOOKS { None } else { Some(self.scope.base.store.log.reserve(company)?) };
         let organization = self.scope.base.organization(company)?;
         let mut cx = self.scope.context(&organization, now());
         cx.open_elsewhere = open_elsewhere;
         what.check()?;
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
         hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
-        let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
+        let Some(reservation) = reservation.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
         if let Some(attached) = what.attached {
             changes.extend(attached(&reply));
         }
@@ -323,7 +323,7 @@ impl TicketActor {
         let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);
         // Withdrawn before the append: a reader who learns of the change must not see the previous state.
         self.status.shared.hide();
-        let (seq, durable) = place.append(changes)?;
+        let (seq, durable) = reservation.append(changes)?;
         let has_moved = holder(&self.ticket) != holder(&ticket);
         self.ticket = Arc::new(ticket);
         self.status.record_append(seq);

@@ -89,7 +89,7 @@ impl TicketScope {
     ) -> Result<(C::Reply, Durable), Refusal> {
         let (company, contact) = opening.contact();
         let organization = self.base.organization(company)?;
-        let place = self.base.store.log.reserve(company)?;
+        let reservation = self.base.store.log.reserve(company)?;
         let (id, is_closed, outcome) = conversations.open(contact, |taken_by| {
             self.check_free(&opening, taken_by)?;
             let desk = opening.desk.clone();
@@ -98,7 +98,7 @@ impl TicketScope {
                 opening.decide(self, &organization, turn.as_ref().map(Choice::user))?;
             hotline_persistence::fail_point!("ticket_opened", |_| std::process::abort());
             let outgoing = self.outboxes.outgoing(&entry, &ticket);
-            let (seq, durable) = place.append(entry)?;
+            let (seq, durable) = reservation.append(entry)?;
             match turn {
                 Some(turn) => turn.taken(&ticket),
                 None => self.desks.assigned(&ticket),

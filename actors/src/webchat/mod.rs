@@ -11,5 +11,5 @@ pub use session::identity::{Admit, Leave, Verify};
 pub use session::pushes::{ALL_PUSH_BYTES_MAX, PUSH_BYTES_MAX, PUSHES_MAX, Pushed, Pushes, pushes};
 pub use session::sockets::{Attach, Attached, CutReason, SOCKETS_MAX};
 pub use session::{End, NewSession, Say, Seen, ShowSession, VisitorSession};
-pub use watch::{Conversation, Doing, Moved, Push, Stage};
-pub(crate) use watch::{Told, Watchers};
+pub use watch::{Conversation, Moved, Push, Stage, VisitorActivity};
+pub(crate) use watch::{PushToSession, Watchers};

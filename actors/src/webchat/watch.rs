@@ -1,8 +1,8 @@
 //! Watchers of conversations: pushes durable changes to visitors.
 //!
-//! The log calls [`Watchers::on_commit`] with every decision, in order, on the thread that made it durable. Without watchers
-//! this costs one atomic read, otherwise one map look-up for each message. So visitors receive only durable changes, in
-//! the order of the log, whichever actor decided them.
+//! The log calls [`Watchers::on_commit`] with every decision, in order, on the thread that made it durable. Without
+//! watchers this costs one atomic read, otherwise one map look-up for each message. So visitors receive only durable
+//! changes, in the order of the log, from all actors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -66,7 +66,7 @@ pub enum Stage {
 /// Tells a session to push to its sockets.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
-pub(crate) struct Told {
+pub(crate) struct PushToSession {
     /// Only this session; none: all sessions of the conversation.
     pub(crate) session: Option<SessionId>,
     pub(crate) push: Push,
@@ -74,7 +74,7 @@ pub(crate) struct Told {
 
 /// The current activity of a visitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Doing {
+pub struct VisitorActivity {
     /// Whether they have an open socket.
     pub online: bool,
     /// Whether they are typing.
@@ -104,7 +104,7 @@ pub(crate) struct Watchers {
 }
 
 struct Watcher {
-    addr: Recipient<Told>,
+    addr: Recipient<PushToSession>,
     typing: Arc<TypingUntil>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct Watch {
 impl Watchers {
     /// Subscribes a session. Earlier entries of the log may not be pushed; the tables have them once they have
     /// everything that was appended by now.
-    pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Recipient<Told>) -> Watch {
+    pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Recipient<PushToSession>) -> Watch {
         let typing = Arc::<TypingUntil>::default();
         self.watched.entry(conversation).or_default().push(Watcher { addr, typing: typing.clone() });
         self.count.fetch_add(1, Ordering::SeqCst);
@@ -139,43 +139,46 @@ impl Watchers {
             match change {
                 Change::Message(row) if row.direction != Direction::Internal => {
                     let conversation = (row.company_id, row.channel_id, row.contact_id);
-                    self.send(conversation, || Told { session: None, push: Push::Said(Arc::new((**row).clone())) });
+                    self.send(conversation, || PushToSession {
+                        session: None,
+                        push: Push::Said(Arc::new((**row).clone())),
+                    });
                 }
-                Change::Delivered(mark) => self.moved(mark, Stage::Delivered),
-                Change::Seen(mark) => self.moved(mark, Stage::Seen),
-                Change::Read(mark) => self.moved(mark, Stage::Read),
+                Change::Delivered(receipt) => self.push_status(receipt, Stage::Delivered),
+                Change::Seen(receipt) => self.push_status(receipt, Stage::Seen),
+                Change::Read(receipt) => self.push_status(receipt, Stage::Read),
                 Change::Session(row) if row.status == SessionStatus::Ended => {
                     let push = Push::Ended(row.ended_at.unwrap_or(row.last_seen_at));
                     let conversation = (row.company_id, row.channel_id, row.contact_id);
-                    self.send(conversation, || Told { session: Some(row.id.clone()), push });
+                    self.send(conversation, || PushToSession { session: Some(row.id.clone()), push });
                 }
                 _ => {}
             }
         }
     }
 
-    fn moved(&self, mark: &DeliveryReceipt, to: Stage) {
-        if let Some((channel, contact)) = mark.conversation {
-            let push = Push::Moved(Moved { to, up_to: mark.up_to, at: mark.at });
-            self.send((mark.company_id, channel, contact), || Told { session: None, push });
+    fn push_status(&self, receipt: &DeliveryReceipt, to: Stage) {
+        if let Some((channel, contact)) = receipt.conversation {
+            let push = Push::Moved(Moved { to, up_to: receipt.up_to, at: receipt.at });
+            self.send((receipt.company_id, channel, contact), || PushToSession { session: None, push });
         }
     }
 
-    /// Pushes something to a conversation's sessions that is not stored.
-    pub(crate) fn send(&self, conversation: Conversation, told: impl FnOnce() -> Told) {
+    /// Pushes to a conversation's sessions.
+    pub(crate) fn send(&self, conversation: Conversation, message: impl FnOnce() -> PushToSession) {
         if let Some(watchers) = self.watched.get(&conversation) {
-            let told = told();
+            let message = message();
             for watcher in watchers.iter() {
                 // `do_send`, because the log's thread must not wait, and a session that has ended misses nothing. What
                 // can queue up is bounded by the journal's own limit.
-                watcher.addr.do_send(told.clone());
+                watcher.addr.do_send(message.clone());
             }
         }
     }
 
     /// The current activity of a conversation's visitor.
-    pub(crate) fn doing(&self, conversation: Conversation) -> Doing {
-        self.watched.get(&conversation).map_or_else(Doing::default, |watchers| Doing {
+    pub(crate) fn activity(&self, conversation: Conversation) -> VisitorActivity {
+        self.watched.get(&conversation).map_or_else(VisitorActivity::default, |watchers| VisitorActivity {
             online: !watchers.is_empty(),
             typing: watchers.iter().any(|watcher| watcher.typing.is_now()),
         })

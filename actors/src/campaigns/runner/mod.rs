@@ -379,8 +379,8 @@ impl CampaignRunner {
 
     /// Records the status of a recipient who is not written to, in an entry of its own.
     fn append(&mut self, row: RecipientRow) -> Result<(), Refusal> {
-        let place = self.scope.base.store.log.reserve(self.company)?;
-        let (seq, _) = place.append(vec![Change::Recipient(Box::new(row))])?;
+        let reservation = self.scope.base.store.log.reserve(self.company)?;
+        let (seq, _) = reservation.append(vec![Change::Recipient(Box::new(row))])?;
         self.status.record_append(seq);
         Ok(())
     }

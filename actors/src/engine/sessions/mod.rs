@@ -22,7 +22,8 @@ use crate::base::retry::{no_conflict, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population};
 use crate::tickets::AttachedChanges;
 use crate::webchat::{
-    CLIENT_IDS_MAX, Conversation, Doing, NewSession, Push, SessionScope, ShowSession, Told, VisitorSession,
+    CLIENT_IDS_MAX, Conversation, NewSession, Push, PushToSession, SessionScope, ShowSession, VisitorActivity,
+    VisitorSession,
 };
 
 /// Access to all visitor sessions.
@@ -30,12 +31,12 @@ pub struct Sessions {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
     scope: Arc<SessionScope>,
-    turns: VisitorTurns,
+    visitor_locks: VisitorTurns,
 }
 
 impl Sessions {
     pub(super) fn new(base: Arc<Base>, contacts: Arc<Contacts>, scope: Arc<SessionScope>) -> Self {
-        Self { base, contacts, scope, turns: VisitorTurns::default() }
+        Self { base, contacts, scope, visitor_locks: VisitorTurns::default() }
     }
 
     /// Begins a visitor session.
@@ -44,13 +45,13 @@ impl Sessions {
     /// [`Refusal::NotFound`] when the contact does not exist, [`Refusal::Unavailable`] when it cannot be made durable.
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
-        let attempt = || self.attempt_beginning(&row, attached.as_ref());
+        let attempt = || self.attempt_to_begin(&row, attached.as_ref());
         on_conflict(self.contacts.known(), row.company_id, attempt, no_conflict).await?.reached().await?;
         self.contacts.known().remember_reachable(row.company_id, row.channel_id, row.contact_id);
         Ok(row)
     }
 
-    async fn attempt_beginning(
+    async fn attempt_to_begin(
         &self,
         row: &SessionRow,
         attached: Option<&AttachedChanges<SessionRow>>,
@@ -68,10 +69,10 @@ impl Sessions {
 
     /// Appends the beginning of a session and registers its actor, before anyone can learn of the session.
     fn append(&self, row: &SessionRow, attached: Option<&AttachedChanges<SessionRow>>) -> Result<Durable, Refusal> {
-        let place = self.base.store.log.reserve(row.company_id)?;
+        let reservation = self.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
         changes.extend(attached.into_iter().flat_map(|attached| attached(row)));
-        let (seq, durable) = place.append(changes)?;
+        let (seq, durable) = reservation.append(changes)?;
         let hot = VisitorSession::start_with(&self.scope, row.clone(), &[]);
         hot.status.record_append(seq);
         self.scope.hot.insert((row.company_id, row.id.clone()), hot);
@@ -158,12 +159,14 @@ impl Sessions {
     /// Shows a visitor that an agent types, or has stopped. This is not stored.
     pub fn agent_types(&self, conversation: Conversation, agent: Option<&str>, typing: bool) {
         let agent: Option<Arc<str>> = agent.map(Arc::from);
-        self.scope.watchers.send(conversation, || Told { session: None, push: Push::Typing { agent, typing } });
+        self.scope
+            .watchers
+            .send(conversation, || PushToSession { session: None, push: Push::Typing { agent, typing } });
     }
 
     /// The current activity of a conversation's visitor.
-    pub fn visitor_doing(&self, conversation: Conversation) -> Doing {
-        self.scope.watchers.doing(conversation)
+    pub fn visitor_doing(&self, conversation: Conversation) -> VisitorActivity {
+        self.scope.watchers.activity(conversation)
     }
 
     /// The number of sessions that have sockets.
@@ -174,7 +177,7 @@ impl Sessions {
     /// Ends the actors of a company's sessions; their sockets are asked to reconnect.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         // Locks exist only during a sign-in. Watchers and tokens are registered for as long as their actor lives.
-        let Self { base: _, contacts: _, scope, turns: _ } = self;
+        let Self { base: _, contacts: _, scope, visitor_locks: _ } = self;
         let SessionScope { base: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;
         dismiss(hot, |(of, _)| *of == company).await
     }

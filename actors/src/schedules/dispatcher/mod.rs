@@ -256,10 +256,10 @@ impl ScheduleDispatcher {
         row: Arc<ScheduleRow>,
         attached: impl FnOnce() -> Vec<Change>,
     ) -> Result<Durable, Refusal> {
-        let place = self.scope.base.store.log.reserve(self.company)?;
+        let reservation = self.scope.base.store.log.reserve(self.company)?;
         let mut changes = vec![Change::Schedule(Box::new(ScheduleRow::clone(&row)))];
         changes.extend(attached());
-        let (seq, durable) = place.append(changes)?;
+        let (seq, durable) = reservation.append(changes)?;
         self.status.record_append(seq);
         let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + HORIZON_MIN;
         if is_soon && self.prefetch.next.len() < PREFETCH_MAX {

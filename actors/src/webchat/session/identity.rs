@@ -48,7 +48,7 @@ impl Handler<Envelope<Verify>> for VisitorSession {
     fn handle(&mut self, verify: Envelope<Verify>, _: &mut Self::Context) {
         let Some((Verify, reply_to)) = verify.accept() else { return };
         self.status.record_use();
-        let verified = self.changed(|row| row.verified = true, None);
+        let verified = self.update_row(|row| row.verified = true, None);
         reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), verified);
     }
 }
@@ -59,17 +59,17 @@ impl Handler<Envelope<Admit>> for VisitorSession {
     fn handle(&mut self, admit: Envelope<Admit>, _: &mut Self::Context) {
         let Some((Admit { token, attached }, reply_to)) = admit.accept() else { return };
         self.status.record_use();
-        let before: Vec<KeyHash> = self.row.tokens().collect();
+        let hashes_before: Vec<KeyHash> = self.row.tokens().collect();
         let add = |row: &mut SessionRow| {
             row.token_hashes.push(token.to_vec());
             let surplus = row.token_hashes.len().saturating_sub(TOKENS_MAX);
             row.token_hashes.drain(..surplus);
         };
-        let admitted = self.changed(add, attached);
+        let admitted = self.update_row(add, attached);
         if let Ok(row) = &admitted {
-            let kept: Vec<KeyHash> = row.tokens().collect();
-            for gone in before.iter().filter(|hash| !kept.contains(hash)) {
-                self.scope.tokens.remove(gone);
+            let hashes_after: Vec<KeyHash> = row.tokens().collect();
+            for evicted in hashes_before.iter().filter(|hash| !hashes_after.contains(hash)) {
+                self.scope.tokens.remove(evicted);
             }
             self.scope.tokens.insert(token, self.key());
         }
@@ -79,7 +79,7 @@ impl Handler<Envelope<Admit>> for VisitorSession {
 
 impl VisitorSession {
     /// Changes the row of an active session.
-    fn changed(
+    fn update_row(
         &mut self,
         change: impl FnOnce(&mut SessionRow),
         attached: Option<AttachedChanges<SessionRow>>,
@@ -106,9 +106,10 @@ impl Handler<Envelope<Leave>> for VisitorSession {
         self.status.record_use();
         let (scope, row) = (self.scope.clone(), self.row.clone());
         let retired = self.retired;
-        let noted = async move { if retired { Err(Refusal::Gone) } else { note(scope, row, leave.note).await } };
-        AtomicResponse::new(Box::pin(noted.into_actor(self).map(|noted, session, _| {
-            let left = noted.and_then(|ended| match ended {
+        let outcome =
+            async move { if retired { Err(Refusal::Gone) } else { end_with_note(scope, row, leave.note).await } };
+        AtomicResponse::new(Box::pin(outcome.into_actor(self).map(|outcome, session, _| {
+            let result = outcome.and_then(|ended_row| match ended_row {
                 Some(row) => {
                     session.row = row;
                     session.status.record_append(session.scope.base.store.log.last_of(session.row.company_id));
@@ -116,24 +117,26 @@ impl Handler<Envelope<Leave>> for VisitorSession {
                 }
                 None => session.end(End { idle_since: None, attached: None, by: By::ITS_CONTACT }),
             });
-            let left = left.map(|()| session.row.clone());
-            reply_to.send_after(&session.scope.base.store.log, session.status.last_seq(), left);
+            let result = result.map(|()| session.row.clone());
+            reply_to.send_after(&session.scope.base.store.log, session.status.last_seq(), result);
         })))
     }
 }
 
 /// Writes the note into the session's ticket and ends the session in the same entry, so that the note is written once.
 /// Returns the ended row; none when there is no open ticket for the note, or the session has ended already.
-async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
+async fn end_with_note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
     let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
-    let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), by: Some(By::ITS_CONTACT), ..row };
+    let ended_row =
+        SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), by: Some(By::ITS_CONTACT), ..row };
     let attached: AttachedChanges<MessageRow> = {
-        let ended = ended.clone();
-        Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])
+        let ended_row = ended_row.clone();
+        Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended_row.clone()))])
     };
-    let what = Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached), only_if: None };
-    match scope.tickets.ask(ended.company_id, ticket, what).await {
-        Ok(_) => Ok(Some(ended)),
+    let command =
+        Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached), only_if: None };
+    match scope.tickets.ask(ended_row.company_id, ticket, command).await {
+        Ok(_) => Ok(Some(ended_row)),
         Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),
         Err(refusal) => Err(refusal),
     }

@@ -32,15 +32,15 @@ use crate::tickets::{AttachedChanges, Dismiss, Execute, Receive, Retire};
 use crate::{Conflict, Refusal};
 
 /// Messages a session caches to answer retries; older ones are read from the table.
-const RESENDS_MAX: usize = 32;
+const NEWEST_MAX: usize = 32;
 
 /// Ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more than
 /// any visitor sends. Beyond that, every id is looked up.
 pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
 /// Resolution of `lastSeenAt` while a visitor only reads: polling must not fill the journal. It is a third of the idle
-/// time if that is less, so that a present visitor is not taken for gone.
-const SEEN_STEP: Duration = Duration::from_secs(30);
+/// time if that is less, so that a present visitor does not count as idle.
+const PRESENCE_STEP: Duration = Duration::from_secs(30);
 
 /// State shared by the sessions' actors, and the registry of hot sessions.
 pub(crate) struct SessionScope {
@@ -62,7 +62,7 @@ impl SessionScope {
 pub struct VisitorSession {
     pub(super) scope: Arc<SessionScope>,
     pub(super) row: SessionRow,
-    sent: SentByClient,
+    client_messages: ClientMessages,
     pub(super) sockets: Sockets,
     pub(super) status: Arc<ActorStatus>,
     pub(super) retired: bool,
@@ -91,56 +91,56 @@ impl Drop for VisitorSession {
 }
 
 /// The visitor's messages with ids of their own: a retry is answered with the first message.
-struct SentByClient {
+struct ClientMessages {
     /// Hashes of the used ids.
-    used: SeenSet<u64, ()>,
+    used_ids: SeenSet<u64, ()>,
     /// The newest messages, for retries right after a lost connection.
     newest: VecDeque<MessageRow>,
 }
 
-impl Default for SentByClient {
+impl Default for ClientMessages {
     fn default() -> Self {
-        Self { used: SeenSet::with_room(CLIENT_IDS_MAX), newest: VecDeque::new() }
+        Self { used_ids: SeenSet::with_room(CLIENT_IDS_MAX), newest: VecDeque::new() }
     }
 }
 
-/// What is known of an id.
-enum Known {
+/// The result of looking up an id.
+enum ClientIdLookup {
     New,
-    First(Box<MessageRow>),
-    Perhaps,
+    Duplicate(Box<MessageRow>),
+    Unknown,
 }
 
-impl SentByClient {
-    fn of(used: &[String]) -> Self {
-        let mut sent = Self::default();
-        used.iter().for_each(|id| sent.used.insert(hash(id), ()));
-        if used.len() >= CLIENT_IDS_MAX {
+impl ClientMessages {
+    fn of(used_ids: &[String]) -> Self {
+        let mut messages = Self::default();
+        used_ids.iter().for_each(|id| messages.used_ids.insert(hash(id), ()));
+        if used_ids.len() >= CLIENT_IDS_MAX {
             // The tables may have more.
-            sent.used.miss_up_to(());
+            messages.used_ids.miss_up_to(());
         }
-        sent
+        messages
     }
 
     fn remember(&mut self, message: &MessageRow) {
         let Some(id) = &message.client_id else { return };
-        self.used.insert(hash(id), ());
-        if !self.newest.iter().any(|kept| kept.id == message.id) {
+        self.used_ids.insert(hash(id), ());
+        if !self.newest.iter().any(|other| other.id == message.id) {
             self.newest.push_back(message.clone());
         }
-        if self.newest.len() > RESENDS_MAX {
+        if self.newest.len() > NEWEST_MAX {
             self.newest.pop_front();
         }
     }
 
-    fn look_up(&self, id: Option<&str>) -> Known {
-        let Some(id) = id else { return Known::New };
+    fn look_up(&self, id: Option<&str>) -> ClientIdLookup {
+        let Some(id) = id else { return ClientIdLookup::New };
         if let Some(first) = self.newest.iter().find(|message| message.client_id.as_deref() == Some(id)) {
-            return Known::First(Box::new(first.clone()));
+            return ClientIdLookup::Duplicate(Box::new(first.clone()));
         }
-        match self.used.look_up(&hash(id), |()| true) {
-            Membership::Absent => Known::New,
-            Membership::Present | Membership::Unknown => Known::Perhaps,
+        match self.used_ids.look_up(&hash(id), |()| true) {
+            Membership::Absent => ClientIdLookup::New,
+            Membership::Present | Membership::Unknown => ClientIdLookup::Unknown,
         }
     }
 }
@@ -168,7 +168,7 @@ pub struct Say {
     pub body: Option<String>,
     /// The file they send. A retry is answered with the first message, and so with the first file.
     pub file: Option<StoredMedia>,
-    /// What it holds beside the text: the option they chose.
+    /// The content besides the text: the option they chose.
     pub content: Option<Value>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
@@ -209,13 +209,20 @@ impl VisitorSession {
     ) -> ActorHandle<Self> {
         let status = Arc::new(ActorStatus::default());
         let home = scope.base.arbiters.of(row.contact_id.0);
-        let sent = SentByClient::of(used_client_ids);
+        let client_messages = ClientMessages::of(used_client_ids);
         for hash in row.tokens() {
             scope.tokens.insert(hash, (row.company_id, row.id.clone()));
         }
         let sockets = Sockets::default();
-        let actor =
-            Self { scope: scope.clone(), row, sent, sockets, status: status.clone(), retired: false, gone: None };
+        let actor = Self {
+            scope: scope.clone(),
+            row,
+            client_messages,
+            sockets,
+            status: status.clone(),
+            retired: false,
+            gone: None,
+        };
         ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), status }
     }
 
@@ -223,8 +230,8 @@ impl VisitorSession {
         (self.row.company_id, self.row.id.clone())
     }
 
-    fn seen_step(&self) -> TimeDelta {
-        let step = SEEN_STEP.min(self.scope.base.options.session_idle_after / 3);
+    fn presence_step(&self) -> TimeDelta {
+        let step = PRESENCE_STEP.min(self.scope.base.options.session_idle_after / 3);
         TimeDelta::from_std(step).unwrap_or(TimeDelta::zero())
     }
 
@@ -241,7 +248,7 @@ impl VisitorSession {
     }
 
     /// Records when the visitor was present, while the session is active.
-    pub(super) fn note_seen(&mut self, at: DateTime<Utc>) -> Result<(), Refusal> {
+    pub(super) fn record_presence(&mut self, at: DateTime<Utc>) -> Result<(), Refusal> {
         if self.row.status != SessionStatus::Active || self.retired || at <= self.row.last_seen_at {
             return Ok(());
         }
@@ -255,10 +262,10 @@ impl VisitorSession {
         row: SessionRow,
         attached: Option<AttachedChanges<SessionRow>>,
     ) -> Result<(), Refusal> {
-        let place = self.scope.base.store.log.reserve(row.company_id)?;
+        let reservation = self.scope.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
         changes.extend(attached.into_iter().flat_map(|attached| attached(&row)));
-        let (seq, _) = place.append(changes)?;
+        let (seq, _) = reservation.append(changes)?;
         self.row = row;
         self.status.record_append(seq);
         Ok(())
@@ -273,44 +280,44 @@ impl Handler<Envelope<Say>> for VisitorSession {
         self.status.record_use();
         let scope = self.scope.clone();
         let row = self.row.clone();
-        let known = self.sent.look_up(say.client_id.as_deref());
-        let checked = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
-        let said = async move {
+        let lookup = self.client_messages.look_up(say.client_id.as_deref());
+        let active = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
+        let receipt = async move {
             // A retry is answered even after the session has ended, because its first message was received.
-            let look_up = match known {
-                Known::First(message) => return Ok((*message, None)),
-                Known::Perhaps => true,
-                Known::New => false,
+            let look_up = match lookup {
+                ClientIdLookup::Duplicate(message) => return Ok((*message, None)),
+                ClientIdLookup::Unknown => true,
+                ClientIdLookup::New => false,
             };
-            said(scope, row, say, look_up, checked).await
+            receive_message(scope, row, say, look_up, active).await
         };
-        AtomicResponse::new(Box::pin(said.into_actor(self).map(|said, session, _| {
-            let said = said.map(|(message, row)| {
+        AtomicResponse::new(Box::pin(receipt.into_actor(self).map(|outcome, session, _| {
+            let outcome = outcome.map(|(message, row)| {
                 if let Some(row) = row {
                     session.row = row;
                     session.status.record_append(session.scope.base.store.log.last_of(session.row.company_id));
                 }
-                session.sent.remember(&message);
+                session.client_messages.remember(&message);
                 message
             });
-            match said {
+            match outcome {
                 // That the session has ended must be durable before the caller sees it.
                 Err(refusal) if refusal.tells_of_state() => {
                     reply_to.send_after(&session.scope.base.store.log, session.status.last_seq(), Err(refusal));
                 }
-                said => reply_to.send(said),
+                outcome => reply_to.send(outcome),
             }
         })))
     }
 }
 
 /// Delivers the visitor's message to the conversation; the session's row becomes durable in the same entry.
-async fn said(
+async fn receive_message(
     scope: Arc<SessionScope>,
     row: SessionRow,
     say: Say,
     look_up: bool,
-    checked: Result<(), Refusal>,
+    active: Result<(), Refusal>,
 ) -> Result<(MessageRow, Option<SessionRow>), Refusal> {
     if look_up
         && let Some(client_id) = &say.client_id
@@ -318,7 +325,7 @@ async fn said(
     {
         return Ok((first, None));
     }
-    checked?;
+    active?;
     let mut seen = row;
     let own = say.attached;
     seen.last_seen_at = now();
@@ -340,8 +347,8 @@ async fn said(
         client_id: say.client_id,
         ..Receive::default()
     };
-    let what = Execute { command: receive, attached: Some(attached), only_if: None };
-    let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
+    let command = Execute { command: receive, attached: Some(attached), only_if: None };
+    let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, command).await?;
     seen.ticket_id = Some(message.ticket_id);
     Ok((message, Some(seen)))
 }
@@ -363,9 +370,9 @@ impl VisitorSession {
         if self.retired {
             return Err(Refusal::Gone);
         }
-        if end.idle_since.is_some() && !self.sockets.are_none() {
-            // Somebody is there and says nothing. Noted, so that the sweep does not ask again at once.
-            return self.note_seen(self.sockets.heard_after(now()));
+        if end.idle_since.is_some() && !self.sockets.is_empty() {
+            // The visitor is present but idle. Recorded, so that the sweep does not retry at once.
+            return self.record_presence(self.sockets.presence_after(now()));
         }
         let is_idle = end.idle_since.is_none_or(|since| self.row.last_seen_at < since);
         if self.row.status == SessionStatus::Ended || !is_idle {
@@ -385,14 +392,14 @@ impl Handler<Envelope<Seen>> for VisitorSession {
     fn handle(&mut self, seen: Envelope<Seen>, _: &mut Self::Context) {
         let Some((Seen, reply_to)) = seen.accept() else { return };
         self.status.record_use();
-        reply_to.send(self.seen());
+        reply_to.send(self.handle_seen());
     }
 }
 
 impl VisitorSession {
-    fn seen(&mut self) -> Result<(), Refusal> {
+    fn handle_seen(&mut self) -> Result<(), Refusal> {
         let now = now();
-        if now - self.row.last_seen_at >= self.seen_step() { self.note_seen(now) } else { Ok(()) }
+        if now - self.row.last_seen_at >= self.presence_step() { self.record_presence(now) } else { Ok(()) }
     }
 }
 
@@ -405,7 +412,7 @@ impl Handler<Envelope<ShowSession>> for VisitorSession {
         if self.retired {
             return reply_to.send(Err(Refusal::Gone));
         }
-        let row = SessionRow { last_seen_at: self.sockets.heard_after(self.row.last_seen_at), ..self.row.clone() };
+        let row = SessionRow { last_seen_at: self.sockets.presence_after(self.row.last_seen_at), ..self.row.clone() };
         reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), Ok(row));
     }
 }
@@ -414,7 +421,7 @@ impl Handler<Retire> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
-        if self.sockets.are_none()
+        if self.sockets.is_empty()
             && self.status.idle_s() >= retire.idle_s
             && self.status.last_seq() <= self.scope.base.store.log.flushed()
         {
@@ -430,13 +437,13 @@ impl Handler<Dismiss> for VisitorSession {
 
     fn handle(&mut self, Dismiss { gone }: Dismiss, _: &mut Self::Context) {
         self.gone = Some(gone);
-        if !self.sockets.are_none() {
-            // A present visitor must not count as gone before the browser reconnects.
-            if let Err(refusal) = self.note_seen(self.sockets.heard_after(now())) {
+        if !self.sockets.is_empty() {
+            // A present visitor must not count as idle before the browser reconnects.
+            if let Err(refusal) = self.record_presence(self.sockets.presence_after(now())) {
                 tracing::debug!(%refusal, "could not record a visitor's presence");
             }
         }
-        self.sockets.cut_all(CutReason::Moved);
+        self.sockets.disconnect_all(CutReason::Moved);
         self.retired = true;
         self.scope.hot.remove(&self.key(), &self.status);
     }

@@ -1,4 +1,4 @@
-//! What waits for a visitor's socket: bounded by number and by bytes, of the socket and of all sockets.
+//! The queue of pushes to a visitor's socket, bounded by number and by bytes, per socket and in total.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,14 +19,14 @@ pub const PUSH_BYTES_MAX: usize = 1 << 20;
 /// Maximum bytes that wait for all sockets of the process.
 pub const ALL_PUSH_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes up to which a socket may have another push although all have as much as they may: a reader who keeps up does not
-/// notice those who do not.
-const LITTLE_BYTES: usize = 16 << 10;
+/// Bytes that a socket may always have queued, even if the total is reached: slow readers do not affect those who keep
+/// up.
+const SLACK_BYTES: usize = 16 << 10;
 
-/// A push without its texts.
+/// Bytes of a push without its texts.
 const BASE_BYTES: usize = 512;
 
-static ALL: AtomicUsize = AtomicUsize::new(0);
+static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The queue of a socket.
 pub fn pushes() -> (Pushes, Pushed) {
@@ -35,36 +35,36 @@ pub fn pushes() -> (Pushes, Pushed) {
     (Pushes { queue: sender, bytes: Arc::default(), end }, Pushed { queue: receiver, ended })
 }
 
-/// The end of a socket's queue that its session pushes to.
+/// The sending end of a socket's queue, used by its session.
 #[derive(Clone)]
 pub struct Pushes {
-    queue: mpsc::Sender<Waiting>,
-    /// Of this socket.
+    queue: mpsc::Sender<QueuedPush>,
+    /// Bytes queued for this socket.
     bytes: Arc<AtomicUsize>,
     end: watch::Sender<Option<DateTime<Utc>>>,
 }
 
-/// The end of a socket's queue that the socket takes from.
+/// The receiving end of a socket's queue.
 pub struct Pushed {
-    queue: mpsc::Receiver<Waiting>,
+    queue: mpsc::Receiver<QueuedPush>,
     ended: watch::Receiver<Option<DateTime<Utc>>>,
 }
 
-struct Waiting {
+struct QueuedPush {
     push: Push,
-    _place: Place,
+    _queued_bytes: QueuedBytes,
 }
 
-/// Bytes that wait; dropping it frees them.
-struct Place {
+/// Bytes in a queue; dropping it frees them.
+struct QueuedBytes {
     bytes: usize,
-    of: Arc<AtomicUsize>,
+    counter: Arc<AtomicUsize>,
 }
 
 /// Why a push cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unpushed {
-    /// As much waits as may.
+pub(super) enum PushError {
+    /// The queue is full.
     Full,
     /// The socket has gone.
     Closed,
@@ -72,33 +72,34 @@ pub(super) enum Unpushed {
 
 impl Pushes {
     /// Adds a push of so many bytes.
-    pub(super) fn add(&self, push: &Push, bytes: usize) -> Result<(), Unpushed> {
+    pub(super) fn add(&self, push: &Push, bytes: usize) -> Result<(), PushError> {
         if let Push::Ended(at) = push {
             self.end.send_replace(Some(*at));
         }
-        // Only the session's actor adds, so what its socket has cannot grow meanwhile.
-        let (own, all) = (self.bytes.load(Ordering::Relaxed), ALL.load(Ordering::Relaxed));
+        // Only the session's actor adds, so the bytes of its socket cannot grow meanwhile.
+        let (own, all) = (self.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
         let is_full = own > 0 && own + bytes > PUSH_BYTES_MAX;
-        if is_full || own > LITTLE_BYTES && all + bytes > ALL_PUSH_BYTES_MAX {
-            return Err(Unpushed::Full);
+        if is_full || own > SLACK_BYTES && all + bytes > ALL_PUSH_BYTES_MAX {
+            return Err(PushError::Full);
         }
-        let place = Place::take(self.bytes.clone(), bytes);
-        self.queue.try_send(Waiting { push: push.clone(), _place: place }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Unpushed::Full,
-            mpsc::error::TrySendError::Closed(_) => Unpushed::Closed,
+        let queued_bytes = QueuedBytes::add(self.bytes.clone(), bytes);
+        self.queue.try_send(QueuedPush { push: push.clone(), _queued_bytes: queued_bytes }).map_err(|error| match error
+        {
+            mpsc::error::TrySendError::Full(_) => PushError::Full,
+            mpsc::error::TrySendError::Closed(_) => PushError::Closed,
         })
     }
 }
 
 impl Pushed {
-    /// The next push; none once the session's end is gone.
+    /// The next push; none once the session has dropped its end.
     pub async fn next(&mut self) -> Option<Push> {
-        self.queue.recv().await.map(|waiting| waiting.push)
+        self.queue.recv().await.map(|queued| queued.push)
     }
 
     /// The next push, if there is one now.
     pub fn next_now(&mut self) -> Option<Push> {
-        self.queue.try_recv().ok().map(|waiting| waiting.push)
+        self.queue.try_recv().ok().map(|queued| queued.push)
     }
 
     /// When the session ended, once its end is among the pushes: for a socket that does not take them yet.
@@ -107,29 +108,29 @@ impl Pushed {
     }
 }
 
-impl Place {
-    fn take(of: Arc<AtomicUsize>, bytes: usize) -> Self {
-        of.fetch_add(bytes, Ordering::Relaxed);
-        ALL.fetch_add(bytes, Ordering::Relaxed);
-        Self { bytes, of }
+impl QueuedBytes {
+    fn add(counter: Arc<AtomicUsize>, bytes: usize) -> Self {
+        counter.fetch_add(bytes, Ordering::Relaxed);
+        TOTAL_BYTES.fetch_add(bytes, Ordering::Relaxed);
+        Self { bytes, counter }
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuedBytes {
     fn drop(&mut self) {
-        self.of.fetch_sub(self.bytes, Ordering::Relaxed);
-        ALL.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.counter.fetch_sub(self.bytes, Ordering::Relaxed);
+        TOTAL_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-/// The size of a push: its texts, and something for the rest.
+/// The approximate size of a push.
 pub(super) fn bytes_of(push: &Push) -> usize {
     let Push::Said(row) = push else { return BASE_BYTES };
     let documents = [&row.interactive, &row.template].into_iter().flatten().map(length).sum::<usize>();
     BASE_BYTES + row.body.as_ref().map_or(0, String::len) + documents
 }
 
-/// The texts of a document, without writing it.
+/// The length of a document's texts, without serializing it.
 fn length(document: &Value) -> usize {
     match document {
         Value::String(text) => text.len(),
@@ -149,41 +150,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_socket_has_few_pushes_and_few_bytes_and_all_have_their_bound() {
+    async fn pushes_are_bounded_by_number_by_bytes_and_in_total() {
         let push = typing();
         // By number.
         let (ours, mut theirs) = pushes();
         for _ in 0..PUSHES_MAX {
             ours.add(&push, 1).expect("room");
         }
-        assert_eq!(ours.add(&push, 1), Err(Unpushed::Full));
+        assert_eq!(ours.add(&push, 1), Err(PushError::Full));
         assert!(theirs.next().await.is_some());
         ours.add(&push, 1).expect("one was taken");
         // By bytes.
         let (large, mut slow) = pushes();
         large.add(&push, PUSH_BYTES_MAX + 1).expect("larger alone");
-        assert_eq!(large.add(&push, 1), Err(Unpushed::Full));
+        assert_eq!(large.add(&push, 1), Err(PushError::Full));
         assert!(slow.next().await.is_some() && slow.next_now().is_none());
         assert_eq!(large.bytes.load(Ordering::Relaxed), 0, "what was taken is not counted");
         large.add(&push, PUSH_BYTES_MAX / 2).expect("room");
         // Of all.
         let (others, behind) = pushes();
         others.add(&push, ALL_PUSH_BYTES_MAX).expect("larger alone");
-        assert_eq!(large.add(&push, 1), Err(Unpushed::Full), "it holds much, and so do all");
+        assert_eq!(large.add(&push, 1), Err(PushError::Full), "it holds much, and so do all");
         let (small, kept) = pushes();
         for _ in 0..4 {
-            small.add(&push, LITTLE_BYTES / 4).expect("who holds little does not notice");
+            small.add(&push, SLACK_BYTES / 4).expect("who holds little does not notice");
         }
         drop((behind, kept));
         large.add(&push, 1).expect("those have gone, and what they held");
-        assert_eq!(others.add(&push, 1), Err(Unpushed::Closed));
+        assert_eq!(others.add(&push, 1), Err(PushError::Closed));
         let (gone, mut left) = pushes();
         drop(gone);
         assert!(left.next().await.is_none(), "its session has gone");
     }
 
     #[test]
-    fn the_end_is_known_before_what_waits_is_taken() {
+    fn the_end_is_known_before_the_queue_is_read() {
         let (ours, theirs) = pushes();
         let ended = theirs.ended();
         for _ in 0..PUSHES_MAX {
@@ -191,12 +192,12 @@ mod tests {
         }
         assert_eq!(*ended.borrow(), None);
         let at = DateTime::UNIX_EPOCH;
-        assert_eq!(ours.add(&Push::Ended(at), 1), Err(Unpushed::Full));
+        assert_eq!(ours.add(&Push::Ended(at), 1), Err(PushError::Full));
         assert_eq!(*ended.borrow(), Some(at));
     }
 
     #[test]
-    fn a_document_is_as_long_as_its_texts() {
+    fn the_length_of_a_document_is_that_of_its_texts() {
         let document = serde_json::json!({"text": "hello", "rows": ["one", "two"]});
         assert_eq!(length(&document), 4 + 5 + 4 + 6);
         assert_eq!(bytes_of(&typing()), BASE_BYTES);

@@ -8,11 +8,11 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use tokio::sync::watch;
 
 use super::VisitorSession;
-use super::pushes::{Pushes, Unpushed, bytes_of};
+use super::pushes::{PushError, Pushes, bytes_of};
 use crate::Refusal;
 use crate::clock::now;
 use crate::registry::Envelope;
-use crate::webchat::watch::{Push, Told, TypingUntil, Watch};
+use crate::webchat::watch::{Push, PushToSession, TypingUntil, Watch};
 
 /// Maximum sockets of one session: more tabs than anybody reads, and few enough that one token cannot open many
 /// connections.
@@ -25,8 +25,8 @@ pub(in crate::webchat) struct Sockets {
     /// Retained while there are any sockets.
     watch: Option<Watch>,
     last_id: u64,
-    /// When any of them last showed a sign of life.
-    heard_at: Option<DateTime<Utc>>,
+    /// When the visitor last showed a sign of life on any of them.
+    last_presence: Option<DateTime<Utc>>,
 }
 
 struct Socket {
@@ -71,7 +71,7 @@ impl Attached {
 
     /// The visitor's client showed a sign of life.
     pub fn heard(&self) {
-        self.session.do_send(Heard);
+        self.session.do_send(RecordPresence);
     }
 }
 
@@ -88,21 +88,21 @@ struct Detach(u64);
 
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Heard;
+struct RecordPresence;
 
 impl Sockets {
     /// Whether no socket is connected.
-    pub(super) fn are_none(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
     /// When the visitor last showed a sign of life, if later than `known`.
-    pub(super) fn heard_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
-        self.heard_at.map_or(known, |heard| heard.max(known))
+    pub(super) fn presence_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
+        self.last_presence.map_or(known, |heard| heard.max(known))
     }
 
     /// Disconnects all sockets.
-    pub(super) fn cut_all(&mut self, reason: CutReason) {
+    pub(super) fn disconnect_all(&mut self, reason: CutReason) {
         for socket in self.open.drain(..) {
             socket.cut.send_replace(Some(reason));
         }
@@ -110,15 +110,15 @@ impl Sockets {
     }
 
     /// Pushes to all sockets; disconnects those whose queue is full.
-    fn tell(&mut self, push: &Push) {
+    fn push(&mut self, push: &Push) {
         let bytes = bytes_of(push);
         self.open.retain(|socket| match socket.pushes.add(push, bytes) {
             Ok(()) => true,
-            Err(Unpushed::Full) => {
+            Err(PushError::Full) => {
                 socket.cut.send_replace(Some(CutReason::TooSlow));
                 false
             }
-            Err(Unpushed::Closed) => false,
+            Err(PushError::Closed) => false,
         });
     }
 }
@@ -151,7 +151,7 @@ impl VisitorSession {
         self.sockets.last_id += 1;
         let id = self.sockets.last_id;
         self.sockets.open.push(Socket { id, pushes: attach.pushes, cut: attach.cut });
-        self.sockets.heard_at = Some(now());
+        self.sockets.last_presence = Some(now());
         // A socket lives long, and needs neither the visitor's origin nor the session's tokens.
         let row = SessionRow {
             page: None,
@@ -165,13 +165,13 @@ impl VisitorSession {
     }
 
     /// The last socket was detached: from here on the visitor is idle.
-    fn note_leaving(&mut self) {
-        if !self.sockets.are_none() || self.sockets.watch.take().is_none() {
+    fn record_departure(&mut self) {
+        if !self.sockets.is_empty() || self.sockets.watch.take().is_none() {
             return;
         }
         self.status.record_use();
-        self.sockets.heard_at = None;
-        if let Err(refusal) = self.note_seen(now()) {
+        self.sockets.last_presence = None;
+        if let Err(refusal) = self.record_presence(now()) {
             tracing::debug!(%refusal, "could not record that a visitor left");
         }
     }
@@ -182,26 +182,26 @@ impl Handler<Detach> for VisitorSession {
 
     fn handle(&mut self, Detach(id): Detach, _: &mut ActorContext<Self>) {
         self.sockets.open.retain(|socket| socket.id != id);
-        self.note_leaving();
+        self.record_departure();
     }
 }
 
-impl Handler<Heard> for VisitorSession {
+impl Handler<RecordPresence> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, Heard: Heard, _: &mut ActorContext<Self>) {
+    fn handle(&mut self, RecordPresence: RecordPresence, _: &mut ActorContext<Self>) {
         self.status.record_use();
-        self.sockets.heard_at = Some(now());
+        self.sockets.last_presence = Some(now());
     }
 }
 
-impl Handler<Told> for VisitorSession {
+impl Handler<PushToSession> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, told: Told, _: &mut ActorContext<Self>) {
-        if told.session.is_none_or(|session| session == self.row.id) {
-            self.sockets.tell(&told.push);
-            self.note_leaving();
+    fn handle(&mut self, message: PushToSession, _: &mut ActorContext<Self>) {
+        if message.session.is_none_or(|session| session == self.row.id) {
+            self.sockets.push(&message.push);
+            self.record_departure();
         }
     }
 }
