@@ -39,10 +39,10 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// The directory of all companies. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Directory {
-    inner: Arc<Inner>,
+    state: Arc<DirectoryState>,
 }
 
-struct Inner {
+struct DirectoryState {
     companies: IdMap<CompanyId, Arc<Organization>>,
     tokens: IdMap<KeyHash, Arc<Token>>,
     /// Channels by their public keys, which identify them where there is no company token.
@@ -58,7 +58,7 @@ struct Inner {
     keys: Keyring,
 }
 
-impl Default for Inner {
+impl Default for DirectoryState {
     fn default() -> Self {
         Self {
             companies: IdMap::default(),
@@ -77,16 +77,16 @@ impl Default for Inner {
 #[derive(Default)]
 struct Loads {
     /// The number of loads requested.
-    asked: AtomicU64,
+    requested: AtomicU64,
     /// The last request that the directory includes. Locked by the running load.
     loaded: tokio::sync::Mutex<u64>,
     /// Records that are about to be deleted.
-    leaving: Mutex<Vec<Removal>>,
+    removals: Mutex<Vec<Removal>>,
 }
 
 impl Loads {
-    fn leaving(&self) -> MutexGuard<'_, Vec<Removal>> {
-        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    fn removals(&self) -> MutexGuard<'_, Vec<Removal>> {
+        self.removals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -129,25 +129,25 @@ pub struct Token {
     pub row: TokenRow,
     /// The networks it may be used from; empty: any.
     allowed: Vec<IpNet>,
-    use_: Arc<Use>,
+    token_use: Arc<TokenUse>,
 }
 
 /// When a token was last used, in milliseconds since 1970, and the last such time written to the table.
 #[derive(Debug, Default)]
-struct Use {
+struct TokenUse {
     last_ms: AtomicI64,
     written_ms: AtomicI64,
 }
 
 impl Token {
-    fn new(row: TokenRow, use_: Arc<Use>) -> Self {
+    fn new(row: TokenRow, token_use: Arc<TokenUse>) -> Self {
         let net = |entry: &String| {
             // An entry that cannot be parsed allows no address.
             let parsed = entry.parse().or_else(|_| entry.parse::<IpAddr>().map(IpNet::from));
             parsed.unwrap_or(IpNet::V4(Ipv4Net::new_assert(std::net::Ipv4Addr::UNSPECIFIED, 32)))
         };
         let allowed = row.allowed_ips.iter().map(net).collect();
-        Self { row, allowed, use_ }
+        Self { row, allowed, token_use }
     }
 
     /// Whether it may be used from an address.
@@ -158,7 +158,7 @@ impl Token {
 
     /// Records a use; it is written to the table later.
     pub fn note_use(&self, at: DateTime<Utc>) {
-        self.use_.last_ms.store(at.timestamp_millis(), Ordering::Relaxed);
+        self.token_use.last_ms.store(at.timestamp_millis(), Ordering::Relaxed);
     }
 }
 
@@ -169,7 +169,7 @@ impl Directory {
     /// When the database cannot answer.
     pub async fn load(db: &PgPool, keys: &Keyring, reload_every: Duration) -> Result<Self> {
         let keys = keys.clone();
-        let directory = Self { inner: Arc::new(Inner { reload_every, keys, ..Inner::default() }) };
+        let directory = Self { state: Arc::new(DirectoryState { reload_every, keys, ..DirectoryState::default() }) };
         directory.reload_all(db).await?;
         Ok(directory)
     }
@@ -185,38 +185,38 @@ impl Directory {
 
     /// A company, or none.
     pub fn company(&self, id: CompanyId) -> Option<Arc<Organization>> {
-        self.inner.companies.get(&id).map(|company| company.clone())
+        self.state.companies.get(&id).map(|company| company.clone())
     }
 
     /// The slot of a company; none if the company does not exist or was created a moment ago.
     pub fn slot(&self, id: CompanyId) -> Option<Slot> {
-        self.inner.companies.get(&id).map(|organization| organization.company.slot)
+        self.state.companies.get(&id).map(|organization| organization.company.slot)
     }
 
     /// The companies in the slots that match.
-    pub fn companies_in(&self, is_meant: impl Fn(Slot) -> bool) -> Vec<CompanyId> {
-        let companies = self.inner.companies.iter();
-        companies.filter(|entry| is_meant(entry.company.slot)).map(|entry| *entry.key()).collect()
+    pub fn companies_in(&self, selects: impl Fn(Slot) -> bool) -> Vec<CompanyId> {
+        let companies = self.state.companies.iter();
+        companies.filter(|entry| selects(entry.company.slot)).map(|entry| *entry.key()).collect()
     }
 
     /// The token with this key's hash, or none. The caller must check its validity.
     pub fn token(&self, hash: &KeyHash) -> Option<Arc<Token>> {
-        self.inner.tokens.get(hash).map(|token| token.clone())
+        self.state.tokens.get(hash).map(|token| token.clone())
     }
 
     /// Notifies of every change of any company.
     pub fn changes(&self) -> watch::Receiver<()> {
-        self.inner.changed.subscribe()
+        self.state.changed.subscribe()
     }
 
     /// The channel with this public key, or none.
     pub fn channel(&self, public_key: &str) -> Option<(CompanyId, ChannelId)> {
-        self.inner.public_keys.get(public_key).map(|channel| *channel)
+        self.state.public_keys.get(public_key).map(|channel| *channel)
     }
 
     /// The channel with this public key, and its company, or none.
     pub fn channel_with_key(&self, public_key: &str) -> Option<(Arc<Organization>, ChannelId)> {
-        let (company, channel) = self.inner.public_keys.get(public_key).map(|known| *known)?;
+        let (company, channel) = self.state.public_keys.get(public_key).map(|known| *known)?;
         self.company(company).map(|organization| (organization, channel))
     }
 
@@ -225,11 +225,11 @@ impl Directory {
     /// # Errors
     /// When the database cannot answer; the next call retries.
     pub async fn write_uses(&self, db: impl Database<'_>, owned: impl Fn(CompanyId) -> bool) -> Result<()> {
-        let mut uses: Vec<(TokenId, i64, Arc<Use>)> = Vec::new();
-        for token in &self.inner.tokens {
-            let last_ms = token.use_.last_ms.load(Ordering::Relaxed);
-            if last_ms > token.use_.written_ms.load(Ordering::Relaxed) && owned(token.row.company_id) {
-                uses.push((token.row.id, last_ms, token.use_.clone()));
+        let mut uses: Vec<(TokenId, i64, Arc<TokenUse>)> = Vec::new();
+        for token in &self.state.tokens {
+            let last_ms = token.token_use.last_ms.load(Ordering::Relaxed);
+            if last_ms > token.token_use.written_ms.load(Ordering::Relaxed) && owned(token.row.company_id) {
+                uses.push((token.row.id, last_ms, token.token_use.clone()));
             }
         }
         if uses.is_empty() {
@@ -238,8 +238,8 @@ impl Directory {
         let rows: Vec<_> =
             uses.iter().filter_map(|(id, ms, _)| Some((*id, DateTime::from_timestamp_millis(*ms)?))).collect();
         tokens::note_uses(db, &rows).await?;
-        for (_, ms, use_) in uses {
-            use_.written_ms.fetch_max(ms, Ordering::Relaxed);
+        for (_, ms, token_use) in uses {
+            token_use.written_ms.fetch_max(ms, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -256,20 +256,20 @@ impl Directory {
     }
 
     async fn listen(&self, db: &PgPool, events: Option<&EventNews>, webhooks: &WebhookNews) -> Result<()> {
-        let mut news = DirectoryEvents::listen(db).await?;
+        let mut notifications = DirectoryEvents::listen(db).await?;
         // Changes may have been missed while disconnected, so everything is reloaded.
         events.iter().for_each(|events| events.tell_all());
         webhooks.tell_all();
         self.reload_all(db).await?;
         // On a fixed interval, however many notifications arrive in between: a lost one is not among them.
-        let mut clock = tokio::time::interval(self.inner.reload_every);
+        let mut clock = tokio::time::interval(self.state.reload_every);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         clock.tick().await;
         loop {
             tokio::select! {
                 biased;
                 _ = clock.tick() => self.reload_all(db).await?,
-                news = news.next() => match news? {
+                notification = notifications.next() => match notification? {
                     Some(News::Directory(company)) => self.refresh(db, company).await?,
                     Some(News::Webhooks(company)) => webhooks.tell(company),
                     Some(News::Events(company, last)) => events.iter().for_each(|events| events.tell(company, last)),
@@ -282,7 +282,7 @@ impl Directory {
     async fn reload_all(&self, db: &PgPool) -> Result<()> {
         let mut ids = companies::of_slots(db, &OfSlots::all()).await?;
         // Those that were deleted are forgotten.
-        ids.extend(self.inner.companies.iter().map(|company| *company.key()));
+        ids.extend(self.state.companies.iter().map(|company| *company.key()));
         self.refresh_all(db, &ids).await
     }
 
@@ -312,14 +312,14 @@ impl Directory {
     async fn refresh_together(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<()> {
         let ask = |id: &CompanyId| {
             let loads = self.loads(*id);
-            let asked = loads.asked.fetch_add(1, Ordering::AcqRel) + 1;
-            (*id, loads, asked)
+            let requested = loads.requested.fetch_add(1, Ordering::AcqRel) + 1;
+            (*id, loads, requested)
         };
         let all: Vec<_> = ids.iter().map(ask).collect();
         let mut turns = Vec::with_capacity(all.len());
-        for (id, loads, asked) in &all {
+        for (id, loads, requested) in &all {
             let loaded = loads.loaded.lock().await;
-            if *loaded < *asked {
+            if *loaded < *requested {
                 turns.push((*id, loads, loaded));
             }
         }
@@ -329,65 +329,65 @@ impl Directory {
         // This load serves every request made up to now.
         let turns: Vec<_> = turns
             .into_iter()
-            .map(|(id, loads, loaded)| (id, loads, loaded, loads.asked.load(Ordering::Acquire)))
+            .map(|(id, loads, loaded)| (id, loads, loaded, loads.requested.load(Ordering::Acquire)))
             .collect();
         let ids: Vec<CompanyId> = turns.iter().map(|(id, ..)| *id).collect();
-        let found = organization::load_all(db, &self.inner.keys, &ids).await?;
+        let found = organization::load_all(db, &self.state.keys, &ids).await?;
         let mut found: HashMap<CompanyId, Organization> =
             found.into_iter().map(|organization| (organization.company.id, organization)).collect();
-        for (id, loads, mut loaded, served) in turns {
+        for (id, loads, mut loaded, included) in turns {
             match found.remove(&id) {
                 Some(mut organization) => {
-                    loads.leaving().iter().for_each(|leaving| leaving.mark(&mut organization));
+                    loads.removals().iter().for_each(|removal| removal.mark(&mut organization));
                     self.put(organization);
                 }
                 None => self.forget(id),
             }
-            *loaded = served;
+            *loaded = included;
         }
         Ok(())
     }
 
     fn loads(&self, id: CompanyId) -> Arc<Loads> {
-        self.inner.loads.entry(id).or_default().clone()
+        self.state.loads.entry(id).or_default().clone()
     }
 
-    /// Makes a record inactive in memory, until [`Directory::stays`].
-    pub(crate) async fn leaves(&self, id: CompanyId, what: Removal) {
+    /// Makes a record inactive in memory, until [`Directory::end_removal`].
+    pub(crate) async fn begin_removal(&self, id: CompanyId, removal: Removal) {
         let loads = self.loads(id);
         // Between two loads, because one that began before would make the record active again.
         let _between = loads.loaded.lock().await;
-        loads.leaving().push(what);
+        loads.removals().push(removal);
         if let Some(known) = self.company(id) {
             let mut organization = Organization::clone(&known);
-            what.mark(&mut organization);
-            self.inner.companies.insert(id, Arc::new(organization));
+            removal.mark(&mut organization);
+            self.state.companies.insert(id, Arc::new(organization));
         }
     }
 
-    /// Undoes [`Directory::leaves`]; the next load shows whether the record still exists.
-    pub(crate) fn stays(&self, id: CompanyId, what: Removal) {
+    /// Undoes [`Directory::begin_removal`]; the next load shows whether the record still exists.
+    pub(crate) fn end_removal(&self, id: CompanyId, removal: Removal) {
         let loads = self.loads(id);
-        let mut leaving = loads.leaving();
+        let mut removals = loads.removals();
         // Removes one mark only: two requests may delete the record at once.
-        if let Some(index) = leaving.iter().position(|other| *other == what) {
-            leaving.swap_remove(index);
+        if let Some(index) = removals.iter().position(|other| *other == removal) {
+            removals.swap_remove(index);
         }
     }
 
     fn put(&self, mut organization: Organization) {
-        organization.version = self.inner.versions.fetch_add(1, Ordering::Relaxed) + 1;
+        organization.version = self.state.versions.fetch_add(1, Ordering::Relaxed) + 1;
         let id = organization.company.id;
         let mut hashes = Vec::with_capacity(organization.tokens.len());
         for token in &organization.tokens {
             if let Ok(hash) = KeyHash::try_from(token.hash.as_slice()) {
-                let use_ = self.inner.tokens.get(&hash).map(|known| known.use_.clone()).unwrap_or_default();
-                self.inner.tokens.insert(hash, Arc::new(Token::new(token.clone(), use_)));
+                let token_use = self.state.tokens.get(&hash).map(|known| known.token_use.clone()).unwrap_or_default();
+                self.state.tokens.insert(hash, Arc::new(Token::new(token.clone(), token_use)));
                 hashes.push(hash);
             }
         }
         for channel in organization.channels.values() {
-            self.inner.public_keys.insert(channel.public_key.clone(), (id, channel.id));
+            self.state.public_keys.insert(channel.public_key.clone(), (id, channel.id));
         }
         if let Some(before) = self.company(id) {
             let has_key = |channel: &ChannelRow| {
@@ -395,15 +395,15 @@ impl Directory {
             };
             self.drop_keys(&before, |hash| hashes.contains(hash), has_key);
         }
-        self.inner.companies.insert(id, Arc::new(organization));
-        self.inner.changed.send_replace(());
+        self.state.companies.insert(id, Arc::new(organization));
+        self.state.changed.send_replace(());
     }
 
     fn forget(&self, id: CompanyId) {
-        if let Some((_, before)) = self.inner.companies.remove(&id) {
+        if let Some((_, before)) = self.state.companies.remove(&id) {
             self.drop_keys(&before, |_| false, |_| false);
         }
-        self.inner.changed.send_replace(());
+        self.state.changed.send_replace(());
     }
 
     /// Drops the tokens and public keys of a company that it does not have any more. Only its own are looked at: with
@@ -416,10 +416,10 @@ impl Directory {
     ) {
         let hashes = before.tokens.iter().filter_map(|token| KeyHash::try_from(token.hash.as_slice()).ok());
         for hash in hashes.filter(|hash| !has_token(hash)) {
-            self.inner.tokens.remove(&hash);
+            self.state.tokens.remove(&hash);
         }
         for channel in before.channels.values().filter(|channel| !has_key(channel)) {
-            self.inner.public_keys.remove(&channel.public_key);
+            self.state.public_keys.remove(&channel.public_key);
         }
     }
 }

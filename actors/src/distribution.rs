@@ -1,7 +1,7 @@
 //! Distribution: chooses the agent of each new ticket.
 //!
 //! A company whose queues distribute has an [`Assigner`]. It is locked from the choice to the ticket's entry in the
-//! log, without any await in between: openings on all channels are serialized here, and no two take the same turn.
+//! log, without any await in between: openings on all channels are serialized here, and no two get the same turn.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -14,31 +14,31 @@ use hotline_persistence::{CompanyId, QueueId, TicketId, UserId};
 use tokio::sync::watch;
 
 use crate::map::IdMap;
-use crate::tickets::{Open, Ticket, waiting_in};
+use crate::tickets::{Open, Ticket, default_queue};
 
 /// Pause before loads are counted again after a failure.
 const COUNT_PAUSE: Duration = Duration::from_secs(5);
 
 /// The assigners of the companies that distribute.
 #[derive(Default)]
-pub(crate) struct Desks {
-    desks: IdMap<CompanyId, Arc<Assigner>>,
+pub(crate) struct Assigners {
+    assigners: IdMap<CompanyId, Arc<Assigner>>,
 }
 
 /// The assigner of one company.
 #[derive(Default)]
 pub(crate) struct Assigner {
-    state: Mutex<State>,
+    state: Mutex<AssignmentState>,
     /// Notified when a count has ended, successfully or not.
-    counted: watch::Sender<()>,
+    count_ended: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct AssignmentState {
     /// The last agent of each queue, since the process started.
-    last: HashMap<QueueId, UserId>,
+    last_agents: HashMap<QueueId, UserId>,
     /// The agent of each open ticket, once counted: a few dozen bytes per open ticket.
-    holders: HashMap<TicketId, UserId>,
+    agents_by_ticket: HashMap<TicketId, UserId>,
     /// The number of open tickets of each agent.
     loads: HashMap<UserId, usize>,
     counting: Counting,
@@ -49,9 +49,9 @@ struct State {
 enum Counting {
     /// Not requested.
     #[default]
-    Not,
+    Idle,
     /// The tables are being read; these tickets have changed since.
-    Begun(HashSet<TicketId>),
+    Running(HashSet<TicketId>),
     /// The tables could not be read at this time.
     Failed(Instant),
     Done,
@@ -59,81 +59,81 @@ enum Counting {
 
 /// How an opening that depends on loads proceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Count {
+pub(crate) enum CountStatus {
     /// The loads are known.
     Known,
     /// A count is under way.
-    Runs,
+    Running,
     /// The caller must count them.
-    Begins,
+    Required,
     /// They cannot be counted now.
-    Waits,
+    Delayed,
 }
 
-impl Desks {
+impl Assigners {
     /// A company's assigner, created on first use.
     pub(crate) fn of(&self, company: CompanyId) -> Arc<Assigner> {
-        if let Some(desk) = self.desks.get(&company) {
-            return desk.clone();
+        if let Some(assigner) = self.assigners.get(&company) {
+            return assigner.clone();
         }
-        self.desks.entry(company).or_default().clone()
+        self.assigners.entry(company).or_default().clone()
     }
 
     /// Drops a company's assigner: turns restart, and loads are counted again.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { desks } = self;
-        desks.remove(&company);
+        let Self { assigners } = self;
+        assigners.remove(&company);
     }
 
     /// Records a ticket's agent; none when it is closed or unassigned. To be called for each change after it was
     /// appended.
-    pub(crate) fn assigned(&self, ticket: &Ticket) {
+    pub(crate) fn record_assignment(&self, ticket: &Ticket) {
         // Not locked within the map, so that a company's turn does not block other companies.
-        let desk = self.desks.get(&ticket.row.company_id).map(|desk| desk.clone());
-        if let Some(desk) = desk {
-            desk.lock().note(ticket.row.id, holder(ticket));
+        let assigner = self.assigners.get(&ticket.row.company_id).map(|assigner| assigner.clone());
+        if let Some(assigner) = assigner {
+            assigner.lock().record(ticket.row.id, agent_of(ticket));
         }
     }
 }
 
 /// The agent of an open ticket.
-pub(crate) fn holder(ticket: &Ticket) -> Option<UserId> {
+pub(crate) fn agent_of(ticket: &Ticket) -> Option<UserId> {
     ticket.row.user_id.filter(|_| ticket.is_open())
 }
 
 /// The queue that assigns an agent to a ticket opened like this.
-pub(crate) fn distributing(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
+pub(crate) fn find_distribution(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
     let channel = organization.channels.get(&open.channel)?;
-    let queue = open.queue.or(waiting_in(organization, channel)).filter(|_| open.user.is_none())?;
+    let queue = open.queue.or(default_queue(organization, channel)).filter(|_| open.user.is_none())?;
     let distribution = organization.queues.get(&queue)?.row.distribution;
     (distribution != Distribution::Manual).then_some((queue, distribution))
 }
 
 impl Assigner {
     /// Notifies of the end of a count, from now on.
-    pub(crate) fn counted(&self) -> watch::Receiver<()> {
-        self.counted.subscribe()
+    pub(crate) fn count_ended(&self) -> watch::Receiver<()> {
+        self.count_ended.subscribe()
     }
 
     /// Begins a count if one is needed.
-    pub(crate) fn begin_count(&self, now: Instant) -> Count {
+    pub(crate) fn begin_count(&self, now: Instant) -> CountStatus {
         self.lock().begin_count(now)
     }
 
     /// Ends a count with the contents of the tables, none when they could not be read, and notifies those that wait.
-    pub(crate) fn end_count(&self, held: Option<Vec<(TicketId, UserId)>>, now: Instant) {
-        self.lock().end_count(held, now);
-        self.counted.send_replace(());
+    pub(crate) fn end_count(&self, open_tickets: Option<Vec<(TicketId, UserId)>>, now: Instant) {
+        self.lock().end_count(open_tickets, now);
+        self.count_ended.send_replace(());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AssignmentState> {
         // A panic of a decision leaves the state consistent, because it changes only after the entry was appended.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Chooses an agent, and holds the lock until the ticket is in the log.
-    pub(crate) fn turn(&self, organization: &Organization, open: &Open) -> Option<Choice<'_>> {
-        let (queue, distribution) = distributing(organization, open)?;
+    pub(crate) fn choose(&self, organization: &Organization, open: &Open) -> Option<Choice<'_>> {
+        let (queue, distribution) = find_distribution(organization, open)?;
         let agents: BTreeSet<UserId> = organization.queues.get(&queue)?.users.iter().copied().collect();
         let is_active = |user: &UserId| organization.users.get(user).is_some_and(|user| user.active);
         let state = self.lock();
@@ -144,7 +144,7 @@ impl Assigner {
 
 /// An agent's turn, while the ticket is decided. If it is dropped, the agent stays next.
 pub(crate) struct Choice<'a> {
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, AssignmentState>,
     queue: QueueId,
     user: UserId,
 }
@@ -156,39 +156,39 @@ impl Choice<'_> {
     }
 
     /// Completes the turn: the ticket is in the log.
-    pub(crate) fn taken(mut self, ticket: &Ticket) {
-        self.state.last.insert(self.queue, self.user);
-        self.state.note(ticket.row.id, holder(ticket));
+    pub(crate) fn complete(mut self, ticket: &Ticket) {
+        self.state.last_agents.insert(self.queue, self.user);
+        self.state.record(ticket.row.id, agent_of(ticket));
     }
 }
 
-impl State {
+impl AssignmentState {
     /// Chooses one of the agents, which are ordered by id; none when there are none.
     fn choose(&self, queue: QueueId, distribution: Distribution, agents: Vec<UserId>) -> Option<UserId> {
         // Starts after the last agent, so that agents with equal loads take turns.
-        let next = self.last.get(&queue).map_or(0, |last| agents.partition_point(|agent| agent <= last));
-        let mut in_turn = agents[next..].iter().chain(&agents[..next]).copied();
+        let next = self.last_agents.get(&queue).map_or(0, |last| agents.partition_point(|agent| agent <= last));
+        let mut candidates = agents[next..].iter().chain(&agents[..next]).copied();
         match (distribution, &self.counting) {
             (Distribution::LeastBusy, Counting::Done) => {
-                in_turn.min_by_key(|agent| self.loads.get(agent).copied().unwrap_or(0))
+                candidates.min_by_key(|agent| self.loads.get(agent).copied().unwrap_or(0))
             }
-            _ => in_turn.next(),
+            _ => candidates.next(),
         }
     }
 
-    fn note(&mut self, ticket: TicketId, holder: Option<UserId>) {
+    fn record(&mut self, ticket: TicketId, agent: Option<UserId>) {
         match &mut self.counting {
-            Counting::Not | Counting::Failed(_) => return,
-            Counting::Begun(changed) => drop(changed.insert(ticket)),
+            Counting::Idle | Counting::Failed(_) => return,
+            Counting::Running(changed) => drop(changed.insert(ticket)),
             Counting::Done => {}
         }
-        self.hold(ticket, holder);
+        self.set_agent(ticket, agent);
     }
 
-    fn hold(&mut self, ticket: TicketId, holder: Option<UserId>) {
-        let before = match holder {
-            Some(user) => self.holders.insert(ticket, user),
-            None => self.holders.remove(&ticket),
+    fn set_agent(&mut self, ticket: TicketId, agent: Option<UserId>) {
+        let before = match agent {
+            Some(user) => self.agents_by_ticket.insert(ticket, user),
+            None => self.agents_by_ticket.remove(&ticket),
         };
         if let Some(Entry::Occupied(mut load)) = before.map(|user| self.loads.entry(user)) {
             *load.get_mut() -= 1;
@@ -196,37 +196,41 @@ impl State {
                 load.remove();
             }
         }
-        if let Some(user) = holder {
+        if let Some(user) = agent {
             *self.loads.entry(user).or_default() += 1;
         }
     }
 
     /// Begins a count if one is needed. Changes are recorded from now on, and the tables are read after that, so that
     /// no change is missed.
-    fn begin_count(&mut self, now: Instant) -> Count {
+    fn begin_count(&mut self, now: Instant) -> CountStatus {
         match self.counting {
-            Counting::Done => Count::Known,
-            Counting::Begun(_) => Count::Runs,
-            Counting::Failed(at) if now.duration_since(at) < COUNT_PAUSE => Count::Waits,
-            Counting::Not | Counting::Failed(_) => {
-                self.counting = Counting::Begun(HashSet::new());
-                Count::Begins
+            Counting::Done => CountStatus::Known,
+            Counting::Running(_) => CountStatus::Running,
+            Counting::Failed(at) if now.duration_since(at) < COUNT_PAUSE => CountStatus::Delayed,
+            Counting::Idle | Counting::Failed(_) => {
+                self.counting = Counting::Running(HashSet::new());
+                CountStatus::Required
             }
         }
     }
 
     /// Ends a count with the contents of the tables; none when they could not be read.
-    fn end_count(&mut self, held: Option<Vec<(TicketId, UserId)>>, now: Instant) {
-        let Some(held) = held else {
+    fn end_count(&mut self, open_tickets: Option<Vec<(TicketId, UserId)>>, now: Instant) {
+        let Some(open_tickets) = open_tickets else {
             // The recorded changes are dropped; the tables have them at the next count.
-            *self = Self { last: std::mem::take(&mut self.last), counting: Counting::Failed(now), ..Self::default() };
+            *self = Self {
+                last_agents: std::mem::take(&mut self.last_agents),
+                counting: Counting::Failed(now),
+                ..Self::default()
+            };
             return;
         };
-        let Counting::Begun(changed) = std::mem::replace(&mut self.counting, Counting::Done) else { return };
-        for (ticket, user) in held {
+        let Counting::Running(changed) = std::mem::replace(&mut self.counting, Counting::Done) else { return };
+        for (ticket, user) in open_tickets {
             // A change recorded meanwhile is newer.
             if !changed.contains(&ticket) {
-                self.hold(ticket, Some(user));
+                self.set_agent(ticket, Some(user));
             }
         }
     }
@@ -243,11 +247,11 @@ mod tests {
     }
 
     #[test]
-    fn agents_take_turns_also_when_some_come_and_go() {
-        let mut state = State::default();
+    fn agents_take_turns_even_if_some_join_or_leave() {
+        let mut state = AssignmentState::default();
         let mut next = |agents: Vec<UserId>| {
             let user = state.choose(QUEUE, Distribution::RoundRobin, agents);
-            state.last.extend(user.map(|user| (QUEUE, user)));
+            state.last_agents.extend(user.map(|user| (QUEUE, user)));
             user.map_or(0, |user| user.0)
         };
         assert_eq!([next(agents()), next(agents()), next(agents()), next(agents())], [3, 5, 9, 3]);
@@ -258,61 +262,61 @@ mod tests {
     }
 
     #[test]
-    fn the_least_busy_gets_it_and_equals_take_turns() {
-        let mut state = State::default();
+    fn the_least_busy_agent_is_chosen_and_equals_take_turns() {
+        let mut state = AssignmentState::default();
         let now = Instant::now();
-        assert_eq!((state.begin_count(now), state.begin_count(now)), (Count::Begins, Count::Runs));
+        assert_eq!((state.begin_count(now), state.begin_count(now)), (CountStatus::Required, CountStatus::Running));
         // Changed while the tables were read, which do not have it yet.
-        state.note(TicketId::new(1), None);
-        state.note(TicketId::new(2), Some(UserId::new(5)));
-        let held = vec![
+        state.record(TicketId::new(1), None);
+        state.record(TicketId::new(2), Some(UserId::new(5)));
+        let open_tickets = vec![
             (TicketId::new(1), UserId::new(9)),
             (TicketId::new(2), UserId::new(3)),
             (TicketId::new(3), UserId::new(3)),
         ];
-        state.end_count(Some(held), now);
-        assert_eq!(state.begin_count(now), Count::Known);
-        let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
+        state.end_count(Some(open_tickets), now);
+        assert_eq!(state.begin_count(now), CountStatus::Known);
+        let choose = |state: &AssignmentState| state.choose(QUEUE, Distribution::LeastBusy, agents());
         assert_eq!(choose(&state), Some(UserId::new(9)));
-        state.note(TicketId::new(4), Some(UserId::new(9)));
-        state.last.insert(QUEUE, UserId::new(9));
+        state.record(TicketId::new(4), Some(UserId::new(9)));
+        state.last_agents.insert(QUEUE, UserId::new(9));
         assert_eq!(choose(&state), Some(UserId::new(3)), "all have one: who comes after the last");
-        state.note(TicketId::new(3), Some(UserId::new(5)));
-        state.note(TicketId::new(4), None);
+        state.record(TicketId::new(3), Some(UserId::new(5)));
+        state.record(TicketId::new(4), None);
         assert_eq!(state.loads, HashMap::from([(UserId::new(5), 2)]), "who has none needs no room");
         assert_eq!(choose(&state), Some(UserId::new(3)));
     }
 
     #[test]
-    fn a_count_that_failed_is_begun_anew_after_a_pause() {
-        let (mut state, now) = (State::default(), Instant::now());
-        assert_eq!(state.begin_count(now), Count::Begins);
-        state.note(TicketId::new(1), Some(UserId::new(3)));
-        state.last.insert(QUEUE, UserId::new(5));
+    fn a_failed_count_is_repeated_after_a_pause() {
+        let (mut state, now) = (AssignmentState::default(), Instant::now());
+        assert_eq!(state.begin_count(now), CountStatus::Required);
+        state.record(TicketId::new(1), Some(UserId::new(3)));
+        state.last_agents.insert(QUEUE, UserId::new(5));
         state.end_count(None, now);
-        assert!(state.holders.is_empty() && state.loads.is_empty(), "the tables know it");
-        let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
+        assert!(state.agents_by_ticket.is_empty() && state.loads.is_empty(), "the tables know it");
+        let choose = |state: &AssignmentState| state.choose(QUEUE, Distribution::LeastBusy, agents());
         assert_eq!(choose(&state), Some(UserId::new(9)), "in turn");
         // Until the next count begins, nothing is recorded.
-        state.note(TicketId::new(2), Some(UserId::new(3)));
-        assert!(state.holders.is_empty());
-        assert_eq!(state.begin_count(now + COUNT_PAUSE / 2), Count::Waits);
-        assert_eq!(state.begin_count(now + COUNT_PAUSE), Count::Begins);
-        let held = vec![
+        state.record(TicketId::new(2), Some(UserId::new(3)));
+        assert!(state.agents_by_ticket.is_empty());
+        assert_eq!(state.begin_count(now + COUNT_PAUSE / 2), CountStatus::Delayed);
+        assert_eq!(state.begin_count(now + COUNT_PAUSE), CountStatus::Required);
+        let open_tickets = vec![
             (TicketId::new(1), UserId::new(3)),
             (TicketId::new(2), UserId::new(3)),
             (TicketId::new(3), UserId::new(9)),
         ];
-        state.end_count(Some(held), now);
+        state.end_count(Some(open_tickets), now);
         assert_eq!(state.loads, HashMap::from([(UserId::new(3), 2), (UserId::new(9), 1)]));
         assert_eq!(choose(&state), Some(UserId::new(5)));
     }
 
     #[test]
-    fn before_anything_is_counted_nothing_is_kept() {
-        let mut state = State::default();
-        state.note(TicketId::new(1), Some(UserId::new(5)));
-        assert!(state.holders.is_empty());
+    fn nothing_is_recorded_before_the_first_count() {
+        let mut state = AssignmentState::default();
+        state.record(TicketId::new(1), Some(UserId::new(5)));
+        assert!(state.agents_by_ticket.is_empty());
         assert_eq!(state.choose(QUEUE, Distribution::LeastBusy, agents()), Some(UserId::new(3)), "in turn");
     }
 }

@@ -1,9 +1,9 @@
-//! A company's open tickets by queue and user, in memory while its desk is being looked at.
+//! A company's open tickets by queue and user, in memory while they are queried.
 //!
-//! A desk with fifteen thousand open tickets is queried every few seconds, and a count in the tables takes all of them
-//! each time. So the first query reads the tables, and triggers one more read of the open tickets for the following
-//! queries. From then on every decision is recorded when it becomes durable, before it is acknowledged. Companies that
-//! are not looked at cost nothing.
+//! A company with fifteen thousand open tickets is queried every few seconds, and a count in the tables reads all of them
+//! each time. So the first query reads the tables, and triggers one load of the open tickets for the following queries.
+//! From then on every decision is recorded when it becomes durable, before it is acknowledged. Companies that are not
+//! queried cost nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,16 +17,16 @@ use hotline_persistence::{Change, CompanyId, QueueId, TicketId, UserId};
 use crate::map::IdMap;
 
 /// How long it stays in memory after the last query.
-const KEPT_FOR: Duration = Duration::from_secs(600);
+const RETAINED_FOR: Duration = Duration::from_secs(600);
 
 /// Pause before the tables are read again after a failure, or after an overview that was too large.
-const READ_PAUSE: Duration = Duration::from_secs(10);
+const LOAD_PAUSE: Duration = Duration::from_secs(10);
 
 /// Maximum open tickets in memory of a company, some 20 MiB. A company with more is counted in the tables at each
 /// query.
 pub(crate) const TICKETS_MAX: usize = 200_000;
 
-/// The companies that are being looked at.
+/// The companies that are being queried.
 #[derive(Default)]
 pub(crate) struct Overviews {
     companies: IdMap<CompanyId, Arc<Overview>>,
@@ -34,31 +34,31 @@ pub(crate) struct Overviews {
 
 /// The open tickets of one company.
 pub(crate) struct Overview {
-    state: Mutex<State>,
+    state: Mutex<OverviewState>,
 }
 
 /// The result of a query.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Look {
+pub(crate) enum OverviewQuery {
     /// The open tickets.
     Known(Vec<OpenTickets>),
-    /// Not known yet, or too many: read the tables.
-    Tables,
-    /// The same, and the caller must read the open tickets for later queries.
-    Begins,
+    /// Not loaded yet, or too many: read the tables.
+    ReadTables,
+    /// The same, and the caller must load the open tickets for later queries.
+    Load,
 }
 
-struct State {
-    open: HashMap<TicketId, Place>,
+struct OverviewState {
+    open: HashMap<TicketId, OpenPosition>,
     groups: HashMap<(Option<QueueId>, Option<UserId>), Group>,
-    reading: Reading,
-    looked_at: Instant,
+    load_state: LoadState,
+    last_query: Instant,
 }
 
 /// The position of an open ticket.
 #[derive(Clone, Copy)]
-struct Place {
-    at: (Option<QueueId>, Option<UserId>),
+struct OpenPosition {
+    group: (Option<QueueId>, Option<UserId>),
     waiting_since: Option<DateTime<Utc>>,
 }
 
@@ -71,10 +71,10 @@ struct Group {
 }
 
 /// The state of the overview.
-enum Reading {
-    Not,
+enum LoadState {
+    Idle,
     /// The tables are being read; these tickets have changed since.
-    Begun(HashSet<TicketId>),
+    Running(HashSet<TicketId>),
     /// The tables could not be read, or had too many tickets.
     Failed(Instant),
     Done,
@@ -82,12 +82,12 @@ enum Reading {
 
 impl Overviews {
     /// Queries a company.
-    pub(crate) fn look(&self, company: CompanyId, now: Instant) -> (Arc<Overview>, Look) {
+    pub(crate) fn query(&self, company: CompanyId, now: Instant) -> (Arc<Overview>, OverviewQuery) {
         let overview = self
             .of(company)
             .unwrap_or_else(|| self.companies.entry(company).or_insert_with(|| Arc::new(Overview::new(now))).clone());
-        let look = overview.lock().look(now);
-        (overview, look)
+        let query = overview.lock().query(now);
+        (overview, query)
     }
 
     /// Records every decision once it is durable. Runs on the log's thread, so it must not block.
@@ -96,7 +96,7 @@ impl Overviews {
             if let Change::Ticket(row) = change
                 && let Some(overview) = self.of(row.company_id)
             {
-                overview.lock().note(row);
+                overview.lock().record(row);
             }
         }
     }
@@ -109,7 +109,7 @@ impl Overviews {
 
     /// Drops overviews that were not queried for long.
     pub(crate) fn sweep(&self, now: Instant) {
-        self.companies.retain(|_, overview| now.saturating_duration_since(overview.lock().looked_at) < KEPT_FOR);
+        self.companies.retain(|_, overview| now.saturating_duration_since(overview.lock().last_query) < RETAINED_FOR);
     }
 
     /// Not locked within the map, so that a company's query does not block other companies.
@@ -121,97 +121,98 @@ impl Overviews {
 impl Overview {
     fn new(now: Instant) -> Self {
         let (open, groups) = (HashMap::new(), HashMap::new());
-        Self { state: Mutex::new(State { open, groups, reading: Reading::Not, looked_at: now }) }
+        Self { state: Mutex::new(OverviewState { open, groups, load_state: LoadState::Idle, last_query: now }) }
     }
 
     /// Ends a read with the contents of the tables; none when they could not be read. More than [`TICKETS_MAX`] tickets
     /// count as a failure.
-    pub(crate) fn end_reading(&self, open: Option<Vec<OpenTicket>>, now: Instant) {
-        self.lock().end_reading(open, now);
+    pub(crate) fn end_load(&self, open: Option<Vec<OpenTicket>>, now: Instant) {
+        self.lock().end_load(open, now);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OverviewState> {
         // Nothing that can panic runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn look(&mut self, now: Instant) -> Look {
-        self.looked_at = now;
-        match self.reading {
-            Reading::Done => Look::Known(self.groups.iter().map(|(at, group)| group.shown(*at)).collect()),
-            Reading::Begun(_) => Look::Tables,
-            Reading::Failed(at) if now.saturating_duration_since(at) < READ_PAUSE => Look::Tables,
-            Reading::Not | Reading::Failed(_) => {
+impl OverviewState {
+    fn query(&mut self, now: Instant) -> OverviewQuery {
+        self.last_query = now;
+        match self.load_state {
+            LoadState::Done => OverviewQuery::Known(self.groups.iter().map(|(at, group)| group.counts(*at)).collect()),
+            LoadState::Running(_) => OverviewQuery::ReadTables,
+            LoadState::Failed(at) if now.saturating_duration_since(at) < LOAD_PAUSE => OverviewQuery::ReadTables,
+            LoadState::Idle | LoadState::Failed(_) => {
                 // Changes are recorded from now on, and the tables are read after that, so that no change is missed.
-                self.reading = Reading::Begun(HashSet::new());
-                Look::Begins
+                self.load_state = LoadState::Running(HashSet::new());
+                OverviewQuery::Load
             }
         }
     }
 
-    fn note(&mut self, row: &TicketRow) {
-        match &mut self.reading {
-            Reading::Not | Reading::Failed(_) => return,
-            Reading::Begun(changed) => drop(changed.insert(row.id)),
-            Reading::Done => {}
+    fn record(&mut self, row: &TicketRow) {
+        match &mut self.load_state {
+            LoadState::Idle | LoadState::Failed(_) => return,
+            LoadState::Running(changed) => drop(changed.insert(row.id)),
+            LoadState::Done => {}
         }
         let is_open = row.status == TicketStatus::Open;
-        let place = Place { at: (row.queue_id, row.user_id), waiting_since: row.waiting_since };
-        self.put(row.id, is_open.then_some(place));
+        let position = OpenPosition { group: (row.queue_id, row.user_id), waiting_since: row.waiting_since };
+        self.set_position(row.id, is_open.then_some(position));
         if self.open.len() > TICKETS_MAX {
-            self.drop_all(Instant::now());
+            self.fail(Instant::now());
         }
     }
 
-    fn put(&mut self, ticket: TicketId, place: Option<Place>) {
-        let before = match place {
-            Some(place) => self.open.insert(ticket, place),
+    fn set_position(&mut self, ticket: TicketId, position: Option<OpenPosition>) {
+        let before = match position {
+            Some(position) => self.open.insert(ticket, position),
             None => self.open.remove(&ticket),
         };
         if let Some(before) = before
-            && let Some(group) = self.groups.get_mut(&before.at)
+            && let Some(group) = self.groups.get_mut(&before.group)
         {
             group.open -= 1;
             if let Some(since) = before.waiting_since {
                 group.waiting.remove(&(since, ticket));
             }
             if group.open == 0 {
-                self.groups.remove(&before.at);
+                self.groups.remove(&before.group);
             }
         }
-        if let Some(place) = place {
-            let group = self.groups.entry(place.at).or_default();
+        if let Some(position) = position {
+            let group = self.groups.entry(position.group).or_default();
             group.open += 1;
-            group.waiting.extend(place.waiting_since.map(|since| (since, ticket)));
+            group.waiting.extend(position.waiting_since.map(|since| (since, ticket)));
         }
     }
 
-    fn end_reading(&mut self, open: Option<Vec<OpenTicket>>, now: Instant) {
+    fn end_load(&mut self, open: Option<Vec<OpenTicket>>, now: Instant) {
         let Some(open) = open.filter(|open| open.len() + self.open.len() <= TICKETS_MAX) else {
-            return self.drop_all(now);
+            return self.fail(now);
         };
-        let Reading::Begun(changed) = std::mem::replace(&mut self.reading, Reading::Done) else {
-            return self.drop_all(now);
+        let LoadState::Running(changed) = std::mem::replace(&mut self.load_state, LoadState::Done) else {
+            return self.fail(now);
         };
         for ticket in open {
             // A change recorded meanwhile is newer.
             if !changed.contains(&ticket.id) {
-                let place = Place { at: (ticket.queue_id, ticket.user_id), waiting_since: ticket.waiting_since };
-                self.put(ticket.id, Some(place));
+                let position =
+                    OpenPosition { group: (ticket.queue_id, ticket.user_id), waiting_since: ticket.waiting_since };
+                self.set_position(ticket.id, Some(position));
             }
         }
     }
 
     /// Drops the recorded changes; the tables have them at the next read.
-    fn drop_all(&mut self, now: Instant) {
-        (self.open, self.groups, self.reading) = (HashMap::new(), HashMap::new(), Reading::Failed(now));
+    fn fail(&mut self, now: Instant) {
+        (self.open, self.groups, self.load_state) = (HashMap::new(), HashMap::new(), LoadState::Failed(now));
     }
 }
 
 impl Group {
-    fn shown(&self, (queue_id, user_id): (Option<QueueId>, Option<UserId>)) -> OpenTickets {
+    fn counts(&self, (queue_id, user_id): (Option<QueueId>, Option<UserId>)) -> OpenTickets {
         let waiting = i64::try_from(self.waiting.len()).unwrap_or(i64::MAX);
         let waiting_since = self.waiting.first().map(|(since, _)| *since);
         OpenTickets { queue_id, user_id, open: self.open, waiting, waiting_since }
@@ -262,7 +263,7 @@ mod tests {
     type Shown = (Option<i64>, i64, i64, Option<DateTime<Utc>>);
 
     fn known(overviews: &Overviews, now: Instant) -> Vec<Shown> {
-        let (_, Look::Known(groups)) = overviews.look(COMPANY, now) else { panic!("it is known") };
+        let (_, OverviewQuery::Known(groups)) = overviews.query(COMPANY, now) else { panic!("it is known") };
         let shown =
             |group: OpenTickets| (group.queue_id.map(|id| id.0), group.open, group.waiting, group.waiting_since);
         let mut shown: Vec<_> = groups.into_iter().map(shown).collect();
@@ -271,19 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn what_has_changed_while_the_tables_were_read_is_known_better() {
+    fn changes_during_the_load_take_precedence() {
         let (overviews, now, at) = (Overviews::default(), Instant::now(), clock::now());
         overviews.on_commit(&[Change::Ticket(row(1, Some(5), None, TicketStatus::Open))]);
-        let (overview, look) = overviews.look(COMPANY, now);
-        assert_eq!(look, Look::Begins, "what nobody looks at is not kept");
+        let (overview, query) = overviews.query(COMPANY, now);
+        assert_eq!(query, OverviewQuery::Load, "what nobody looks at is not kept");
         overviews.on_commit(&[
             Change::Ticket(row(2, None, Some(at), TicketStatus::Closed)),
             Change::Ticket(row(3, Some(6), Some(at), TicketStatus::Open)),
         ]);
-        assert_eq!(overviews.look(COMPANY, now).1, Look::Tables, "one reads for all");
+        assert_eq!(overviews.query(COMPANY, now).1, OverviewQuery::ReadTables, "one reads for all");
         let earlier = at - chrono::TimeDelta::seconds(60);
         let tables = vec![listed(1, Some(5), None), listed(2, None, Some(earlier)), listed(3, Some(5), None)];
-        overview.end_reading(Some(tables), now);
+        overview.end_load(Some(tables), now);
         assert_eq!(known(&overviews, now), [(Some(5), 1, 0, None), (Some(6), 1, 1, Some(at))]);
         overviews.on_commit(&[
             Change::Ticket(row(4, Some(6), Some(earlier), TicketStatus::Open)),
@@ -296,27 +297,27 @@ mod tests {
         ]);
         assert_eq!(known(&overviews, now), [(Some(6), 2, 0, None)]);
         overviews.forget_company(COMPANY);
-        assert_eq!(overviews.look(COMPANY, now).1, Look::Begins);
+        assert_eq!(overviews.query(COMPANY, now).1, OverviewQuery::Load);
     }
 
     #[test]
-    fn what_could_not_be_read_or_is_too_much_is_read_again_later_and_what_nobody_looks_at_is_dropped() {
+    fn a_failed_load_is_repeated_later_and_an_unused_overview_is_dropped() {
         let (overviews, now) = (Overviews::default(), Instant::now());
-        let (overview, look) = overviews.look(COMPANY, now);
-        assert_eq!(look, Look::Begins);
-        overview.end_reading(None, now);
-        assert_eq!(overviews.look(COMPANY, now).1, Look::Tables);
-        let later = now + READ_PAUSE;
-        assert_eq!(overviews.look(COMPANY, later).1, Look::Begins);
+        let (overview, query) = overviews.query(COMPANY, now);
+        assert_eq!(query, OverviewQuery::Load);
+        overview.end_load(None, now);
+        assert_eq!(overviews.query(COMPANY, now).1, OverviewQuery::ReadTables);
+        let later = now + LOAD_PAUSE;
+        assert_eq!(overviews.query(COMPANY, later).1, OverviewQuery::Load);
         let many = (0..=TICKETS_MAX as i64).map(|id| listed(id, None, None)).collect();
-        overview.end_reading(Some(many), later);
-        assert_eq!(overviews.look(COMPANY, later).1, Look::Tables);
-        assert_eq!(overviews.look(COMPANY, later + READ_PAUSE).1, Look::Begins);
-        overview.end_reading(Some(vec![listed(1, None, None)]), later);
+        overview.end_load(Some(many), later);
+        assert_eq!(overviews.query(COMPANY, later).1, OverviewQuery::ReadTables);
+        assert_eq!(overviews.query(COMPANY, later + LOAD_PAUSE).1, OverviewQuery::Load);
+        overview.end_load(Some(vec![listed(1, None, None)]), later);
         assert_eq!(known(&overviews, later), [(None, 1, 0, None)]);
-        overviews.sweep(later + KEPT_FOR - Duration::from_secs(1));
+        overviews.sweep(later + RETAINED_FOR - Duration::from_secs(1));
         assert_eq!(known(&overviews, later), [(None, 1, 0, None)]);
-        overviews.sweep(later + KEPT_FOR);
-        assert_eq!(overviews.look(COMPANY, later).1, Look::Begins);
+        overviews.sweep(later + RETAINED_FOR);
+        assert_eq!(overviews.query(COMPANY, later).1, OverviewQuery::Load);
     }
 }

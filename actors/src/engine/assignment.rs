@@ -12,8 +12,8 @@ use hotline_persistence::{CompanyId, Db};
 use crate::Refusal;
 use crate::base::Base;
 use crate::directory::Removal;
-use crate::distribution::{Assigner, Count, Desks, distributing};
-use crate::overview::{self, Look};
+use crate::distribution::{Assigner, Assigners, CountStatus, find_distribution};
+use crate::overview::{self, OverviewQuery};
 use crate::tickets::Open;
 
 /// How long an opening waits until loads are counted. One statement over a company's open tickets takes some
@@ -23,29 +23,29 @@ const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
 /// Assignment of tickets to agents.
 pub struct Assignment {
     base: Arc<Base>,
-    desks: Arc<Desks>,
+    assigners: Arc<Assigners>,
 }
 
 impl Assignment {
-    pub(super) fn new(base: Arc<Base>, desks: Arc<Desks>) -> Self {
-        Self { base, desks }
+    pub(super) fn new(base: Arc<Base>, assigners: Arc<Assigners>) -> Self {
+        Self { base, assigners }
     }
 
     /// Drops the company's counts of tickets by agent.
     pub(super) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, desks } = self;
-        desks.forget_company(company);
+        let Self { base: _, assigners } = self;
+        assigners.forget_company(company);
     }
 
     /// The assigner of a new ticket, if its queue distributes. For `LeastBusy` the loads are counted first; while they
     /// cannot be counted, agents take turns.
-    pub(super) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
-        let (_, distribution) = distributing(organization, open)?;
-        let desk = self.desks.of(open.company);
+    pub(super) async fn assigner_for(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
+        let (_, distribution) = find_distribution(organization, open)?;
+        let assigner = self.assigners.of(open.company);
         if distribution == Distribution::LeastBusy {
-            self.count(open.company, &desk).await;
+            self.count(open.company, &assigner).await;
         }
-        Some(desk)
+        Some(assigner)
     }
 
     /// The company's open tickets by queue and user, including every change that was acknowledged before.
@@ -53,11 +53,11 @@ impl Assignment {
     /// # Errors
     /// [`Refusal::Unavailable`] when it has to be read, and the database is away.
     pub async fn open_tickets(&self, company: CompanyId) -> Result<Vec<OpenTickets>, Refusal> {
-        let (overview, look) = self.base.overviews.look(company, Instant::now());
-        match look {
-            Look::Known(open) => return Ok(open),
-            Look::Tables => {}
-            Look::Begins => {
+        let (overview, query) = self.base.overviews.query(company, Instant::now());
+        match query {
+            OverviewQuery::Known(open) => return Ok(open),
+            OverviewQuery::ReadTables => {}
+            OverviewQuery::Load => {
                 let base = self.base.clone();
                 self.base.spawn_for(company, async move {
                     let open = async {
@@ -67,7 +67,7 @@ impl Assignment {
                     let open = open.await.inspect_err(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "could not read live ticket counts; counting in the database");
                     });
-                    overview.end_reading(open.ok(), Instant::now());
+                    overview.end_load(open.ok(), Instant::now());
                 });
             }
         }
@@ -75,25 +75,25 @@ impl Assignment {
     }
 
     /// Waits until loads are counted, with a time limit. The count continues when its caller is gone.
-    async fn count(&self, company: CompanyId, desk: &Arc<Assigner>) {
-        let mut counted = desk.counted();
-        match desk.begin_count(Instant::now()) {
-            Count::Known | Count::Waits => return,
-            Count::Runs => {}
-            Count::Begins => {
-                let (base, desk) = (self.base.clone(), desk.clone());
+    async fn count(&self, company: CompanyId, assigner: &Arc<Assigner>) {
+        let mut count_ended = assigner.count_ended();
+        match assigner.begin_count(Instant::now()) {
+            CountStatus::Known | CountStatus::Delayed => return,
+            CountStatus::Running => {}
+            CountStatus::Required => {
+                let (base, assigner) = (self.base.clone(), assigner.clone());
                 self.base.spawn(async move {
-                    let held =
+                    let open_tickets =
                         async { Ok::<_, Refusal>(tickets::held(base.reads().tables(company).await?, company).await?) };
-                    let held = held.await.inspect_err(|refusal| {
+                    let open_tickets = open_tickets.await.inspect_err(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "agents' open tickets could not be counted; assigning in turn");
                     });
-                    desk.end_count(held.ok(), Instant::now());
+                    assigner.end_count(open_tickets.ok(), Instant::now());
                 });
             }
         }
         // After the time limit the opening uses the counts that exist.
-        let _ = tokio::time::timeout(COUNT_TIME_MAX, counted.changed()).await;
+        let _ = tokio::time::timeout(COUNT_TIME_MAX, count_ended.changed()).await;
     }
 
     /// Runs `work` while no decision can choose the record. Earlier decisions are in the tables by then.
@@ -103,10 +103,10 @@ impl Assignment {
     pub async fn delete_guarded<T, E: From<Refusal>>(
         &self,
         company: CompanyId,
-        what: Removal,
+        removal: Removal,
         work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.leave_all(company, [what], work).await
+        self.leave_all(company, [removal], work).await
     }
 
     /// Like [`Assignment::delete_guarded`], for several records.
@@ -116,45 +116,51 @@ impl Assignment {
     pub async fn leave_all<T, E: From<Refusal>>(
         &self,
         company: CompanyId,
-        what: impl IntoIterator<Item = Removal>,
+        removals: impl IntoIterator<Item = Removal>,
         work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut leavers = Vec::new();
-        for what in what {
-            self.base.directory.leaves(company, what).await;
-            leavers.push(Leaver { base: self.base.clone(), company, what, is_marked: true, is_known: false });
+        let mut guards = Vec::new();
+        for removal in removals {
+            self.base.directory.begin_removal(company, removal).await;
+            guards.push(RemovalGuard {
+                base: self.base.clone(),
+                company,
+                removal,
+                is_begun: true,
+                is_refreshed: false,
+            });
         }
         self.base.arbiters.pass().await;
         let outcome = work(self.base.reads().tables(company).await?).await;
-        leavers.iter_mut().for_each(Leaver::stays);
+        guards.iter_mut().for_each(RemovalGuard::end);
         self.base.refresh(company).await;
-        leavers.iter_mut().for_each(|leaver| leaver.is_known = true);
+        guards.iter_mut().for_each(|guard| guard.is_refreshed = true);
         outcome
     }
 }
 
-/// Marks a record as being deleted until dropped, whether the deletion succeeds, is refused or is cancelled.
-struct Leaver {
+/// Marks a record as being removed until dropped, whether the deletion succeeds, is refused or is cancelled.
+struct RemovalGuard {
     base: Arc<Base>,
     company: CompanyId,
-    what: Removal,
-    is_marked: bool,
-    /// Whether the directory was loaded since: once is enough.
-    is_known: bool,
+    removal: Removal,
+    is_begun: bool,
+    /// Whether the directory was reloaded since, which need not be repeated.
+    is_refreshed: bool,
 }
 
-impl Leaver {
-    fn stays(&mut self) {
-        if std::mem::take(&mut self.is_marked) {
-            self.base.directory.stays(self.company, self.what);
+impl RemovalGuard {
+    fn end(&mut self) {
+        if std::mem::take(&mut self.is_begun) {
+            self.base.directory.end_removal(self.company, self.removal);
         }
     }
 }
 
-impl Drop for Leaver {
+impl Drop for RemovalGuard {
     fn drop(&mut self) {
-        self.stays();
-        if self.is_known {
+        self.end();
+        if self.is_refreshed {
             return;
         }
         let (base, company) = (self.base.clone(), self.company);

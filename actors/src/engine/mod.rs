@@ -39,7 +39,7 @@ use crate::base::{Base, EngineOptions};
 use crate::channels::{InTransit, Inboxes, Outboxes};
 use crate::contacts::KnownContacts;
 use crate::directory::Directory;
-use crate::distribution::Desks;
+use crate::distribution::Assigners;
 use crate::overview::Overviews;
 use crate::reads::Reads;
 use crate::registry::{Population, Registry};
@@ -106,19 +106,19 @@ impl Engine {
             overviews.on_commit(changes);
         }));
         let base = Base::new(store, directory, overviews, options);
-        let (known, desks, inboxes) =
-            (Arc::<KnownContacts>::default(), Arc::<Desks>::default(), Arc::<Inboxes>::default());
+        let (known, assigners, inboxes) =
+            (Arc::<KnownContacts>::default(), Arc::<Assigners>::default(), Arc::<Inboxes>::default());
         let outboxes = Arc::new(Outboxes::new(base.clone(), inboxes.clone(), in_transit.clone()));
         let ticket_scope = Arc::new(TicketScope {
             base: base.clone(),
             contacts: known.clone(),
-            desks: desks.clone(),
+            assigners: assigners.clone(),
             outboxes: outboxes.clone(),
             inboxes: inboxes.clone(),
             hot: Registry::default(),
         });
         let contacts = Arc::new(Contacts::new(base.clone(), known.clone(), ticket_scope.clone(), in_transit.clone()));
-        let assignment = Arc::new(Assignment::new(base.clone(), desks));
+        let assignment = Arc::new(Assignment::new(base.clone(), assigners));
         let tickets = Arc::new(Tickets::new(base.clone(), contacts.clone(), assignment.clone(), ticket_scope.clone()));
         let inbound = Inbound::new(base.clone(), contacts.clone(), tickets.clone(), inboxes);
         let sending = Arc::new(Sending::new(base.clone(), contacts.clone(), tickets.clone(), outboxes));

@@ -234,9 +234,10 @@ impl Tickets {
         open.contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
         open.reachable |= self.contacts.known().is_reachable(company, open.channel, contact);
         let organization = self.base.organization(company)?;
-        let desk = if then.command.keeps_closed() { None } else { self.assignment.desk(&organization, &open).await };
+        let assigner =
+            if then.command.keeps_closed() { None } else { self.assignment.assigner_for(&organization, &open).await };
         let greeting = self.contacts.greeting(&organization, &open).await;
-        Ok(Opening { open, desk, greeting, version, then })
+        Ok(Opening { open, assigner, greeting, version, then })
     }
 
     /// Unassigns the open tickets of a user who leaves the company, or a queue. Within [`Assignment::delete_guarded`]
@@ -350,7 +351,7 @@ impl Tickets {
     /// Ends the actors of a company's tickets, and drops its channels' conversations.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, assignment: _, scope, conversations } = self;
-        let TicketScope { base: _, contacts: _, desks: _, outboxes: _, inboxes: _, hot } = &**scope;
+        let TicketScope { base: _, contacts: _, assigners: _, outboxes: _, inboxes: _, hot } = &**scope;
         dismiss(hot, |(of, _)| *of == company).await?;
         conversations.retain(|(of, _), _| *of != company);
         Ok(())

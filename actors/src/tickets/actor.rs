@@ -19,7 +19,7 @@ use crate::channels::{self, Inboxes, Outboxes};
 use crate::clock::now;
 use crate::contacts::{KnownContacts, RegistrationGuard};
 use crate::conversations::Conversations;
-use crate::distribution::{Desks, holder};
+use crate::distribution::{Assigners, agent_of};
 use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
 
 /// Capacity of the mailbox; senders wait when it is full. It exceeds what one conversation ever queues, and is small
@@ -30,7 +30,7 @@ const MAILBOX: usize = 256;
 pub(crate) struct TicketScope {
     pub(crate) base: Arc<Base>,
     pub(crate) contacts: Arc<KnownContacts>,
-    pub(crate) desks: Arc<Desks>,
+    pub(crate) assigners: Arc<Assigners>,
     pub(crate) outboxes: Arc<Outboxes>,
     pub(crate) inboxes: Arc<Inboxes>,
     pub(crate) hot: Registry<(CompanyId, TicketId), TicketActor>,
@@ -324,11 +324,11 @@ impl TicketActor {
         // Withdrawn before the append: a reader who learns of the change must not see the previous state.
         self.status.shared.hide();
         let (seq, durable) = reservation.append(changes)?;
-        let has_moved = holder(&self.ticket) != holder(&ticket);
+        let has_agent_changed = agent_of(&self.ticket) != agent_of(&ticket);
         self.ticket = Arc::new(ticket);
         self.status.record_append(seq);
-        if has_moved {
-            self.scope.desks.assigned(&self.ticket);
+        if has_agent_changed {
+            self.scope.assigners.record_assignment(&self.ticket);
         }
         // In log order: the next decision on this ticket runs after this one.
         self.scope.outboxes.put(seq, outgoing);

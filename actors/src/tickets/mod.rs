@@ -16,7 +16,7 @@ pub(crate) use actor::{ContactIs, Dismiss, Look, TicketGone, TicketScope};
 pub use after_send::AfterSend;
 pub use author::Author;
 pub use command::{Command, Context, Decided, Knowledge, Needs, apply};
-pub(crate) use commands::waiting_in;
+pub(crate) use commands::default_queue;
 pub use commands::{
     AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,
     SetWrapup, Show, Transfer, UpdateDeliveryStatus,

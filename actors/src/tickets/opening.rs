@@ -21,7 +21,7 @@ pub(crate) struct Opening<C: Command> {
     /// The ticket.
     pub(crate) open: Open,
     /// The assigner, if the queue distributes its tickets.
-    pub(crate) desk: Option<Arc<Assigner>>,
+    pub(crate) assigner: Option<Arc<Assigner>>,
     /// The greeting for a contact who opens the ticket.
     pub(crate) greeting: Option<Send>,
     /// The version of the contact that the caller has read.
@@ -92,16 +92,16 @@ impl TicketScope {
         let reservation = self.base.store.log.reserve(company)?;
         let (id, is_closed, outcome) = conversations.open(contact, |taken_by| {
             self.check_free(&opening, taken_by)?;
-            let desk = opening.desk.clone();
-            let turn = desk.as_ref().and_then(|desk| desk.turn(&organization, &opening.open));
+            let assigner = opening.assigner.clone();
+            let choice = assigner.as_ref().and_then(|assigner| assigner.choose(&organization, &opening.open));
             let Opened { reply, ticket, entry } =
-                opening.decide(self, &organization, turn.as_ref().map(Choice::user))?;
+                opening.decide(self, &organization, choice.as_ref().map(Choice::user))?;
             hotline_persistence::fail_point!("ticket_opened", |_| std::process::abort());
             let outgoing = self.outboxes.outgoing(&entry, &ticket);
             let (seq, durable) = reservation.append(entry)?;
-            match turn {
-                Some(turn) => turn.taken(&ticket),
-                None => self.desks.assigned(&ticket),
+            match choice {
+                Some(choice) => choice.complete(&ticket),
+                None => self.assigners.record_assignment(&ticket),
             }
             self.outboxes.put(seq, outgoing);
             let (id, is_closed) = (ticket.row.id, ticket.is_closed());

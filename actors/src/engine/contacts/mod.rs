@@ -19,7 +19,7 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::channels::InTransit;
 use crate::contacts::KnownContacts;
-use crate::tickets::{Author, Heard, Open, Send, TicketScope, waiting_in};
+use crate::tickets::{Author, Heard, Open, Send, TicketScope, default_queue};
 use crate::variables::{ContactValues, names};
 
 /// How long an opening waits for the contact's values of variables: a database outage must not delay a contact.
@@ -161,7 +161,7 @@ impl Contacts {
     /// The greeting for a contact who opens a ticket, if the queue has one.
     pub(super) async fn greeting(&self, organization: &Organization, open: &Open) -> Option<Send> {
         let channel = organization.channels.get(&open.channel).filter(|_| open.author == Author::CONTACT)?;
-        let queue = organization.queues.get(&open.queue.or(waiting_in(organization, channel))?)?;
+        let queue = organization.queues.get(&open.queue.or(default_queue(organization, channel))?)?;
         let text = queue.row.greeting.as_deref().filter(|text| !text.trim().is_empty())?;
         let mut greeting = Send::text(text, Author::AUTOMATION);
         if names(text).any(ContactValues::are_asked_for) {

@@ -20,7 +20,7 @@ pub use add_note::AddNote;
 pub use close::Close;
 pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
-pub(crate) use open::waiting_in;
+pub(crate) use open::default_queue;
 pub use progress::UpdateDeliveryStatus;
 pub use receive::Receive;
 pub use release::Release;

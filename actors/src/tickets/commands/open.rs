@@ -15,7 +15,7 @@ use crate::tickets::state::{Heard, Reached};
 use crate::tickets::{Author, Context, Ticket, Written};
 
 /// The queue for a channel's new tickets, if it is active.
-pub(crate) fn waiting_in(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {
+pub(crate) fn default_queue(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {
     channel.queue_id.filter(|queue| organization.queues.get(queue).is_some_and(|queue| queue.row.active))
 }
 
@@ -48,7 +48,7 @@ impl Open {
         if let Some(queue) = self.queue {
             check_queue(cx.organization, queue)?;
         }
-        let queue = self.queue.or(waiting_in(cx.organization, channel));
+        let queue = self.queue.or(default_queue(cx.organization, channel));
         if let Some(user) = self.user {
             check_user(cx.organization, user, queue)?;
         }

@@ -154,9 +154,9 @@ fn a_channels_ticket_does_not_wait_in_a_queue_that_is_not_active() {
     let mut organization = organization();
     organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = false;
     let channel = &organization.channels[&PHONE];
-    assert_eq!(crate::tickets::waiting_in(&organization, channel), None);
+    assert_eq!(crate::tickets::default_queue(&organization, channel), None);
     organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = true;
-    assert_eq!(crate::tickets::waiting_in(&organization, &organization.channels[&PHONE]), Some(SUPPORT));
+    assert_eq!(crate::tickets::default_queue(&organization, &organization.channels[&PHONE]), Some(SUPPORT));
 }
 
 #[test]
