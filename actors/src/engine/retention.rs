@@ -42,8 +42,8 @@ const PAUSE_TIMES: u32 = 4;
 /// Maximum rows of events deleted in one step. A row may take up to 64 KiB.
 const EVENT_ROWS_MAX: i64 = 1_000;
 
-/// Pause between two runs over a company that had nothing left to delete: ages are counted in days.
-const LOOK_EVERY: Duration = Duration::from_secs(600);
+/// Interval between runs over a company that had nothing left to delete: ages are counted in days.
+const RUN_EVERY: Duration = Duration::from_secs(600);
 
 /// Pause before the outcome of a transaction is queried again, after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
@@ -54,7 +54,7 @@ pub struct Retention {
     contacts: Arc<KnownContacts>,
     tickets: Arc<TicketScope>,
     sessions: Arc<Sessions>,
-    runs: Mutex<HashMap<CompanyId, Run>>,
+    runs: Mutex<HashMap<CompanyId, RetentionRun>>,
     removed: AtomicU64,
 }
 
@@ -69,32 +69,32 @@ pub struct RetentionFigures {
 
 /// One run over a company, from the conversation that was closed longest ago.
 #[derive(Clone, Debug)]
-struct Run {
+struct RetentionRun {
     rule: Rule,
-    begun: Instant,
+    started_at: Instant,
     /// The last ticket that was examined.
     after: (DateTime<Utc>, TicketId),
     tickets_max: i64,
-    /// Closing times: of the first ticket that had to stay in this run (`left`), and of the first ticket of the current
-    /// step (`at`).
-    left: Option<DateTime<Utc>>,
-    at: Option<DateTime<Utc>>,
+    /// The closing time of the first ticket that was kept in this run.
+    oldest_kept: Option<DateTime<Utc>>,
+    /// The closing time of the first ticket of the current step.
+    oldest_examined: Option<DateTime<Utc>>,
     tickets: u64,
     messages: u64,
     events: u64,
-    /// None: the run is under way.
+    /// None while the run lasts.
     ended: Option<Instant>,
 }
 
-impl Run {
+impl RetentionRun {
     fn of(rule: Rule) -> Self {
         Self {
             rule,
-            begun: Instant::now(),
+            started_at: Instant::now(),
             after: (DateTime::UNIX_EPOCH, TicketId::new(0)),
             tickets_max: TICKETS_FIRST,
-            left: None,
-            at: None,
+            oldest_kept: None,
+            oldest_examined: None,
             tickets: 0,
             messages: 0,
             events: 0,
@@ -103,39 +103,41 @@ impl Run {
     }
 
     /// The run to continue now: this one, a new one, or none yet.
-    fn now(&self, rule: Rule) -> Option<Self> {
+    fn next(&self, rule: Rule) -> Option<Self> {
         match self.ended {
             _ if self.rule != rule => Some(Self::of(rule)),
             None => Some(self.clone()),
-            Some(ended) if ended.elapsed() >= LOOK_EVERY => Some(Self { left: None, at: self.left, ..Self::of(rule) }),
+            Some(ended) if ended.elapsed() >= RUN_EVERY => {
+                Some(Self { oldest_kept: None, oldest_examined: self.oldest_kept, ..Self::of(rule) })
+            }
             Some(_) => None,
         }
     }
 
     /// Records the outcome of a step.
-    fn passed(&mut self, due: &[Due], removed: &Removed) {
+    fn record_step(&mut self, due: &[Due], removed: &Removed) {
         if let Some(last) = due.last() {
             self.after = (last.closed_at, last.id);
         }
-        let stays = due.iter().find(|due| !removed.tickets.contains(&due.id));
-        self.left = self.left.or(stays.map(|due| due.closed_at));
+        let kept_ticket = due.iter().find(|due| !removed.tickets.contains(&due.id));
+        self.oldest_kept = self.oldest_kept.or(kept_ticket.map(|due| due.closed_at));
         self.tickets += removed.tickets.len() as u64;
         self.messages += removed.messages;
     }
 
     /// Halves the next step. A single ticket that fails is skipped until the next run, so that it blocks no other.
-    fn failed(&mut self, due: &[Due]) {
+    fn record_failure(&mut self, due: &[Due]) {
         if self.tickets_max == 1 {
-            self.passed(due, &Removed::default());
+            self.record_step(due, &Removed::default());
         }
         self.tickets_max = (self.tickets_max / 2).max(1);
     }
 
     /// Adapts the size of the next step to the time this one took.
-    fn pace(&mut self, took: Duration) {
-        if took > STEP_TIME_HIGH {
+    fn adapt_size(&mut self, duration: Duration) {
+        if duration > STEP_TIME_HIGH {
             self.tickets_max = (self.tickets_max / 2).max(1);
-        } else if took < STEP_TIME_LOW {
+        } else if duration < STEP_TIME_LOW {
             self.tickets_max = (self.tickets_max * 2).min(TICKETS_MAX);
         }
     }
@@ -151,37 +153,40 @@ impl Retention {
         Self { base, contacts, tickets, sessions, runs: Mutex::default(), removed: AtomicU64::new(0) }
     }
 
-    fn runs(&self) -> MutexGuard<'_, HashMap<CompanyId, Run>> {
+    fn runs(&self) -> MutexGuard<'_, HashMap<CompanyId, RetentionRun>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Deletes expired conversations for the life of the process. Calls `files_left` when files have lost their
     /// messages.
     pub async fn keep(&self, files_left: impl Fn() + Send + Sync) {
-        let mut clock = tokio::time::interval(self.base.options.sweep_every);
-        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(self.base.options.sweep_every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            clock.tick().await;
+            ticks.tick().await;
             let store = &self.base.store;
             match retentions::rules(&store.housekeeping, &store.ownership().of_slots()).await {
-                Ok(rules) => self.go_on(rules, &files_left).await,
+                Ok(rules) => self.run_round(rules, &files_left).await,
                 Err(error) => tracing::debug!(%error, "could not read retention rules; will retry"),
             }
         }
     }
 
     /// Works on all companies that have something left, in turns, until the retention rules are due to be read again.
-    async fn go_on(&self, rules: Vec<Rule>, files_left: &(impl Fn() + Send + Sync)) {
+    async fn run_round(&self, rules: Vec<Rule>, files_left: &(impl Fn() + Send + Sync)) {
         self.runs().retain(|company, _| rules.iter().any(|rule| rule.company_id == *company));
-        let begun = Instant::now();
-        let mut going = rules;
-        while !going.is_empty() {
+        let started_at = Instant::now();
+        let mut rules_left = rules;
+        while !rules_left.is_empty() {
             let mut has_more = Vec::new();
-            for rule in going {
+            for rule in rules_left {
                 let Some(presence) = self.base.store.ownership().try_enter(rule.company_id) else { continue };
-                let run = self.runs().get(&rule.company_id).map_or_else(|| Some(Run::of(rule)), |run| run.now(rule));
+                let run = self
+                    .runs()
+                    .get(&rule.company_id)
+                    .map_or_else(|| Some(RetentionRun::of(rule)), |run| run.next(rule));
                 let Some(run) = run else { continue };
-                let began = Instant::now();
+                let step_started_at = Instant::now();
                 match self.step(run, files_left).await {
                     Ok(true) => {}
                     Ok(false) => has_more.push(rule),
@@ -190,19 +195,19 @@ impl Retention {
                     }
                 }
                 drop(presence);
-                tokio::time::sleep(began.elapsed() * PAUSE_TIMES).await;
+                tokio::time::sleep(step_started_at.elapsed() * PAUSE_TIMES).await;
             }
-            going = if begun.elapsed() < self.base.options.sweep_every { has_more } else { Vec::new() };
+            rules_left = if started_at.elapsed() < self.base.options.sweep_every { has_more } else { Vec::new() };
         }
     }
 
     /// One step of a company; true when nothing is left.
-    async fn step(&self, mut run: Run, files_left: &(impl Fn() + Send + Sync)) -> Result<bool, Refusal> {
+    async fn step(&self, mut run: RetentionRun, files_left: &(impl Fn() + Send + Sync)) -> Result<bool, Refusal> {
         let (rule, company) = (run.rule, run.rule.company_id);
-        let began = Instant::now();
+        let started_at = Instant::now();
         let db = self.base.reads().tables(company).await?;
         let due = retentions::due(db, &rule, run.after, run.tickets_max).await?;
-        run.at = due.first().map(|due| due.closed_at);
+        run.oldest_examined = due.first().map(|due| due.closed_at);
         self.runs().insert(company, run.clone());
         if due.is_empty() {
             let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
@@ -217,7 +222,7 @@ impl Retention {
                 // The company's rule has changed; it is read again soon.
                 Ok(None) => return Ok(true),
                 Err(refusal) => {
-                    run.failed(&due);
+                    run.record_failure(&due);
                     self.runs().insert(company, run);
                     return Err(refusal);
                 }
@@ -226,13 +231,13 @@ impl Retention {
                 files_left();
             }
             self.removed.fetch_add(removed.tickets.len() as u64, Ordering::Relaxed);
-            run.passed(&due, &removed);
-            run.pace(began.elapsed());
+            run.record_step(&due, &removed);
+            run.adapt_size(started_at.elapsed());
         }
         let is_over = run.ended.is_some();
         if is_over && run.tickets + run.events > 0 {
-            let Run { tickets, messages, events, .. } = run;
-            let duration_ms = u64::try_from(run.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let RetentionRun { tickets, messages, events, .. } = run;
+            let duration_ms = u64::try_from(run.started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::info!(
                 company.id = %company, days = rule.days, conversations = tickets, messages, events, duration_ms,
                 "removed conversations past their retention"
@@ -268,11 +273,11 @@ impl Retention {
         hotline_persistence::fail_point!("retention_removed", |_| std::process::abort());
         if let Err(error) = commit(change).await {
             // The deletion may have been committed. The marks stay until that is known.
-            let settled = || async {
-                let settled = retentions::settled(self.base.db(company), company, &removed.tickets).await;
-                settled.map_err(|error| Refusal::Unavailable(error.to_string()))
+            let check = || async {
+                let check = retentions::settled(self.base.db(company), company, &removed.tickets).await;
+                check.map_err(|error| Refusal::Unavailable(error.to_string()))
             };
-            let _ = while_unavailable(RETRY_PAUSE, settled).await;
+            let _ = while_unavailable(RETRY_PAUSE, check).await;
             self.forget(company, &removed.tickets, &removed.sessions).await;
             return Err(error.into());
         }
@@ -309,8 +314,9 @@ impl Retention {
     /// The figures of deletions, and of what is overdue.
     pub fn figures(&self) -> RetentionFigures {
         let now = now();
-        let due_since =
-            |run: &Run| run.left.into_iter().chain(run.at).min().map(|closed_at| closed_at + run.rule.age());
+        let due_since = |run: &RetentionRun| {
+            run.oldest_kept.into_iter().chain(run.oldest_examined).min().map(|closed_at| closed_at + run.rule.age())
+        };
         let oldest = self.runs().values().filter_map(due_since).min();
         let oldest_due = oldest.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
         RetentionFigures { removed: self.removed.load(Ordering::Relaxed), oldest_due }
@@ -336,34 +342,34 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_stay_is_passed_and_told_of_and_what_took_long_is_followed_by_less() {
-        let mut run = Run::of(RULE);
+    fn kept_tickets_are_skipped_and_a_long_step_shrinks_the_next() {
+        let mut run = RetentionRun::of(RULE);
         let removed = Removed { tickets: vec![TicketId::new(1)], ..Removed::default() };
-        run.passed(&[due(1), due(2), due(3)], &removed);
-        run.passed(&[due(4)], &Removed::default());
-        assert_eq!((run.after.1, run.left, run.tickets), (TicketId::new(4), Some(due(2).closed_at), 1));
-        run.pace(STEP_TIME_LOW / 2);
+        run.record_step(&[due(1), due(2), due(3)], &removed);
+        run.record_step(&[due(4)], &Removed::default());
+        assert_eq!((run.after.1, run.oldest_kept, run.tickets), (TicketId::new(4), Some(due(2).closed_at), 1));
+        run.adapt_size(STEP_TIME_LOW / 2);
         assert_eq!(run.tickets_max, 2 * TICKETS_FIRST);
         for _ in 0..20 {
-            run.pace(STEP_TIME_HIGH * 2);
+            run.adapt_size(STEP_TIME_HIGH * 2);
         }
         assert_eq!(run.tickets_max, 1);
-        run.failed(&[due(5)]);
+        run.record_failure(&[due(5)]);
         assert_eq!((run.after.1, run.tickets_max), (TicketId::new(5), 1), "one that fails alone is passed");
         for _ in 0..20 {
-            run.pace(Duration::ZERO);
+            run.adapt_size(Duration::ZERO);
         }
         assert_eq!(run.tickets_max, TICKETS_MAX);
     }
 
     #[test]
-    fn a_run_goes_on_until_it_has_ended_and_begins_anew_when_somebody_says_so() {
-        let mut run = Run::of(RULE);
+    fn a_run_continues_until_it_ends_and_restarts_when_the_rule_changes() {
+        let mut run = RetentionRun::of(RULE);
         run.after = (DateTime::UNIX_EPOCH, TicketId::new(7));
-        assert_eq!(run.now(RULE).map(|run| run.after.1), Some(TicketId::new(7)));
+        assert_eq!(run.next(RULE).map(|run| run.after.1), Some(TicketId::new(7)));
         run.ended = Some(Instant::now());
-        assert!(run.now(RULE).is_none(), "it was looked at");
+        assert!(run.next(RULE).is_none(), "it was looked at");
         let again = Rule { updated_at: DateTime::UNIX_EPOCH + RULE.age(), ..RULE };
-        assert_eq!(run.now(again).map(|run| run.after.1), Some(TicketId::new(0)));
+        assert_eq!(run.next(again).map(|run| run.after.1), Some(TicketId::new(0)));
     }
 }
