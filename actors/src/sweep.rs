@@ -10,7 +10,7 @@ use hotline_persistence::tables::{removals, webchat_sessions};
 
 use crate::base::Base;
 use crate::clock::{self, now};
-use crate::contacts::KnownContacts;
+use crate::contacts::ContactCache;
 use crate::engine::Sessions;
 use crate::tickets::{Retire, TicketScope};
 use crate::webchat::{End, SessionScope};
@@ -35,7 +35,7 @@ const FORGET_EVERY: Duration = Duration::from_secs(60);
 /// The periodic work.
 pub(crate) struct Sweeper {
     base: Arc<Base>,
-    contacts: Arc<KnownContacts>,
+    contacts: Arc<ContactCache>,
     tickets: Arc<TicketScope>,
     session_scope: Arc<SessionScope>,
     sessions: Arc<Sessions>,
@@ -44,7 +44,7 @@ pub(crate) struct Sweeper {
 impl Sweeper {
     pub(crate) fn new(
         base: Arc<Base>,
-        contacts: Arc<KnownContacts>,
+        contacts: Arc<ContactCache>,
         tickets: Arc<TicketScope>,
         session_scope: Arc<SessionScope>,
         sessions: Arc<Sessions>,

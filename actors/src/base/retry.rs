@@ -6,7 +6,7 @@ use std::time::Duration;
 use hotline_persistence::CompanyId;
 
 use crate::Refusal;
-use crate::contacts::KnownContacts;
+use crate::contacts::ContactCache;
 
 /// Maximum number of attempts after conflicts. Each conflict means that another caller succeeded, so this many in a row
 /// is no race but a defect.
@@ -18,7 +18,7 @@ const ATTEMPTS_MAX: usize = 64;
 /// # Errors
 /// The final refusal; [`Refusal::Unavailable`] after too many conflicts.
 pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
-    contacts: &KnownContacts,
+    contacts: &ContactCache,
     company: CompanyId,
     attempt: impl Fn() -> F,
     is_conflict: impl Fn(&Refusal) -> bool,
@@ -26,7 +26,9 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
     for _ in 0..ATTEMPTS_MAX {
         match attempt().await {
             Err(Refusal::Gone) => {}
-            Err(Refusal::ContactLeaving(contact)) => Box::pin(contacts.leaving.left((company, contact))).await?,
+            Err(Refusal::ContactLeaving(contact)) => {
+                Box::pin(contacts.pending_deletions.wait_until_unmarked((company, contact))).await?
+            }
             Err(refusal) if is_conflict(&refusal) => {}
             outcome => return outcome,
         }
@@ -75,7 +77,7 @@ mod tests {
 
     /// The outcome of attempts that fail with these refusals in turn and then succeed, and the number of attempts.
     async fn attempt_with(refusals: &[Refusal], is_conflict: fn(&Refusal) -> bool) -> (Result<(), Refusal>, usize) {
-        let (contacts, attempts) = (KnownContacts::default(), AtomicUsize::new(0));
+        let (contacts, attempts) = (ContactCache::default(), AtomicUsize::new(0));
         let attempt = || async {
             let number = attempts.fetch_add(1, Ordering::Relaxed);
             refusals.get(number).cloned().map_or(Ok(()), Err)

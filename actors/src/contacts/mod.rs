@@ -1,16 +1,16 @@
-//! The cache of contacts: a message to a number must find its contact while the database is away.
+//! The cache of contacts: a message to a number must find its contact while the database is unavailable.
 //!
 //! Contacts are plain: they are changed by SQL, without the actors. These rules keep the copies in memory current:
 //!
-//! - Whoever loads a contact from the tables holds `KnownContacts::looking` until the copy is stored: in the cache, or
-//!   in a registered ticket actor. Whoever has changed a contact holds `KnownContacts::changing` while it is read again
-//!   and all copies are updated. So no copy from before a change survives it.
-//! - An opening notes the `KnownContacts::version` of its contact; if that has changed, the opening reads the contact
+//! - A load of a contact from the tables holds `ContactCache::read_lock` until the copy is stored: in the cache, or in a
+//!   registered ticket actor. A change of a contact holds `ContactCache::write_lock` while the contact is read again and
+//!   all copies are updated. So no copy from before a change survives it.
+//! - An opening notes the `ContactCache::version` of its contact; if that has changed, the opening reads the contact
 //!   again.
 //! - A contact about to be deleted is marked (`pending_deletions.rs`): nothing live begins or changes for it until the
 //!   outcome is known.
 
-mod hot;
+mod hot_tickets;
 mod pending_deletions;
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
@@ -23,8 +23,8 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-use hot::HotTickets;
-pub(crate) use hot::RegistrationGuard;
+use hot_tickets::HotTickets;
+pub(crate) use hot_tickets::RegistrationGuard;
 use pending_deletions::PendingDeletions;
 
 use crate::tickets::Heard;
@@ -45,7 +45,7 @@ const VERSIONS: usize = 4096;
 pub(crate) type Key = (CompanyId, ContactId);
 
 /// The cache of recently used contacts.
-pub(crate) struct KnownContacts {
+pub(crate) struct ContactCache {
     by_id: TtlCache<Key, Arc<ContactRef>>,
     /// By the hash of the number, which takes less memory. Only a hint: the contact in `by_id` tells whether it has the
     /// number.
@@ -58,14 +58,14 @@ pub(crate) struct KnownContacts {
     /// When contacts last wrote on a channel.
     heard: TtlCache<(CompanyId, ChannelId, ContactId), Heard>,
     versions: Vec<AtomicU64>,
-    turns: DashMap<CompanyId, Arc<RwLock<()>>>,
+    locks: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors have a copy of a contact.
-    pub(crate) hot: Arc<HotTickets>,
+    pub(crate) hot_tickets: Arc<HotTickets>,
     /// The contacts that are being deleted.
-    pub(crate) leaving: Arc<PendingDeletions>,
+    pub(crate) pending_deletions: Arc<PendingDeletions>,
 }
 
-impl Default for KnownContacts {
+impl Default for ContactCache {
     fn default() -> Self {
         Self {
             by_id: ttl_cache(),
@@ -75,9 +75,9 @@ impl Default for KnownContacts {
             reachable: ttl_cache(),
             heard: ttl_cache(),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
-            turns: DashMap::new(),
-            hot: Arc::default(),
-            leaving: Arc::default(),
+            locks: DashMap::new(),
+            hot_tickets: Arc::default(),
+            pending_deletions: Arc::default(),
         }
     }
 }
@@ -86,7 +86,7 @@ fn ttl_cache<K: Hash + Eq + Clone, V: Clone>() -> TtlCache<K, V> {
     TtlCache::new(CONTACTS_MAX, CONTACT_AGE_MAX)
 }
 
-impl KnownContacts {
+impl ContactCache {
     /// Caches a contact that was just read.
     pub fn remember(&self, company: CompanyId, contact: &Arc<ContactRef>) {
         self.by_id.insert((company, contact.id), contact.clone());
@@ -102,14 +102,24 @@ impl KnownContacts {
 
     /// Drops a company's contacts. No work of the company may be under way.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { by_id, by_number, numbers: _, by_address, reachable, heard, versions: _, turns, hot: _, leaving: _ } =
-            self;
+        let Self {
+            by_id,
+            by_number,
+            numbers: _,
+            by_address,
+            reachable,
+            heard,
+            versions: _,
+            locks,
+            hot_tickets: _,
+            pending_deletions: _,
+        } = self;
         by_id.remove_where(|(of, _)| *of == company);
         by_number.remove_where(|(of, _)| *of == company);
         by_address.remove_where(|(of, ..)| *of == company);
         reachable.remove_where(|(of, ..)| *of == company);
         heard.remove_where(|(of, ..)| *of == company);
-        turns.remove(&company);
+        locks.remove(&company);
         // Versions are shared by contacts of all companies, and a change only causes another read. Ticket actors are
         // registered for as long as they live, and contacts are marked for as long as their deletion takes.
     }
@@ -129,13 +139,13 @@ impl KnownContacts {
     }
 
     /// A contact by number, if it is cached.
-    pub fn with_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
+    pub fn find_by_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
         let id = self.by_number.get(&(company, self.numbers.hash_one(number)))?;
         self.get(company, id).filter(|contact| contact.number.as_deref() == Some(number))
     }
 
     /// A contact by its id at a channel's provider, if it is cached.
-    pub fn with_address(&self, company: CompanyId, channel: ChannelId, address: &str) -> Option<Arc<ContactRef>> {
+    pub fn find_by_address(&self, company: CompanyId, channel: ChannelId, address: &str) -> Option<Arc<ContactRef>> {
         let id = self.by_address.get(&(company, channel, address.to_owned()))?;
         self.get(company, id)
     }
@@ -158,22 +168,22 @@ impl KnownContacts {
 
     /// Held from before a contact is read until the copy is stored. Never take it twice: a waiting writer in between
     /// would cause a deadlock.
-    pub(crate) async fn looking(&self, company: CompanyId) -> OwnedRwLockReadGuard<()> {
-        let turns = self.turns(company);
-        turns.read_owned().await
+    pub(crate) async fn read_lock(&self, company: CompanyId) -> OwnedRwLockReadGuard<()> {
+        let locks = self.locks(company);
+        locks.read_owned().await
     }
 
     /// Held while a change is applied to all copies of contacts.
-    pub(crate) async fn changing(&self, company: CompanyId) -> OwnedRwLockWriteGuard<()> {
-        let turns = self.turns(company);
-        turns.write_owned().await
+    pub(crate) async fn write_lock(&self, company: CompanyId) -> OwnedRwLockWriteGuard<()> {
+        let locks = self.locks(company);
+        locks.write_owned().await
     }
 
-    fn turns(&self, company: CompanyId) -> Arc<RwLock<()>> {
-        if let Some(turns) = self.turns.get(&company) {
-            return turns.clone();
+    fn locks(&self, company: CompanyId) -> Arc<RwLock<()>> {
+        if let Some(locks) = self.locks.get(&company) {
+            return locks.clone();
         }
-        self.turns.entry(company).or_default().clone()
+        self.locks.entry(company).or_default().clone()
     }
 
     /// The version of a contact's data: to be read before the contact itself.

@@ -14,7 +14,7 @@ use crate::map::IdMap;
 
 /// How long to wait for a mark to be removed. A deletion takes some milliseconds; one that takes longer than the time
 /// limit of its statements may mean that the database is away.
-const LEAVING_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
+const WAIT_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// The marks.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(crate) struct PendingDeletions {
 
 /// Marks a contact until dropped.
 pub(crate) struct DeletionGuard {
-    leaving: Arc<PendingDeletions>,
+    deletions: Arc<PendingDeletions>,
     key: Key,
     /// Closed when the mark is dropped, which wakes those that wait.
     _gone: watch::Sender<()>,
@@ -42,17 +42,17 @@ impl PendingDeletions {
             if let Some(mark) = self.try_mark(key) {
                 return Ok(mark);
             }
-            self.left(key).await?;
+            self.wait_until_unmarked(key).await?;
         }
     }
 
     /// Marks a contact that is not marked yet.
     pub(crate) fn try_mark(self: &Arc<Self>, key: Key) -> Option<DeletionGuard> {
         let Entry::Vacant(free) = self.marks.entry(key) else { return None };
-        let (gone, seen) = watch::channel(());
+        let (gone, removed) = watch::channel(());
         self.count.fetch_add(1, Ordering::AcqRel);
-        free.insert(seen);
-        Some(DeletionGuard { leaving: self.clone(), key, _gone: gone })
+        free.insert(removed);
+        Some(DeletionGuard { deletions: self.clone(), key, _gone: gone })
     }
 
     /// Whether a contact is marked.
@@ -79,10 +79,10 @@ impl PendingDeletions {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
-    pub(crate) async fn left(&self, key: Key) -> Result<(), Refusal> {
-        let Some(mut seen) = self.marks.get(&key).map(|mark| mark.clone()) else { return Ok(()) };
+    pub(crate) async fn wait_until_unmarked(&self, key: Key) -> Result<(), Refusal> {
+        let Some(mut removed) = self.marks.get(&key).map(|mark| mark.clone()) else { return Ok(()) };
         // The value never changes; the channel closes.
-        match tokio::time::timeout(LEAVING_TIME_MAX, seen.changed()).await {
+        match tokio::time::timeout(WAIT_TIME_MAX, removed.changed()).await {
             Ok(_) => Ok(()),
             Err(_) => Err(Refusal::Unavailable("the contact is being deleted".to_owned())),
         }
@@ -91,8 +91,8 @@ impl PendingDeletions {
 
 impl Drop for DeletionGuard {
     fn drop(&mut self) {
-        self.leaving.marks.remove(&self.key);
-        self.leaving.count.fetch_sub(1, Ordering::AcqRel);
+        self.deletions.marks.remove(&self.key);
+        self.deletions.count.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -105,23 +105,23 @@ mod tests {
     const KEY: Key = (CompanyId::new(1), ContactId::new(2));
 
     #[tokio::test]
-    async fn nothing_happens_while_a_contact_is_marked_and_who_waits_hears_of_the_end() {
-        let leaving = Arc::new(PendingDeletions::default());
-        assert!(!leaving.is_marked(KEY));
-        assert_eq!(leaving.unless_marked(KEY, || Ok(7)), Ok(7));
-        assert!(leaving.left(KEY).await.is_ok(), "nobody leaves");
-        let mark = leaving.mark(KEY).await.expect("marked");
-        assert!(leaving.is_marked(KEY));
-        assert!(!leaving.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
-        assert_eq!(leaving.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
-        assert!(leaving.try_mark(KEY).is_none(), "one has a turn");
+    async fn a_marked_contact_blocks_work_and_waiters_wake_when_the_mark_is_removed() {
+        let deletions = Arc::new(PendingDeletions::default());
+        assert!(!deletions.is_marked(KEY));
+        assert_eq!(deletions.unless_marked(KEY, || Ok(7)), Ok(7));
+        assert!(deletions.wait_until_unmarked(KEY).await.is_ok(), "nobody leaves");
+        let mark = deletions.mark(KEY).await.expect("marked");
+        assert!(deletions.is_marked(KEY));
+        assert!(!deletions.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
+        assert_eq!(deletions.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
+        assert!(deletions.try_mark(KEY).is_none(), "one has a turn");
         let waiting = tokio::spawn({
-            let leaving = leaving.clone();
-            async move { leaving.mark(KEY).await.map(drop) }
+            let deletions = deletions.clone();
+            async move { deletions.mark(KEY).await.map(drop) }
         });
         tokio::task::yield_now().await;
         drop(mark);
         assert!(waiting.await.expect("the task ends").is_ok(), "the next one has its turn");
-        assert!(!leaving.is_marked(KEY));
+        assert!(!deletions.is_marked(KEY));
     }
 }

@@ -153,7 +153,7 @@ impl Campaigns {
             self.base.deliver(&self.scope.hot, &held.hot, hold).await?;
             Ok(held)
         };
-        let held = on_conflict(self.contacts.known(), company, attempt, no_conflict);
+        let held = on_conflict(self.contacts.cache(), company, attempt, no_conflict);
         let in_time = tokio::time::timeout(HOLD_TIME_MAX, held).await;
         let held = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
         // Its decisions are in the tables after this.

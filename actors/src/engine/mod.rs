@@ -37,7 +37,7 @@ use crate::answers::CompletionQueue;
 use crate::attendance::Attendance;
 use crate::base::{Base, EngineOptions};
 use crate::channels::{InTransit, Inboxes, Outboxes};
-use crate::contacts::KnownContacts;
+use crate::contacts::ContactCache;
 use crate::directory::Directory;
 use crate::distribution::Assigners;
 use crate::overview::Overviews;
@@ -106,18 +106,18 @@ impl Engine {
             overviews.on_commit(changes);
         }));
         let base = Base::new(store, directory, overviews, options);
-        let (known, assigners, inboxes) =
-            (Arc::<KnownContacts>::default(), Arc::<Assigners>::default(), Arc::<Inboxes>::default());
+        let (cache, assigners, inboxes) =
+            (Arc::<ContactCache>::default(), Arc::<Assigners>::default(), Arc::<Inboxes>::default());
         let outboxes = Arc::new(Outboxes::new(base.clone(), inboxes.clone(), in_transit.clone()));
         let ticket_scope = Arc::new(TicketScope {
             base: base.clone(),
-            contacts: known.clone(),
+            contacts: cache.clone(),
             assigners: assigners.clone(),
             outboxes: outboxes.clone(),
             inboxes: inboxes.clone(),
             hot: Registry::default(),
         });
-        let contacts = Arc::new(Contacts::new(base.clone(), known.clone(), ticket_scope.clone(), in_transit.clone()));
+        let contacts = Arc::new(Contacts::new(base.clone(), cache.clone(), ticket_scope.clone(), in_transit.clone()));
         let assignment = Arc::new(Assignment::new(base.clone(), assigners));
         let tickets = Arc::new(Tickets::new(base.clone(), contacts.clone(), assignment.clone(), ticket_scope.clone()));
         let inbound = Inbound::new(base.clone(), contacts.clone(), tickets.clone(), inboxes);
@@ -126,9 +126,9 @@ impl Engine {
         let campaigns = Arc::new(Campaigns::new(base.clone(), contacts.clone(), sending.clone(), in_transit));
         let session_scope = Arc::new(SessionScope::new(base.clone(), inbound.clone(), tickets.clone(), watchers));
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
-        let retention = Arc::new(Retention::new(base.clone(), known.clone(), ticket_scope.clone(), sessions.clone()));
+        let retention = Arc::new(Retention::new(base.clone(), cache.clone(), ticket_scope.clone(), sessions.clone()));
         let cascades = Arc::new(Cascades::new(base.clone(), schedules.clone()));
-        let sweeper = Arc::new(Sweeper::new(base.clone(), known, ticket_scope, session_scope, sessions.clone()));
+        let sweeper = Arc::new(Sweeper::new(base.clone(), cache, ticket_scope, session_scope, sessions.clone()));
         let (swept, attendance) = (Arc::default(), Arc::default());
         Self {
             tickets,

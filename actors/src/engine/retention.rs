@@ -23,7 +23,7 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::while_unavailable;
 use crate::clock::now;
-use crate::contacts::{DeletionGuard, KnownContacts};
+use crate::contacts::{ContactCache, DeletionGuard};
 use crate::tickets::{TicketGone, TicketScope};
 
 /// Tickets of one step, initially and at most. Their contacts wait during the step, so it must be too short to be
@@ -51,7 +51,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// Deletes expired conversations.
 pub struct Retention {
     base: Arc<Base>,
-    contacts: Arc<KnownContacts>,
+    contacts: Arc<ContactCache>,
     tickets: Arc<TicketScope>,
     sessions: Arc<Sessions>,
     runs: Mutex<HashMap<CompanyId, RetentionRun>>,
@@ -146,7 +146,7 @@ impl RetentionRun {
 impl Retention {
     pub(super) fn new(
         base: Arc<Base>,
-        contacts: Arc<KnownContacts>,
+        contacts: Arc<ContactCache>,
         tickets: Arc<TicketScope>,
         sessions: Arc<Sessions>,
     ) -> Self {
@@ -254,7 +254,7 @@ impl Retention {
         for Due { contact_id, .. } in due {
             // A contact that is being deleted takes its tickets along.
             if !marks.contains_key(contact_id)
-                && let Some(mark) = self.contacts.leaving.try_mark((company, *contact_id))
+                && let Some(mark) = self.contacts.pending_deletions.try_mark((company, *contact_id))
             {
                 marks.insert(*contact_id, mark);
             }
@@ -291,7 +291,7 @@ impl Retention {
     /// all.
     async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
         // A reader from before has registered its actor by now, and a later one reads the current tables.
-        let _turn = self.contacts.changing(company).await;
+        let _lock = self.contacts.write_lock(company).await;
         self.end_actors(company, tickets).await;
         self.sessions.forget(company, sessions);
     }

@@ -134,7 +134,7 @@ impl Schedules {
                 UpdateSchedule { id, changes: changes.clone(), contact, attached: attached.clone(), by: current() };
             self.deliver(company, update).await
         };
-        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
     /// Cancels a pending message.
@@ -207,7 +207,7 @@ impl Schedules {
         <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
     {
         let attempt = || self.deliver(company, what.clone());
-        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
     async fn deliver<M, R>(&self, company: CompanyId, what: M) -> Result<R, Refusal>

@@ -129,7 +129,7 @@ impl Sending {
     /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
     pub async fn send(&self, target: &Target, what: impl Into<Execute<Send>>) -> Result<MessageRow, Refusal> {
         let (company, mut what) = (target.company, what.into());
-        let known = self.contacts.known();
+        let cache = self.contacts.cache();
         match &target.to {
             To::Ticket(ticket, contact) => {
                 self.inform(target, *contact, &mut what).await?;
@@ -138,7 +138,7 @@ impl Sending {
             To::Contact(contact) => {
                 self.inform(target, *contact, &mut what).await?;
                 let attempt = || self.attempt(target, *contact, &what);
-                on_conflict(known, company, attempt, is_slot_conflict).await
+                on_conflict(cache, company, attempt, is_slot_conflict).await
             }
             // Boxed: a large future, which the other sends would carry and copy.
             To::Number(new) => Box::pin(self.send_to_number(target, new, what)).await,
@@ -164,7 +164,7 @@ impl Sending {
         };
         // If the contact was deleted since it was found, the number has another contact now.
         let is_conflict = |refusal: &Refusal| is_slot_conflict(refusal) || *refusal == Refusal::ContactNotFound;
-        on_conflict(self.contacts.known(), company, attempt, is_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, is_conflict).await
     }
 
     /// Loads ahead what a send to a contact will need to know, so that the send itself needs no database: the
@@ -212,8 +212,8 @@ impl Sending {
         }
         self.tickets.keep_all_hot(company, &open).await?;
         if what.needs(kind).last_inbound && self.base.options.conversation_window.is_some() {
-            let known = self.contacts.known();
-            let is_unknown = |contact: &ContactId| known.heard(company, channel, *contact) == Heard::Unknown;
+            let cache = self.contacts.cache();
+            let is_unknown = |contact: &ContactId| cache.heard(company, channel, *contact) == Heard::Unknown;
             let unknown: Vec<ContactId> = contacts.iter().copied().filter(is_unknown).collect();
             if !unknown.is_empty() {
                 self.contacts.look_up_all_heard(company, channel, &unknown).await?;
@@ -304,7 +304,7 @@ impl Sending {
 
     async fn is_reachable(&self, target: &Target, contact: ContactId) -> Result<bool, Refusal> {
         let Target { company, channel, kind, .. } = *target;
-        if self.contacts.known().is_reachable(company, channel, contact) {
+        if self.contacts.cache().is_reachable(company, channel, contact) {
             return Ok(true);
         }
         if self.hot_ticket(target, contact, |ticket| ticket.reachable).await? == Some(true) {
@@ -315,7 +315,7 @@ impl Sending {
 
     async fn heard(&self, target: &Target, contact: ContactId) -> Result<Heard, Refusal> {
         let Target { company, channel, .. } = *target;
-        let remembered = self.contacts.known().heard(company, channel, contact);
+        let remembered = self.contacts.cache().heard(company, channel, contact);
         if remembered != Heard::Unknown {
             return Ok(remembered);
         }

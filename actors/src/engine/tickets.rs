@@ -66,7 +66,7 @@ impl Tickets {
     ) -> Result<C::Reply, Refusal> {
         let what = what.into();
         let attempt = || self.attempt(company, id, &what);
-        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
     /// The same in one attempt: it fails if the actor has just retired.
@@ -138,7 +138,7 @@ impl Tickets {
             return Ok(());
         }
         // Held as in `hot`.
-        let _turn = self.contacts.known().looking(company).await;
+        let _lock = self.contacts.cache().read_lock(company).await;
         let wanted = Mutex::new(Vec::with_capacity(cold.len()));
         let read = OnceCell::new();
         let start = |id: TicketId| {
@@ -194,7 +194,7 @@ impl Tickets {
         let (company, log) = (open.company, &self.base.store.log);
         let show = Execute { command: Show, attached, only_if: None };
         let attempt = || self.attempt_opening(open.clone(), show.clone());
-        match on_conflict(self.contacts.known(), company, attempt, no_conflict).await {
+        match on_conflict(self.contacts.cache(), company, attempt, no_conflict).await {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
             // The other opening must be durable before this caller learns of it.
             Err(refusal) if refusal.tells_of_state() => {
@@ -230,9 +230,9 @@ impl Tickets {
     /// Loads what an opening needs to know.
     async fn prepare<C: Command>(&self, mut open: Open, then: Execute<C>) -> Result<Opening<C>, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
-        let version = self.contacts.known().version((company, contact));
+        let version = self.contacts.cache().version((company, contact));
         open.contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
-        open.reachable |= self.contacts.known().is_reachable(company, open.channel, contact);
+        open.reachable |= self.contacts.cache().is_reachable(company, open.channel, contact);
         let organization = self.base.organization(company)?;
         let assigner =
             if then.command.keeps_closed() { None } else { self.assignment.assigner_for(&organization, &open).await };
@@ -305,7 +305,7 @@ impl Tickets {
     async fn start_hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
         // Held until the actor is registered. So a change of its contact reaches the actor, or the actor reads the
         // changed row.
-        let _turn = self.contacts.known().looking(company).await;
+        let _lock = self.contacts.cache().read_lock(company).await;
         self.scope.hot.get_or_start(&(company, id), || self.load(company, id)).await
     }
 
@@ -339,12 +339,12 @@ impl Tickets {
     ) -> Result<ActorHandle<TicketActor>, Refusal> {
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
         let conversations = self.conversations(company, channel).await?;
-        let reachable = self.contacts.known().is_reachable(company, channel, contact);
+        let reachable = self.contacts.cache().is_reachable(company, channel, contact);
         let mut ticket = Ticket::loaded(loaded, reachable);
         for following in following {
             ticket.follow(following.id, following.into());
         }
-        self.contacts.known().remember(company, &ticket.contact);
+        self.contacts.cache().remember(company, &ticket.contact);
         Ok(TicketActor::start_with(&self.scope, conversations, ticket))
     }
 

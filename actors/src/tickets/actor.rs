@@ -17,7 +17,7 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{self, Inboxes, Outboxes};
 use crate::clock::now;
-use crate::contacts::{KnownContacts, RegistrationGuard};
+use crate::contacts::{ContactCache, RegistrationGuard};
 use crate::conversations::Conversations;
 use crate::distribution::{Assigners, agent_of};
 use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
@@ -29,7 +29,7 @@ const MAILBOX: usize = 256;
 /// State shared by the ticket actors, and the registry of hot tickets.
 pub(crate) struct TicketScope {
     pub(crate) base: Arc<Base>,
-    pub(crate) contacts: Arc<KnownContacts>,
+    pub(crate) contacts: Arc<ContactCache>,
     pub(crate) assigners: Arc<Assigners>,
     pub(crate) outboxes: Arc<Outboxes>,
     pub(crate) inboxes: Arc<Inboxes>,
@@ -54,7 +54,7 @@ pub struct TicketActor {
     status: Arc<ActorStatus<PublishedSnapshot>>,
     retired: bool,
     /// Registers this ticket under its contact, so that changes of the contact reach it.
-    _listing: RegistrationGuard,
+    _registration: RegistrationGuard,
     /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
     gone: Option<oneshot::Sender<()>>,
 }
@@ -244,7 +244,8 @@ impl TicketActor {
         let status = Arc::new(ActorStatus::<PublishedSnapshot>::default());
         status.shared.set_parties(&ticket);
         let ticket = Arc::new(ticket);
-        let _listing = scope.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
+        let _registration =
+            scope.contacts.hot_tickets.register((ticket.row.company_id, ticket.contact.id), ticket.row.id);
         let actor = Self {
             scope: scope.clone(),
             conversations,
@@ -252,7 +253,7 @@ impl TicketActor {
             status: status.clone(),
             retired: false,
             gone: None,
-            _listing,
+            _registration,
         };
         let home = scope.base.arbiters.of(actor.ticket.row.id.0);
         ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), status }
@@ -283,7 +284,7 @@ impl TicketActor {
         let id = self.ticket.row.id;
         // Nothing awaits between this check and the append. Whoever marks a contact then waits for the actors' threads,
         // so no decision passes the mark.
-        if !C::ONLY_LOOKS && self.scope.contacts.leaving.is_marked((self.ticket.row.company_id, contact)) {
+        if !C::ONLY_LOOKS && self.scope.contacts.pending_deletions.is_marked((self.ticket.row.company_id, contact)) {
             return Err(Refusal::ContactLeaving(contact));
         }
         let was_open = self.ticket.is_open();

@@ -120,7 +120,7 @@ impl TicketScope {
     /// Checks that the contact has no open ticket on the channel and has not changed since the caller read it.
     fn check_free<C: Command>(&self, opening: &Opening<C>, taken_by: Option<TicketId>) -> Result<(), Refusal> {
         let contact = opening.contact();
-        if self.contacts.leaving.is_marked(contact) || self.contacts.version(contact) != opening.version {
+        if self.contacts.pending_deletions.is_marked(contact) || self.contacts.version(contact) != opening.version {
             return Err(Refusal::ContactLeaving(contact.1));
         }
         match taken_by {

@@ -45,10 +45,10 @@ impl ContactChanges {
         std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells the conversations: what is asked next shows the contacts as they are now. What a campaign has not sent yet to one
-    /// who wants none does not leave.
+    /// Updates the conversations: later reads show the changed contacts, and campaigns send nothing more to contacts that
+    /// opted out.
     pub async fn settle(self) {
-        self.withdraw();
+        self.invalidate_campaigns();
         let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if self.contacts.settle(self.company, &ids, false).await.is_ok() {
             self.take();
@@ -56,8 +56,8 @@ impl ContactChanges {
         // On failure the drop continues after the answer: the change is committed.
     }
 
-    /// Has campaigns look again at whom they may write to.
-    fn withdraw(&self) {
+    /// Makes campaigns check opt-outs again.
+    fn invalidate_campaigns(&self) {
         if self.preferences.load(Ordering::Acquire) {
             self.contacts.in_transit.withdrawals.invalidate(self.company);
         }
@@ -68,11 +68,11 @@ impl Drop for ContactChanges {
     fn drop(&mut self) {
         let ids = self.take();
         if !ids.is_empty() {
-            self.withdraw();
+            self.invalidate_campaigns();
             let (contacts, company) = (self.contacts.clone(), self.company);
             self.contacts.base.spawn_for(company, async move {
-                contacts.settle_in_time(company, &ids).await;
-                // By now it is committed, if it ever is.
+                contacts.settle_eventually(company, &ids).await;
+                // Again, because the change may have been committed meanwhile.
                 contacts.in_transit.withdrawals.invalidate(company);
             });
         }
@@ -81,9 +81,9 @@ impl Drop for ContactChanges {
 
 /// The current state of changed contacts that are in memory.
 #[derive(Default)]
-struct Become {
+struct ChangedContacts {
     changed: Vec<Arc<ContactRef>>,
-    gone: Vec<ContactId>,
+    deleted: Vec<ContactId>,
 }
 
 impl Contacts {
@@ -93,43 +93,44 @@ impl Contacts {
     }
 
     /// Reads contacts again, and updates everything in memory that holds a copy of them.
-    async fn settle(&self, company: CompanyId, ids: &[ContactId], unclear: bool) -> Result<(), Refusal> {
-        let _turn = self.known.changing(company).await;
-        let read = self.read_anew(company, ids, unclear).await;
+    async fn settle(&self, company: CompanyId, ids: &[ContactId], reads_all: bool) -> Result<(), Refusal> {
+        let _lock = self.cache.write_lock(company).await;
+        let read = self.reload(company, ids, reads_all).await;
         match &read {
-            Ok(Become { changed, gone }) => {
-                gone.iter().for_each(|id| self.known.forget(company, *id));
-                changed.iter().for_each(|contact| self.known.remember(company, contact));
+            Ok(ChangedContacts { changed, deleted }) => {
+                deleted.iter().for_each(|id| self.cache.forget(company, *id));
+                changed.iter().for_each(|contact| self.cache.remember(company, contact));
             }
-            Err(_) => ids.iter().for_each(|id| self.known.forget(company, *id)),
+            Err(_) => ids.iter().for_each(|id| self.cache.forget(company, *id)),
         }
-        ids.iter().for_each(|id| self.known.invalidate((company, *id)));
-        let Become { changed, gone } = read?;
+        ids.iter().for_each(|id| self.cache.invalidate((company, *id)));
+        let ChangedContacts { changed, deleted } = read?;
         // An opening that read a contact before has ended by now, and its ticket is registered. A later opening reads
         // the contact again.
         self.base.arbiters.pass().await;
-        self.tell_changed(company, changed);
-        self.tell_gone(company, gone).await;
+        self.update_tickets(company, changed);
+        self.end_tickets(company, deleted).await;
         Ok(())
     }
 
-    /// Reads those contacts that are in memory; with `unclear` all of them. The others need no read, except that an
+    /// Reads those contacts that are in memory; with `reads_all` all of them. The others need no read, except that an
     /// opening may just have looked at them.
-    async fn read_anew(&self, company: CompanyId, ids: &[ContactId], unclear: bool) -> Result<Become, Refusal> {
-        let is_kept = |id: ContactId| self.known.get(company, id).is_some() || self.known.hot.has((company, id));
-        let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| unclear || is_kept(*id)).collect();
+    async fn reload(&self, company: CompanyId, ids: &[ContactId], reads_all: bool) -> Result<ChangedContacts, Refusal> {
+        let is_cached =
+            |id: ContactId| self.cache.get(company, id).is_some() || self.cache.hot_tickets.has((company, id));
+        let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| reads_all || is_cached(*id)).collect();
         if wanted.is_empty() {
-            return Ok(Become::default());
+            return Ok(ChangedContacts::default());
         }
-        let found = contacts::find_refs(self.base.db(company), company, &wanted, unclear).await?;
-        let there: HashSet<ContactId> = found.iter().map(|contact| contact.id).collect();
-        let gone = wanted.into_iter().filter(|id| !there.contains(id)).collect();
-        Ok(Become { changed: found.into_iter().map(Arc::new).collect(), gone })
+        let found = contacts::find_refs(self.base.db(company), company, &wanted, reads_all).await?;
+        let found_ids: HashSet<ContactId> = found.iter().map(|contact| contact.id).collect();
+        let deleted = wanted.into_iter().filter(|id| !found_ids.contains(id)).collect();
+        Ok(ChangedContacts { changed: found.into_iter().map(Arc::new).collect(), deleted })
     }
 
-    fn tell_changed(&self, company: CompanyId, changed: Vec<Arc<ContactRef>>) {
+    fn update_tickets(&self, company: CompanyId, changed: Vec<Arc<ContactRef>>) {
         for contact in changed {
-            for ticket in self.known.hot.of((company, contact.id)) {
+            for ticket in self.cache.hot_tickets.of((company, contact.id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
                     // The ticket's next command comes after this message in its mailbox.
                     hot.status.shared.invalidate();
@@ -139,9 +140,9 @@ impl Contacts {
         }
     }
 
-    async fn tell_gone(&self, company: CompanyId, gone: Vec<ContactId>) {
-        for id in gone {
-            for ticket in self.known.hot.of((company, id)) {
+    async fn end_tickets(&self, company: CompanyId, deleted: Vec<ContactId>) {
+        for id in deleted {
+            for ticket in self.cache.hot_tickets.of((company, id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
                     // The actor may have ended already.
                     let _ = hot.addr.send(TicketGone).await;
@@ -151,7 +152,7 @@ impl Contacts {
     }
 
     /// The same, retried until the database answers.
-    async fn settle_in_time(&self, company: CompanyId, ids: &[ContactId]) {
+    async fn settle_eventually(&self, company: CompanyId, ids: &[ContactId]) {
         let settle = || async {
             // Every refusal is retried, because the conversations must learn of the change in the end.
             self.settle(company, ids, true).await.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
@@ -171,11 +172,11 @@ impl Contacts {
         let contacts = self.clone();
         // The deletion runs to its end even if the caller is gone.
         let presence = self.base.store.ownership().follow(company);
-        let removing = self.base.background.spawn(acting(current(), async move {
+        let removal = self.base.background.spawn(acting(current(), async move {
             let _presence = presence;
             contacts.remove_marked(company, id, &expected, forget).await
         }));
-        removing.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
+        removal.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
     }
 
     async fn remove_marked(
@@ -186,39 +187,39 @@ impl Contacts {
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         // Checked before the mark: a contact that cannot be deleted must not make others wait.
-        refuse(contacts::tie(self.base.reads().tables(company).await?, company, id).await?)?;
+        check_unused(contacts::tie(self.base.reads().tables(company).await?, company, id).await?)?;
 
-        let mark = self.known.leaving.mark((company, id)).await?;
+        let mark = self.cache.pending_deletions.mark((company, id)).await?;
         // Earlier decisions are in the tables after this, and the mark prevents new ones.
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
         let sessions = contacts::sessions(db, company, id).await?;
-        let removed = contact_removal::remove(db, company, id, expected).await;
+        let outcome = contact_removal::remove(db, company, id, expected).await;
         let contacts = self.clone();
         // Its sessions are read again on the next request.
-        let gone = async move |mark: DeletionGuard| {
-            contacts.settle_in_time(company, &[id]).await;
+        let finish = async move |mark: DeletionGuard| {
+            contacts.settle_eventually(company, &[id]).await;
             forget(&sessions);
             drop(mark);
         };
-        match removed {
+        match outcome {
             Ok(None) => {
-                gone(mark).await;
+                finish(mark).await;
                 Ok(())
             }
-            Ok(tie) => refuse(tie),
+            Ok(tie) => check_unused(tie),
             // Nothing was deleted.
             Err(error @ (Error::NotFound(_) | Error::Changed)) => Err(error.into()),
             Err(error) => {
                 // The deletion may have been committed. The mark stays until that is known.
-                self.base.spawn_for(company, async move { gone(mark).await });
+                self.base.spawn_for(company, async move { finish(mark).await });
                 Err(error.into())
             }
         }
     }
 }
 
-fn refuse(tie: Option<Tie>) -> Result<(), Refusal> {
+fn check_unused(tie: Option<Tie>) -> Result<(), Refusal> {
     match tie {
         None => Ok(()),
         Some(Tie { tickets, sessions }) => {

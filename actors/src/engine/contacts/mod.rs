@@ -1,4 +1,4 @@
-//! Contacts: found or created, and what their conversations need to know of them.
+//! Contacts: finds and creates them, and loads the data that their conversations need.
 
 mod changes;
 
@@ -18,7 +18,7 @@ pub use changes::ContactChanges;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::InTransit;
-use crate::contacts::KnownContacts;
+use crate::contacts::ContactCache;
 use crate::tickets::{Author, Heard, Open, Send, TicketScope, default_queue};
 use crate::variables::{ContactValues, names};
 
@@ -28,32 +28,32 @@ const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
 /// Access to all contacts.
 pub struct Contacts {
     base: Arc<Base>,
-    known: Arc<KnownContacts>,
+    cache: Arc<ContactCache>,
     /// The tickets, which hold copies of contacts.
     tickets: Arc<TicketScope>,
-    /// What campaigns have on its way to them.
+    /// The campaign messages in transit to them.
     in_transit: Arc<InTransit>,
 }
 
 impl Contacts {
     pub(super) fn new(
         base: Arc<Base>,
-        known: Arc<KnownContacts>,
+        cache: Arc<ContactCache>,
         tickets: Arc<TicketScope>,
         in_transit: Arc<InTransit>,
     ) -> Self {
-        Self { base, known, tickets, in_transit }
+        Self { base, cache, tickets, in_transit }
     }
 
     /// The cached contacts, which need no read of the tables.
-    pub(super) fn known(&self) -> &KnownContacts {
-        &self.known
+    pub(super) fn cache(&self) -> &ContactCache {
+        &self.cache
     }
 
     /// Drops the cached contacts of a company.
     pub(super) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, known, tickets: _, in_transit: _ } = self;
-        known.forget_company(company);
+        let Self { base: _, cache, tickets: _, in_transit: _ } = self;
+        cache.forget_company(company);
     }
 
     /// A contact, or none.
@@ -61,12 +61,12 @@ impl Contacts {
     /// # Errors
     /// [`Refusal::Unavailable`] when it is not cached and the database is away.
     pub async fn get(&self, company: CompanyId, id: ContactId) -> Result<Option<Arc<ContactRef>>, Refusal> {
-        if let Some(contact) = self.known.get(company, id) {
+        if let Some(contact) = self.cache.get(company, id) {
             return Ok(Some(contact));
         }
         // Boxed: a large future, which is rarely needed.
         let read = async {
-            let _turn = self.known.looking(company).await;
+            let _lock = self.cache.read_lock(company).await;
             let found = contacts::find_ref(self.base.readers(), company, id).await?;
             Ok(found.map(|contact| self.remember(company, contact)))
         };
@@ -78,8 +78,8 @@ impl Contacts {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub(crate) async fn prefetch(&self, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactId>, Refusal> {
-        let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.known.get(company, *id).is_none()).collect();
-        let _turn = self.known.looking(company).await;
+        let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.cache.get(company, *id).is_none()).collect();
+        let _lock = self.cache.read_lock(company).await;
         for contact in contacts::find_refs(self.base.db(company), company, &unknown, false).await? {
             self.remember(company, contact);
         }
@@ -88,7 +88,7 @@ impl Contacts {
 
     /// Drops a contact that was cached by [`Contacts::prefetch`].
     pub(crate) fn evict(&self, company: CompanyId, id: ContactId) {
-        self.known.forget(company, id);
+        self.cache.forget(company, id);
     }
 
     /// The contact with a number: found, or created.
@@ -96,10 +96,10 @@ impl Contacts {
     /// # Errors
     /// [`Refusal::Unavailable`] when it is not cached and the database is away.
     pub async fn find_or_create(&self, company: CompanyId, new: Numbered<'_>) -> Result<Arc<ContactRef>, Refusal> {
-        if let Some(contact) = self.known.with_number(company, new.number) {
+        if let Some(contact) = self.cache.find_by_number(company, new.number) {
             return Ok(contact);
         }
-        let _turn = self.known.looking(company).await;
+        let _lock = self.cache.read_lock(company).await;
         let api = Author::API.source;
         let contact = contacts::find_or_create_by_number(self.base.db(company), company, new, api).await?;
         Ok(self.remember(company, contact))
@@ -110,17 +110,17 @@ impl Contacts {
     /// # Errors
     /// [`Refusal::Unavailable`] when it is not cached and the database is away.
     pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
-        if self.known.with_number(company, number).is_some() {
+        if self.cache.find_by_number(company, number).is_some() {
             return Ok(true);
         }
-        let _turn = self.known.looking(company).await;
+        let _lock = self.cache.read_lock(company).await;
         let found = contacts::find_ref_by_number(self.base.readers(), company, number).await?;
         Ok(found.map(|contact| self.remember(company, contact)).is_some())
     }
 
     pub(super) fn remember(&self, company: CompanyId, contact: ContactRef) -> Arc<ContactRef> {
         let contact = Arc::new(contact);
-        self.known.remember(company, &contact);
+        self.cache.remember(company, &contact);
         contact
     }
 
@@ -153,7 +153,7 @@ impl Contacts {
         let Some(contact) = found else { return Ok(ContactValues::default()) };
         let custom = contact.custom_fields.0.into_iter().filter_map(|field| {
             let is_list = field.kind.as_deref() == Some(CustomFieldType::Multiselect.as_str());
-            Some((field.key?, if is_list { enumerated(field.value) } else { field.value }))
+            Some((field.key?, if is_list { join_options(field.value) } else { field.value }))
         });
         Ok(ContactValues { email: contact.email, custom: custom.collect() })
     }
@@ -193,12 +193,12 @@ impl Contacts {
         let db = self.base.reads().tables(company).await?;
         let mut found: HashMap<_, _> =
             messages::last_inbound_at(db, company, channel, contacts).await?.into_iter().collect();
-        let learn = |contact: &ContactId| {
+        let cache_heard = |contact: &ContactId| {
             let heard = found.remove(contact).flatten().into();
-            self.known.remember_heard(company, channel, *contact, heard);
+            self.cache.remember_heard(company, channel, *contact, heard);
             heard
         };
-        Ok(contacts.iter().map(learn).collect())
+        Ok(contacts.iter().map(cache_heard).collect())
     }
 
     /// Whether a channel without phone numbers reaches a contact: on a webchat if they have had a session, elsewhere if
@@ -216,13 +216,13 @@ impl Contacts {
             _ => messages::has_received(db, company, channel, contact).await?,
         };
         if reachable {
-            self.known.remember_reachable(company, channel, contact);
+            self.cache.remember_reachable(company, channel, contact);
         }
         Ok(reachable)
     }
 }
 
 /// The options of a multiselect field, joined for a text.
-fn enumerated(list: String) -> String {
+fn join_options(list: String) -> String {
     serde_json::from_str::<Vec<String>>(&list).map_or(list, |options| options.join(", "))
 }

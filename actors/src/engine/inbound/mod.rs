@@ -170,7 +170,7 @@ impl Inbound {
         let is_conflict = |refusal: &Refusal| {
             is_slot_conflict(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
         };
-        let received = on_conflict(self.contacts.known(), company, attempt, is_conflict).await;
+        let received = on_conflict(self.contacts.cache(), company, attempt, is_conflict).await;
         if received.is_err() {
             lock.record_uncertain(now());
         }
@@ -189,7 +189,7 @@ impl Inbound {
         command: Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
         let attempt = || self.attempt(company, channel, contact, &command);
-        on_conflict(self.contacts.known(), company, attempt, is_slot_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, is_slot_conflict).await
     }
 
     async fn attempt(
@@ -209,8 +209,8 @@ impl Inbound {
             }
         };
         let heard = message.sent_at.unwrap_or(message.created_at);
-        self.contacts.known().remember_reachable(company, channel, contact);
-        self.contacts.known().remember_heard(company, channel, contact, Heard::At(heard));
+        self.contacts.cache().remember_reachable(company, channel, contact);
+        self.contacts.cache().remember_heard(company, channel, contact, Heard::At(heard));
         Ok(message)
     }
 
@@ -221,23 +221,23 @@ impl Inbound {
         channel: ChannelId,
         from: &Sender,
     ) -> Result<Arc<ContactRef>, Refusal> {
-        let cache = self.contacts.known();
+        let cache = self.contacts.cache();
         let contact = match (&from.number, &from.address) {
             (Some(number), _) => {
                 let mut spellings = std::iter::once(&number.digits).chain(&number.others);
-                match spellings.find_map(|number| cache.with_number(company, number)) {
+                match spellings.find_map(|number| cache.find_by_number(company, number)) {
                     Some(contact) => contact,
                     None => self.load_by_number(company, number, from).await?,
                 }
             }
-            (None, Some(address)) => match cache.with_address(company, channel, address) {
+            (None, Some(address)) => match cache.find_by_address(company, channel, address) {
                 Some(contact) => contact,
                 None => self.load_by_address(company, channel, address, from).await?,
             },
             (None, None) => return Err(Refusal::invalid("from", "must identify the sender")),
         };
         if let (Some(_), Some(address)) = (&from.number, &from.address)
-            && cache.with_address(company, channel, address).is_none()
+            && cache.find_by_address(company, channel, address).is_none()
         {
             // Noted in case the provider omits the number next time.
             self.note_address(company, channel, address.clone(), contact.clone());
@@ -256,7 +256,7 @@ impl Inbound {
         number: &Number,
         from: &Sender,
     ) -> Result<Arc<ContactRef>, Refusal> {
-        let _turn = self.contacts.known().looking(company).await;
+        let _lock = self.contacts.cache().read_lock(company).await;
         let new = Numbered { number: &number.digits, name: from.name.as_deref(), country: number.country.as_deref() };
         let db = self.base.db(company);
         let found = contacts::find_or_create_by_any_number(db, company, new, &number.others, from.origin).await?;
@@ -270,7 +270,7 @@ impl Inbound {
         address: &str,
         from: &Sender,
     ) -> Result<Arc<ContactRef>, Refusal> {
-        let _turn = self.contacts.known().looking(company).await;
+        let _lock = self.contacts.cache().read_lock(company).await;
         let new = Addressed {
             channel,
             address,
@@ -280,7 +280,7 @@ impl Inbound {
         };
         let found = contacts::find_or_create_by_address(self.base.db(company), company, new).await?;
         let contact = self.contacts.remember(company, found);
-        self.contacts.known().remember_address(company, channel, address, contact.id);
+        self.contacts.cache().remember_address(company, channel, address, contact.id);
         Ok(contact)
     }
 
@@ -296,7 +296,7 @@ impl Inbound {
         self.base.spawn_for(company, async move {
             let db = inbound.base.db(company);
             match contacts::note_address(db, company, channel, &address, contact.id).await {
-                Ok(()) => inbound.contacts.known().remember_address(company, channel, &address, contact.id),
+                Ok(()) => inbound.contacts.cache().remember_address(company, channel, &address, contact.id),
                 Err(error) => {
                     tracing::debug!(%error, "could not save a contact's address; the next message will retry")
                 }
@@ -342,7 +342,7 @@ impl Inbound {
         channel: ChannelId,
         address: &str,
     ) -> Result<Option<ContactId>, Refusal> {
-        if let Some(contact) = self.contacts.known().with_address(company, channel, address) {
+        if let Some(contact) = self.contacts.cache().find_by_address(company, channel, address) {
             return Ok(Some(contact.id));
         }
         let found = contacts::by_address(self.base.db(company), company, channel, address).await?;

@@ -46,8 +46,8 @@ impl Sessions {
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
         let attempt = || self.attempt_to_begin(&row, attached.as_ref());
-        on_conflict(self.contacts.known(), row.company_id, attempt, no_conflict).await?.reached().await?;
-        self.contacts.known().remember_reachable(row.company_id, row.channel_id, row.contact_id);
+        on_conflict(self.contacts.cache(), row.company_id, attempt, no_conflict).await?.reached().await?;
+        self.contacts.cache().remember_reachable(row.company_id, row.channel_id, row.contact_id);
         Ok(row)
     }
 
@@ -56,11 +56,11 @@ impl Sessions {
         row: &SessionRow,
         attached: Option<&AttachedChanges<SessionRow>>,
     ) -> Result<Durable, Refusal> {
-        let (known, contact) = (self.contacts.known(), (row.company_id, row.contact_id));
-        let version = known.version(contact);
+        let (cache, contact) = (self.contacts.cache(), (row.company_id, row.contact_id));
+        let version = cache.version(contact);
         self.contacts.get(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
-        known.leaving.unless_marked(contact, || {
-            if known.version(contact) != version {
+        cache.pending_deletions.unless_marked(contact, || {
+            if cache.version(contact) != version {
                 return Err(Refusal::ContactLeaving(contact.1));
             }
             self.append(row, attached)
@@ -97,7 +97,7 @@ impl Sessions {
                 self.base.deliver(&self.scope.hot, &hot, message).await
             }
         };
-        on_conflict(self.contacts.known(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
     /// The actor of a visitor session, started if it is not hot.
@@ -108,7 +108,7 @@ impl Sessions {
         }
         // Boxed: reading the tables takes a large future, which every request would carry and copy.
         let start = async {
-            let _turn = self.contacts.known().looking(company).await;
+            let _lock = self.contacts.cache().read_lock(company).await;
             self.scope.hot.get_or_start(&key, || self.load(company, id)).await
         };
         Box::pin(start).await
@@ -141,7 +141,7 @@ impl Sessions {
         channel: ChannelId,
         hash: &KeyHash,
     ) -> Result<Option<SessionRow>, Refusal> {
-        let hot = self.scope.tokens.get(hash).map(|known| known.clone());
+        let hot = self.scope.tokens.get(hash).map(|cache| cache.clone());
         let id = match hot {
             Some((owner, id)) => (owner == company).then_some(id),
             None => {

@@ -14,16 +14,16 @@ pub(crate) struct HotTickets(IdMap<Key, SmallVec<[TicketId; 2]>>);
 
 /// Registers an actor's ticket under its contact until dropped.
 pub(crate) struct RegistrationGuard {
-    hot: Arc<HotTickets>,
+    hot_tickets: Arc<HotTickets>,
     key: Key,
     ticket: TicketId,
 }
 
 impl HotTickets {
     /// Registers the actor of a ticket. For a moment a ticket may have two: one that retires and its successor.
-    pub(crate) fn list(self: &Arc<Self>, key: Key, ticket: TicketId) -> RegistrationGuard {
+    pub(crate) fn register(self: &Arc<Self>, key: Key, ticket: TicketId) -> RegistrationGuard {
         self.0.entry(key).or_default().push(ticket);
-        RegistrationGuard { hot: self.clone(), key, ticket }
+        RegistrationGuard { hot_tickets: self.clone(), key, ticket }
     }
 
     /// The tickets of a contact.
@@ -39,7 +39,7 @@ impl HotTickets {
 
 impl Drop for RegistrationGuard {
     fn drop(&mut self) {
-        self.hot.0.remove_if_mut(&self.key, |_, tickets| {
+        self.hot_tickets.0.remove_if_mut(&self.key, |_, tickets| {
             if let Some(index) = tickets.iter().position(|ticket| *ticket == self.ticket) {
                 tickets.swap_remove(index);
             }
@@ -55,18 +55,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ticket_is_listed_as_long_as_one_of_its_actors_lives() {
-        let hot = Arc::new(HotTickets::default());
+    fn a_ticket_is_registered_while_one_of_its_actors_lives() {
+        let hot_tickets = Arc::new(HotTickets::default());
         let key = (CompanyId::new(1), ContactId::new(2));
-        let first = hot.list(key, TicketId::new(7));
-        let other = hot.list(key, TicketId::new(8));
-        let successor = hot.list(key, TicketId::new(7));
+        let first = hot_tickets.register(key, TicketId::new(7));
+        let other = hot_tickets.register(key, TicketId::new(8));
+        let successor = hot_tickets.register(key, TicketId::new(7));
         drop(first);
-        assert_eq!(hot.of(key).len(), 2);
-        assert!(hot.of(key).contains(&TicketId::new(7)));
+        assert_eq!(hot_tickets.of(key).len(), 2);
+        assert!(hot_tickets.of(key).contains(&TicketId::new(7)));
         drop(successor);
-        assert_eq!(hot.of(key), [TicketId::new(8)]);
+        assert_eq!(hot_tickets.of(key), [TicketId::new(8)]);
         drop(other);
-        assert!(!hot.has(key), "nothing is left behind");
+        assert!(!hot_tickets.has(key), "nothing is left behind");
     }
 }
