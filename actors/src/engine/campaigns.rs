@@ -44,14 +44,14 @@ pub struct Campaigns {
     scope: Arc<CampaignScope>,
 }
 
-/// Guard for the creation of a campaign. If it is dropped before [`Begins::with`], the company's campaigns are started
-/// from the tables, so that one that was committed all the same is not missed.
-pub struct Begins {
+/// Guard for the creation of a campaign. If it is dropped before [`CampaignStartGuard::with`], the company's campaigns
+/// are started from the tables, in case the creation was committed.
+pub struct CampaignStartGuard {
     campaigns: Option<Arc<Campaigns>>,
     company: CompanyId,
 }
 
-impl Begins {
+impl CampaignStartGuard {
     /// Starts the created campaign.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Begins {
     }
 }
 
-impl Drop for Begins {
+impl Drop for CampaignStartGuard {
     fn drop(&mut self) {
         if let Some(campaigns) = self.campaigns.take() {
             campaigns.resume(self.company);
@@ -72,18 +72,18 @@ impl Drop for Begins {
     }
 }
 
-/// Pauses a campaign until dropped: it decides no messages. If it was canceled meanwhile, those that its provider does not
-/// have yet are not sent from then on.
-pub struct HeldCampaign {
+/// Pauses a campaign until dropped: it decides no messages. If it was canceled meanwhile, messages that its provider does
+/// not have yet are not sent any more.
+pub struct CampaignHold {
     scope: Arc<CampaignScope>,
     company: CompanyId,
     hot: ActorHandle<CampaignRunner>,
     holder: Option<Arc<()>>,
 }
 
-impl Drop for HeldCampaign {
+impl Drop for CampaignHold {
     fn drop(&mut self) {
-        // However the change has ended: each message is looked at again before it leaves.
+        // Whatever the outcome of the change: each message is checked again before it is sent.
         self.scope.in_transit.withdrawals.invalidate(self.company);
         // Released first, so that the actor no longer sees the hold when it handles `Changed`.
         drop(self.holder.take());
@@ -126,8 +126,8 @@ impl Campaigns {
     }
 
     /// Must be called before a campaign is created.
-    pub fn begins(self: &Arc<Self>, company: CompanyId) -> Begins {
-        Begins { campaigns: Some(self.clone()), company }
+    pub fn begins(self: &Arc<Self>, company: CompanyId) -> CampaignStartGuard {
+        CampaignStartGuard { campaigns: Some(self.clone()), company }
     }
 
     /// Starts a campaign that was created, or resumes one that was changed.
@@ -138,27 +138,27 @@ impl Campaigns {
         self.hot(company, id).await.map(|hot| hot.addr.do_send(Changed))
     }
 
-    /// Pauses a campaign, and waits until the outcome of each message under way is known. When the hold is released,
+    /// Pauses a campaign, and waits until every pending send has an outcome. When the hold is released,
     /// the actor reads the campaign again.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it does not pause in time, or the database is away.
-    pub async fn hold(&self, company: CompanyId, id: CampaignId) -> Result<HeldCampaign, Refusal> {
+    pub async fn hold(&self, company: CompanyId, id: CampaignId) -> Result<CampaignHold, Refusal> {
         let attempt = || async {
             let hot = self.hot(company, id).await?;
             let holder = Arc::new(());
-            let hold = Hold(Arc::downgrade(&holder));
+            let message = Hold(Arc::downgrade(&holder));
             // Created before the call: its drop notifies the actor however the call ends.
-            let held = HeldCampaign { scope: self.scope.clone(), company, hot, holder: Some(holder) };
-            self.base.deliver(&self.scope.hot, &held.hot, hold).await?;
-            Ok(held)
+            let hold = CampaignHold { scope: self.scope.clone(), company, hot, holder: Some(holder) };
+            self.base.deliver(&self.scope.hot, &hold.hot, message).await?;
+            Ok(hold)
         };
-        let held = on_conflict(self.contacts.cache(), company, attempt, no_conflict);
-        let in_time = tokio::time::timeout(HOLD_TIME_MAX, held).await;
-        let held = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
+        let hold = on_conflict(self.contacts.cache(), company, attempt, no_conflict);
+        let in_time = tokio::time::timeout(HOLD_TIME_MAX, hold).await;
+        let hold = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
         // Its decisions are in the tables after this.
         self.base.reads().tables(company).await?;
-        Ok(held)
+        Ok(hold)
     }
 
     /// Ends the actors of a closed company: none of its campaign messages are sent any more.
@@ -179,14 +179,14 @@ impl Campaigns {
         }
         let campaigns = self.clone();
         self.base.spawn(async move {
-            let begun = crate::base::retry::while_unavailable(HOLD_TIME_MAX, || async {
+            let starts = crate::base::retry::while_unavailable(HOLD_TIME_MAX, || async {
                 let db = campaigns.base.store.db(company);
                 for (company, id) in campaigns::unfinished_of_company(db, company).await? {
                     campaigns.begin(company, id).await?;
                 }
                 Ok(())
             });
-            if let Err(refusal) = begun.await {
+            if let Err(refusal) = starts.await {
                 tracing::error!(%refusal, company.id = %company, "could not resume campaigns");
             }
         });
@@ -202,11 +202,11 @@ impl Campaigns {
             ..CampaignStats::default()
         };
         scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
-            let shown = &hot.status.shared;
+            let figures = &hot.status.shared;
             CampaignStats {
-                running: stats.running + shown.is_running.load(Ordering::Relaxed),
-                held: stats.held + shown.held.load(Ordering::Relaxed),
-                under_way: stats.under_way + shown.under_way.load(Ordering::Relaxed),
+                running: stats.running + figures.is_running.load(Ordering::Relaxed),
+                held: stats.held + figures.held.load(Ordering::Relaxed),
+                under_way: stats.under_way + figures.under_way.load(Ordering::Relaxed),
                 ..stats
             }
         })

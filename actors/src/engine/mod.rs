@@ -22,7 +22,7 @@ use hotline_persistence::{CompanyId, ContactId, Listening, Presence, Store};
 use tokio::runtime::Handle;
 
 pub use assignment::Assignment;
-pub use campaigns::{Begins, CampaignStats, Campaigns, HeldCampaign};
+pub use campaigns::{CampaignHold, CampaignStartGuard, CampaignStats, Campaigns};
 pub use cascades::Cascades;
 pub use contacts::{ContactChanges, Contacts};
 pub use inbound::{Inbound, InboundMessage, Number, Sender};

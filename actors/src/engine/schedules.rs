@@ -181,11 +181,11 @@ impl Schedules {
             ..ScheduleStats::default()
         };
         self.scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
-            let shown = &hot.status.shared;
+            let figures = &hot.status.shared;
             ScheduleStats {
-                held: stats.held + shown.pending.load(Ordering::Relaxed),
-                due: stats.due + shown.due.load(Ordering::Relaxed),
-                late: stats.late + shown.late.load(Ordering::Relaxed),
+                held: stats.held + figures.pending.load(Ordering::Relaxed),
+                due: stats.due + figures.due.load(Ordering::Relaxed),
+                late: stats.late + figures.late.load(Ordering::Relaxed),
                 ..stats
             }
         })
@@ -199,18 +199,18 @@ impl Schedules {
         self.scope.hot.get_or_start(&company, || async { Ok(self.scope.start(company)) }).await
     }
 
-    async fn ask<M, R>(&self, company: CompanyId, what: M) -> Result<R, Refusal>
+    async fn ask<M, R>(&self, company: CompanyId, message: M) -> Result<R, Refusal>
     where
         M: actix::Message<Result = Result<R, Refusal>> + Clone + Send + 'static,
         R: Send + 'static,
         ScheduleDispatcher: actix::Handler<Envelope<M>>,
         <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
     {
-        let attempt = || self.deliver(company, what.clone());
+        let attempt = || self.deliver(company, message.clone());
         on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
-    async fn deliver<M, R>(&self, company: CompanyId, what: M) -> Result<R, Refusal>
+    async fn deliver<M, R>(&self, company: CompanyId, message: M) -> Result<R, Refusal>
     where
         M: actix::Message<Result = Result<R, Refusal>> + Send + 'static,
         R: Send + 'static,
@@ -218,6 +218,6 @@ impl Schedules {
         <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
     {
         let hot = self.hot(company).await?;
-        self.base.deliver(&self.scope.hot, &hot, what).await
+        self.base.deliver(&self.scope.hot, &hot, message).await
     }
 }
