@@ -1,4 +1,4 @@
-//! Sending: resolves a message's recipient, loads what the command needs to know, and chooses the conversation.
+//! Sending: resolves a message's recipient, loads the facts that the command needs, and chooses the conversation.
 
 use std::sync::Arc;
 
@@ -43,12 +43,12 @@ pub struct NewContact {
 }
 
 impl NewContact {
-    fn numbered(&self) -> Numbered<'_> {
+    fn as_numbered(&self) -> Numbered<'_> {
         Numbered { number: &self.number, name: self.name.as_deref(), country: self.country.as_deref() }
     }
 
     /// A contact that does not exist yet.
-    fn stranger(&self) -> ContactRef {
+    fn placeholder(&self) -> ContactRef {
         let name = self.name.as_deref().unwrap_or(&self.number).into();
         ContactRef { id: ContactId::new(0), name, number: Some(self.number.as_str().into()), verified: false }
     }
@@ -60,11 +60,11 @@ pub struct Target {
     company: CompanyId,
     channel: ChannelId,
     kind: ChannelType,
-    to: To,
+    to: TargetKind,
 }
 
 #[derive(Clone, Debug)]
-enum To {
+enum TargetKind {
     Ticket(TicketId, ContactId),
     Contact(ContactId),
     Number(NewContact),
@@ -79,8 +79,8 @@ impl Target {
     /// The contact, if the sender named one directly.
     pub fn named_contact(&self) -> Option<ContactId> {
         match &self.to {
-            To::Contact(contact) => Some(*contact),
-            To::Ticket(..) | To::Number(_) => None,
+            TargetKind::Contact(contact) => Some(*contact),
+            TargetKind::Ticket(..) | TargetKind::Number(_) => None,
         }
     }
 }
@@ -112,10 +112,10 @@ impl Sending {
         let (channel, to) = match recipient {
             Recipient::Ticket(ticket) => {
                 let (channel, contact) = self.tickets.parties(company, ticket).await?;
-                (channel, To::Ticket(ticket, contact))
+                (channel, TargetKind::Ticket(ticket, contact))
             }
-            Recipient::Contact(channel, contact) => (channel, To::Contact(contact)),
-            Recipient::Number(channel, new) => (channel, To::Number(new)),
+            Recipient::Contact(channel, contact) => (channel, TargetKind::Contact(contact)),
+            Recipient::Number(channel, new) => (channel, TargetKind::Number(new)),
         };
         let organization = self.base.organization(company)?;
         let kind = organization.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
@@ -127,21 +127,21 @@ impl Sending {
     ///
     /// # Errors
     /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
-    pub async fn send(&self, target: &Target, what: impl Into<Execute<Send>>) -> Result<MessageRow, Refusal> {
-        let (company, mut what) = (target.company, what.into());
+    pub async fn send(&self, target: &Target, execute: impl Into<Execute<Send>>) -> Result<MessageRow, Refusal> {
+        let (company, mut execute) = (target.company, execute.into());
         let cache = self.contacts.cache();
         match &target.to {
-            To::Ticket(ticket, contact) => {
-                self.inform(target, *contact, &mut what).await?;
-                self.tickets.ask(company, *ticket, what).await
+            TargetKind::Ticket(ticket, contact) => {
+                self.load_knowledge(target, *contact, &mut execute).await?;
+                self.tickets.ask(company, *ticket, execute).await
             }
-            To::Contact(contact) => {
-                self.inform(target, *contact, &mut what).await?;
-                let attempt = || self.attempt(target, *contact, &what);
+            TargetKind::Contact(contact) => {
+                self.load_knowledge(target, *contact, &mut execute).await?;
+                let attempt = || self.attempt(target, *contact, &execute);
                 on_conflict(cache, company, attempt, is_slot_conflict).await
             }
             // Boxed: a large future, which the other sends would carry and copy.
-            To::Number(new) => Box::pin(self.send_to_number(target, new, what)).await,
+            TargetKind::Number(new) => Box::pin(self.send_to_number(target, new, execute)).await,
         }
     }
 
@@ -149,31 +149,31 @@ impl Sending {
         &self,
         target: &Target,
         new: &NewContact,
-        what: Execute<Send>,
+        execute: Execute<Send>,
     ) -> Result<MessageRow, Refusal> {
         let company = target.company;
         if !self.contacts.is_known_number(company, &new.number).await? {
             // Checked first, so that a refused send creates no contact.
-            self.dry_run(target, new.stranger(), what.command.clone())?;
+            self.dry_run(target, new.placeholder(), execute.command.clone())?;
         }
         let attempt = || async {
-            let contact = self.contacts.find_or_create(company, new.numbered()).await?.id;
-            let mut what = what.clone();
-            self.inform(target, contact, &mut what).await?;
-            self.attempt(target, contact, &what).await
+            let contact = self.contacts.find_or_create(company, new.as_numbered()).await?.id;
+            let mut execute = execute.clone();
+            self.load_knowledge(target, contact, &mut execute).await?;
+            self.attempt(target, contact, &execute).await
         };
         // If the contact was deleted since it was found, the number has another contact now.
         let is_conflict = |refusal: &Refusal| is_slot_conflict(refusal) || *refusal == Refusal::ContactNotFound;
         on_conflict(self.contacts.cache(), company, attempt, is_conflict).await
     }
 
-    /// Loads ahead what a send to a contact will need to know, so that the send itself needs no database: the
-    /// conversation stays in memory for a while. Values of variables are not cached.
+    /// Loads the data that a send to a contact will need, so that the send itself needs no database: the conversation stays
+    /// in memory for a while. Values of variables are not cached.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
-    pub(crate) async fn prefetch(&self, target: &Target, what: &Send) -> Result<(), Refusal> {
-        let To::Contact(contact) = &target.to else { return Ok(()) };
+    pub(crate) async fn prefetch(&self, target: &Target, send: &Send) -> Result<(), Refusal> {
+        let TargetKind::Contact(contact) = &target.to else { return Ok(()) };
         let Target { company, channel, kind, .. } = *target;
         if self.contacts.get(company, *contact).await?.is_none() {
             return Ok(());
@@ -181,7 +181,7 @@ impl Sending {
         if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
             self.tickets.keep_hot(company, ticket).await?;
         }
-        let Needs { reachable, last_inbound, .. } = what.needs(kind);
+        let Needs { reachable, last_inbound, .. } = send.needs(kind);
         if reachable {
             self.is_reachable(target, *contact).await?;
         }
@@ -201,7 +201,7 @@ impl Sending {
         company: CompanyId,
         channel: ChannelId,
         contacts: &[ContactId],
-        what: &Send,
+        send: &Send,
     ) -> Result<(), Refusal> {
         let kind = self.base.organization(company)?.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
         let mut open = Vec::new();
@@ -211,7 +211,7 @@ impl Sending {
             }
         }
         self.tickets.keep_all_hot(company, &open).await?;
-        if what.needs(kind).last_inbound && self.base.options.conversation_window.is_some() {
+        if send.needs(kind).last_inbound && self.base.options.conversation_window.is_some() {
             let cache = self.contacts.cache();
             let is_unknown = |contact: &ContactId| cache.heard(company, channel, *contact) == Heard::Unknown;
             let unknown: Vec<ContactId> = contacts.iter().copied().filter(is_unknown).collect();
@@ -222,17 +222,22 @@ impl Sending {
         Ok(())
     }
 
-    /// Lets a conversation's actor retire early, because it is not expected to be used soon: a campaign would otherwise
-    /// fill the memory with a hundred thousand of them.
+    /// Lets a conversation's actor retire early, because no use is expected soon: a campaign would otherwise fill the memory
+    /// with a hundred thousand of them.
     pub(crate) fn release_actor(&self, company: CompanyId, ticket: TicketId) {
         self.tickets.release_actor(company, ticket);
     }
 
     /// Sends to a contact in their current conversation, in one attempt.
-    async fn attempt(&self, target: &Target, contact: ContactId, what: &Execute<Send>) -> Result<MessageRow, Refusal> {
+    async fn attempt(
+        &self,
+        target: &Target,
+        contact: ContactId,
+        execute: &Execute<Send>,
+    ) -> Result<MessageRow, Refusal> {
         let Target { company, channel, .. } = *target;
-        match self.conversation(target, contact, what.command.reopen).await? {
-            Some(ticket) => match self.tickets.attempt(company, ticket, what).await {
+        match self.find_conversation(target, contact, execute.command.reopen).await? {
+            Some(ticket) => match self.tickets.attempt(company, ticket, execute).await {
                 // The ticket was deleted since it was found: with its contact, or by retention.
                 Err(Refusal::NotFound) => match self.contacts.get(company, contact).await? {
                     None => Err(Refusal::ContactNotFound),
@@ -248,9 +253,9 @@ impl Sending {
             None => {
                 Box::pin(async {
                     let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
-                    let author = what.command.author.clone();
+                    let author = execute.command.author.clone();
                     let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
-                    self.tickets.attempt_opening(open, what.clone()).await
+                    self.tickets.attempt_opening(open, execute.clone()).await
                 })
                 .await
             }
@@ -258,7 +263,7 @@ impl Sending {
     }
 
     /// The ticket to write in; none: a new one.
-    async fn conversation(
+    async fn find_conversation(
         &self,
         target: &Target,
         contact: ContactId,
@@ -279,15 +284,15 @@ impl Sending {
         }
     }
 
-    /// Adds to the command what it needs to know of its contact: from the cache, else from the hot ticket, else from
-    /// the tables.
-    async fn inform<C: Command>(
+    /// Adds to the command the facts that it needs of its contact: from the cache, else from the hot ticket, else from the
+    /// tables.
+    async fn load_knowledge<C: Command>(
         &self,
         target: &Target,
         contact: ContactId,
-        what: &mut Execute<C>,
+        execute: &mut Execute<C>,
     ) -> Result<(), Refusal> {
-        let Needs { reachable, last_inbound, values } = what.command.needs(target.kind);
+        let Needs { reachable, last_inbound, values } = execute.command.needs(target.kind);
         let mut knowledge = Knowledge::default();
         if reachable {
             knowledge.reachable = self.is_reachable(target, contact).await?;
@@ -298,7 +303,7 @@ impl Sending {
         if values {
             knowledge.values = Box::pin(self.contacts.values(target.company, contact)).await?;
         }
-        what.command.learn(knowledge);
+        execute.command.learn(knowledge);
         Ok(())
     }
 
@@ -307,7 +312,7 @@ impl Sending {
         if self.contacts.cache().is_reachable(company, channel, contact) {
             return Ok(true);
         }
-        if self.hot_ticket(target, contact, |ticket| ticket.reachable).await? == Some(true) {
+        if self.read_hot_ticket(target, contact, |ticket| ticket.reachable).await? == Some(true) {
             return Ok(true);
         }
         Box::pin(self.contacts.look_up_reachable(company, channel, kind, contact)).await
@@ -315,33 +320,35 @@ impl Sending {
 
     async fn heard(&self, target: &Target, contact: ContactId) -> Result<Heard, Refusal> {
         let Target { company, channel, .. } = *target;
-        let remembered = self.contacts.cache().heard(company, channel, contact);
-        if remembered != Heard::Unknown {
-            return Ok(remembered);
+        let cached = self.contacts.cache().heard(company, channel, contact);
+        if cached != Heard::Unknown {
+            return Ok(cached);
         }
-        match self.hot_ticket(target, contact, |ticket| ticket.heard).await? {
+        match self.read_hot_ticket(target, contact, |ticket| ticket.heard).await? {
             Some(heard) if heard != Heard::Unknown => Ok(heard),
             _ => Box::pin(self.contacts.look_up_heard(company, channel, contact)).await,
         }
     }
 
-    /// What the hot ticket of the conversation knows. This works while the database is away.
-    async fn hot_ticket<T>(
+    /// Reads the hot ticket of the conversation. This works while the database is unavailable.
+    async fn read_hot_ticket<T>(
         &self,
         target: &Target,
         contact: ContactId,
-        look: impl Fn(&crate::tickets::Ticket) -> T,
+        read: impl Fn(&crate::tickets::Ticket) -> T,
     ) -> Result<Option<T>, Refusal> {
         let ticket = match &target.to {
-            To::Ticket(ticket, _) => Some(*ticket),
-            To::Contact(_) | To::Number(_) => match self.tickets.slot(target.company, target.channel, contact).await? {
-                Some(Slot::Open(ticket) | Slot::Closed(ticket)) => Some(ticket),
-                None => None,
-            },
+            TargetKind::Ticket(ticket, _) => Some(*ticket),
+            TargetKind::Contact(_) | TargetKind::Number(_) => {
+                match self.tickets.slot(target.company, target.channel, contact).await? {
+                    Some(Slot::Open(ticket) | Slot::Closed(ticket)) => Some(ticket),
+                    None => None,
+                }
+            }
         };
         let Some(ticket) = ticket else { return Ok(None) };
         match self.tickets.if_hot(target.company, ticket).await {
-            Some(Ok(ticket)) => Ok(Some(look(&ticket))),
+            Some(Ok(ticket)) => Ok(Some(read(&ticket))),
             Some(Err(Refusal::NotFound)) | None => Ok(None),
             Some(Err(refusal)) => Err(refusal),
         }
@@ -361,8 +368,8 @@ impl Sending {
         let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
         let ticket = open.decide(TicketId::new(0), &mut context())?;
         // A contact that does not exist yet has never written.
-        let known = Knowledge { heard: Heard::Never, ..send.known };
-        apply(Send { known, ..send }, &ticket, context()).map(drop)
+        let knowledge = Knowledge { heard: Heard::Never, ..send.knowledge };
+        apply(Send { knowledge, ..send }, &ticket, context()).map(drop)
     }
 
     /// Starts to hand messages over to providers, first those left by an earlier run. Once, before any request.

@@ -62,10 +62,10 @@ impl Tickets {
         &self,
         company: CompanyId,
         id: TicketId,
-        what: impl Into<Execute<C>>,
+        execute: impl Into<Execute<C>>,
     ) -> Result<C::Reply, Refusal> {
-        let what = what.into();
-        let attempt = || self.attempt(company, id, &what);
+        let execute = execute.into();
+        let attempt = || self.attempt(company, id, &execute);
         on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
@@ -74,15 +74,15 @@ impl Tickets {
         &self,
         company: CompanyId,
         id: TicketId,
-        what: &Execute<C>,
+        execute: &Execute<C>,
     ) -> Result<C::Reply, Refusal> {
-        if let Some(reply) = self.scope.hot.post(&(company, id), || what.clone()) {
+        if let Some(reply) = self.scope.hot.post(&(company, id), || execute.clone()) {
             return self.base.receive(reply).await;
         }
         // Boxed, as in `hot`.
         Box::pin(async {
             let hot = self.hot(company, id).await?;
-            self.base.deliver(&self.scope.hot, &hot, what.clone()).await
+            self.base.deliver(&self.scope.hot, &hot, execute.clone()).await
         })
         .await
     }

@@ -158,9 +158,9 @@ pub(crate) struct Dismiss {
 impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, what: Envelope<Execute<C>>, _: &mut Self::Context) {
-        let Some((what, reply_to)) = what.accept() else { return };
-        let outcome = match self.run(what) {
+    fn handle(&mut self, execute: Envelope<Execute<C>>, _: &mut Self::Context) {
+        let Some((execute, reply_to)) = execute.accept() else { return };
+        let outcome = match self.run(execute) {
             Ok((reply, Some(durable))) => return reply_to.send_when_durable(durable, reply),
             Ok((reply, None)) => Ok(reply),
             Err(refusal) if !refusal.tells_of_state() => return reply_to.send(Err(refusal)),
@@ -263,14 +263,14 @@ impl TicketActor {
         (self.ticket.row.company_id, self.ticket.row.id)
     }
 
-    fn run<C: Command>(&mut self, what: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
+    fn run<C: Command>(&mut self, execute: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         if self.retired {
             return Err(Refusal::Gone);
         }
         self.status.record_use();
         // A panic is a defect of one command: its caller gets `Refusal::Defect`, the actor retires, and the next call
         // starts one from durable state.
-        match catch_unwind(AssertUnwindSafe(|| self.carry_out(what))) {
+        match catch_unwind(AssertUnwindSafe(|| self.carry_out(execute))) {
             Ok(outcome) => outcome,
             Err(panic) => {
                 self.retire();
@@ -279,7 +279,7 @@ impl TicketActor {
         }
     }
 
-    fn carry_out<C: Command>(&mut self, what: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
+    fn carry_out<C: Command>(&mut self, execute: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
         // Nothing awaits between this check and the append. Whoever marks a contact then waits for the actors' threads,
@@ -288,12 +288,12 @@ impl TicketActor {
             return Err(Refusal::ContactLeaving(contact));
         }
         let was_open = self.ticket.is_open();
-        let opens = !was_open && what.command.opens();
+        let opens = !was_open && execute.command.opens();
         let outcome = if opens {
             let conversations = self.conversations.clone();
-            conversations.open(contact, |open| Ok::<_, Refusal>((id, self.decide(what, open)?)))?
+            conversations.open(contact, |open| Ok::<_, Refusal>((id, self.decide(execute, open)?)))?
         } else {
-            self.decide(what, None)?
+            self.decide(execute, None)?
         };
         // A send may reopen and close in one go.
         if (was_open || opens) && self.ticket.is_closed() {
@@ -304,7 +304,7 @@ impl TicketActor {
 
     fn decide<C: Command>(
         &mut self,
-        what: Execute<C>,
+        execute: Execute<C>,
         open_elsewhere: Option<TicketId>,
     ) -> Result<(C::Reply, Option<Durable>), Refusal> {
         // A full log refuses before anything changes.
@@ -313,11 +313,11 @@ impl TicketActor {
         let organization = self.scope.base.organization(company)?;
         let mut cx = self.scope.context(&organization, now());
         cx.open_elsewhere = open_elsewhere;
-        what.check()?;
-        let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
+        execute.check()?;
+        let Decided { reply, ticket, mut changes } = apply(execute.command, &self.ticket, cx)?;
         hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(reservation) = reservation.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
-        if let Some(attached) = what.attached {
+        if let Some(attached) = execute.attached {
             changes.extend(attached(&reply));
         }
         let provider_ids = channels::provider_ids(&changes);

@@ -93,12 +93,12 @@ pub(super) async fn send_to_recipient(
                 let in_transit = scope.in_transit.clone();
                 Arc::new(move || in_transit.withdrawals.is_current(company, withdrawal_version))
             };
-            let what = Execute {
+            let execute = Execute {
                 command: command.clone(),
                 attached: Some(attached(withdrawal_version)),
                 only_if: Some(only_if),
             };
-            let message = match scope.sending.send(&target, what).await {
+            let message = match scope.sending.send(&target, execute).await {
                 Err(Refusal::Outdated) => continue,
                 outcome => outcome?,
             };

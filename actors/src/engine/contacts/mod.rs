@@ -167,7 +167,7 @@ impl Contacts {
         if names(text).any(ContactValues::are_asked_for) {
             // Without the database the greeting is sent with these variables empty.
             let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;
-            greeting.known.values = values.ok().and_then(Result::ok).unwrap_or_default();
+            greeting.knowledge.values = values.ok().and_then(Result::ok).unwrap_or_default();
         }
         Some(greeting)
     }

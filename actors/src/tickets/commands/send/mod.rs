@@ -24,7 +24,7 @@ pub struct Send {
     /// Whether a closed ticket is reopened first.
     pub reopen: bool,
     /// The values loaded for [`Command::needs`].
-    pub known: Knowledge,
+    pub knowledge: Knowledge,
     /// The follow-up action.
     pub after: AfterSend,
     /// Whether a ticket that is opened for this send is closed again at once.
@@ -36,8 +36,8 @@ pub struct Send {
 impl Send {
     /// A send in the open ticket, without follow-up action.
     pub fn new(content: Content, author: Author) -> Self {
-        let (known, after) = (Knowledge::default(), AfterSend::default());
-        Self { content, reopen: false, known, after, keep_closed: false, author }
+        let (knowledge, after) = (Knowledge::default(), AfterSend::default());
+        Self { content, reopen: false, knowledge, after, keep_closed: false, author }
     }
 
     /// Writes a text.
@@ -67,19 +67,19 @@ impl Command for Send {
     }
 
     fn learn(&mut self, knowledge: Knowledge) {
-        self.known = knowledge;
+        self.knowledge = knowledge;
     }
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
         let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
         self.check(ticket, channel, cx)?;
-        let Self { content, known, after, keep_closed, author, .. } = self;
+        let Self { content, knowledge, after, keep_closed, author, .. } = self;
         // A ticket that was opened at another time already has a conversation, or waits for an agent.
         let keeps_closed = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
-        let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &known.values };
+        let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &knowledge.values };
         let parts = content.rendered(&values)?;
         let mut messages = say_all(parts, ticket, cx, &author)?;
         cx.touch(ticket);
@@ -113,12 +113,12 @@ impl Send {
         if ticket.is_closed() && !self.reopen {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        ticket.reachable |= self.known.reachable;
+        ticket.reachable |= self.knowledge.reachable;
         let reaches = if channel.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
         if !reaches {
             return Err(Refusal::ContactUnreachable(channel.into()));
         }
-        ticket.heard = ticket.heard.max(self.known.heard);
+        ticket.heard = ticket.heard.max(self.knowledge.heard);
         if channel.has_phone() && !self.content.is_template() { check_window(ticket, cx) } else { Ok(()) }
     }
 }

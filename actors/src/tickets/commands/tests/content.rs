@@ -93,7 +93,7 @@ fn every_variable_has_its_value() {
     ] {
         desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
         let sent = Send {
-            known: Knowledge { values: values.clone(), ..Knowledge::default() },
+            knowledge: Knowledge { values: values.clone(), ..Knowledge::default() },
             ..text(&format!("<{{{{{name}}}}}>"))
         };
         assert_eq!(body(&mut desk, sent), format!("<{expected}>"), "{name}");
@@ -117,8 +117,10 @@ fn a_built_in_name_comes_before_a_custom_field_and_that_before_a_global_variable
     let own = [("name", "own"), ("size", "own"), ("empty", "")];
     let custom = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let values = ContactValues { email: None, custom };
-    let sent =
-        Send { known: Knowledge { values, ..Knowledge::default() }, ..text("{{name}} {{size}} {{hours}} {{empty}}") };
+    let sent = Send {
+        knowledge: Knowledge { values, ..Knowledge::default() },
+        ..text("{{name}} {{size}} {{hours}} {{empty}}")
+    };
     assert_eq!(body(&mut desk, sent), "Zoe own 9 to 18 global");
 }
 
@@ -294,17 +296,17 @@ fn what_the_caller_has_looked_up_opens_the_window_and_is_remembered() {
     in_window(&mut desk);
     let at = desk.now - TimeDelta::hours(1);
     let heard = Heard::At(at);
-    desk.does(Send { known: Knowledge { heard, ..Knowledge::default() }, ..text("hello") });
+    desk.does(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") });
     desk.does(text("hello again"));
     desk.now += TimeDelta::hours(23);
     assert_eq!(
-        desk.refuses(Send { known: Knowledge { heard, ..Knowledge::default() }, ..text("hello") }),
+        desk.refuses(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") }),
         Refusal::WindowClosed(Some(at + TimeDelta::hours(24)))
     );
 
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    desk.does(Send { known: Knowledge { heard: Heard::Never, ..Knowledge::default() }, ..text("hello") });
+    desk.does(Send { knowledge: Knowledge { heard: Heard::Never, ..Knowledge::default() }, ..text("hello") });
     desk.does(text("hello again"));
 }
 

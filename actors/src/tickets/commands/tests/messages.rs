@@ -135,7 +135,7 @@ fn a_send_does_not_reopen_while_another_ticket_of_the_contact_is_open() {
 #[test]
 fn a_phone_channel_reaches_a_number_and_nothing_else() {
     assert_eq!(unreached(PHONE).refuses(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
-    let claimed = Send { known: Knowledge { reachable: true, ..Knowledge::default() }, ..send() };
+    let claimed = Send { knowledge: Knowledge { reachable: true, ..Knowledge::default() }, ..send() };
     assert_eq!(unreached(PHONE).refuses(claimed), Refusal::ContactUnreachable(Unreachable::NoNumber));
 }
 
@@ -148,7 +148,7 @@ fn a_channel_without_phone_reaches_who_has_talked_there() {
         desk.does(send());
 
         let mut desk = unreached(channel);
-        desk.does(Send { known: Knowledge { reachable: true, ..Knowledge::default() }, ..send() });
+        desk.does(Send { knowledge: Knowledge { reachable: true, ..Knowledge::default() }, ..send() });
         // The result of the look-up is cached in the ticket.
         desk.does(send());
         assert!(desk.ticket.reachable);

@@ -164,8 +164,8 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
             let (kind, wrapup_note) = close.unwrap_or_default();
             let (queue_id, wrapup_type_id) = (queue.map(QueueId::new), kind.map(WrapupTypeId::new));
             let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note, answers: false };
-            let known = Knowledge { reachable, ..Knowledge::default() };
-            desk.tries(Send { reopen, known, after, ..Send::text(body, author) }).map(|done| done.changes)
+            let knowledge = Knowledge { reachable, ..Knowledge::default() };
+            desk.tries(Send { reopen, knowledge, after, ..Send::text(body, author) }).map(|done| done.changes)
         }
         Call::Receive(body) => {
             let said = Receive::text(body);
