@@ -47,11 +47,11 @@ impl Conversations {
     ) -> Result<T, E> {
         match self.slots.entry(contact) {
             Entry::Occupied(mut slot) => {
-                let taken_by = match slot.get() {
+                let open_ticket = match slot.get() {
                     Slot::Open(ticket) => Some(*ticket),
                     Slot::Closed(_) => None,
                 };
-                let (ticket, outcome) = open(taken_by)?;
+                let (ticket, outcome) = open(open_ticket)?;
                 slot.insert(Slot::Open(ticket));
                 Ok(outcome)
             }
@@ -64,7 +64,7 @@ impl Conversations {
     }
 
     /// Records that a ticket was closed, unless another one is open already.
-    pub fn closed(&self, contact: ContactId, ticket: TicketId) {
+    pub fn close(&self, contact: ContactId, ticket: TicketId) {
         if let Some(mut slot) = self.slots.get_mut(&contact)
             && *slot == Slot::Open(ticket)
         {
@@ -73,7 +73,7 @@ impl Conversations {
     }
 
     /// Removes a closed ticket that is no longer hot.
-    pub fn cooled(&self, contact: ContactId, ticket: TicketId) {
+    pub fn release(&self, contact: ContactId, ticket: TicketId) {
         self.slots.remove_if(&contact, |_, slot| *slot == Slot::Closed(ticket));
     }
 
@@ -93,10 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_opening_leaves_the_slot_as_it_was() {
+    fn a_refused_opening_leaves_the_slot_unchanged() {
         let slots = Conversations::of([(ContactId::new(1), TicketId::new(7))]);
         let refused: Result<(), TicketId> =
-            slots.open(ContactId::new(1), |taken_by| Err(taken_by.unwrap_or(TicketId::new(0))));
+            slots.open(ContactId::new(1), |open_ticket| Err(open_ticket.unwrap_or(TicketId::new(0))));
         assert_eq!(refused, Err(TicketId::new(7)));
         assert_eq!(slots.get(ContactId::new(1)), Some(Slot::Open(TicketId::new(7))));
         assert!(slots.open::<(), ()>(ContactId::new(2), |_| Err(())).is_err());
@@ -106,12 +106,12 @@ mod tests {
     #[test]
     fn closing_an_older_ticket_does_not_free_the_slot_of_a_newer_one() {
         let slots = Conversations::of([(ContactId::new(1), TicketId::new(8))]);
-        slots.closed(ContactId::new(1), TicketId::new(7));
+        slots.close(ContactId::new(1), TicketId::new(7));
         assert_eq!(slots.get(ContactId::new(1)), Some(Slot::Open(TicketId::new(8))));
-        slots.closed(ContactId::new(1), TicketId::new(8));
-        slots.cooled(ContactId::new(1), TicketId::new(7));
+        slots.close(ContactId::new(1), TicketId::new(8));
+        slots.release(ContactId::new(1), TicketId::new(7));
         assert_eq!(slots.get(ContactId::new(1)), Some(Slot::Closed(TicketId::new(8))));
-        slots.cooled(ContactId::new(1), TicketId::new(8));
+        slots.release(ContactId::new(1), TicketId::new(8));
         assert!(slots.is_empty());
     }
 }

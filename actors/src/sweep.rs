@@ -87,7 +87,7 @@ impl Sweeper {
         let tickets = self.tickets.hot.select(|status| {
             let unused_s = status.idle_s_at(now);
             if unused_s >= REST_AFTER_S {
-                status.shared.rest();
+                status.shared.drop_unread_answer();
             }
             (unused_s >= idle_s || status.is_released()) && status.last_seq() <= flushed
         });

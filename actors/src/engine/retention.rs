@@ -24,7 +24,7 @@ use crate::base::Base;
 use crate::base::retry::while_unavailable;
 use crate::clock::now;
 use crate::contacts::{ContactCache, DeletionGuard};
-use crate::tickets::{TicketGone, TicketScope};
+use crate::tickets::{TicketDeleted, TicketScope};
 
 /// Tickets of one step, initially and at most. Their contacts wait during the step, so it must be too short to be
 /// noticed.
@@ -300,7 +300,7 @@ impl Retention {
         for ticket in tickets {
             if let Some(hot) = self.tickets.hot.get(&(company, *ticket)) {
                 // The actor may have ended already.
-                let _ = hot.addr.send(TicketGone).await;
+                let _ = hot.addr.send(TicketDeleted).await;
             }
         }
     }

@@ -22,8 +22,8 @@ use crate::channels::StatusDecider;
 use crate::conversations::{Conversations, Slot};
 use crate::registry::{ActorHandle, ActorStatus, Population};
 use crate::tickets::{
-    AttachedChanges, Author, Command, Execute, Look, Open, Opening, Release, Show, Ticket, TicketActor, TicketScope,
-    UpdateDeliveryStatus,
+    AttachedChanges, Author, Command, Execute, Open, Opening, ReadTicket, Release, Show, Ticket, TicketActor,
+    TicketScope, UpdateDeliveryStatus,
 };
 
 /// Tickets of a leaving user that are read at once.
@@ -111,7 +111,7 @@ impl Tickets {
             return Some(Ok(snapshot));
         }
         let hot = self.scope.hot.get(&key)?;
-        match Box::pin(self.base.deliver(&self.scope.hot, &hot, Look)).await {
+        match Box::pin(self.base.deliver(&self.scope.hot, &hot, ReadTicket)).await {
             Err(Refusal::Gone) => None,
             outcome => Some(outcome),
         }
@@ -206,10 +206,14 @@ impl Tickets {
 
     /// Opens a ticket with its first command, in one attempt: it fails if the contact is changing. It runs on the
     /// thread of the contact's slot without interruption, like an actor's command.
-    pub(super) async fn attempt_opening<C: Command>(&self, open: Open, then: Execute<C>) -> Result<C::Reply, Refusal> {
+    pub(super) async fn attempt_opening<C: Command>(
+        &self,
+        open: Open,
+        execute: Execute<C>,
+    ) -> Result<C::Reply, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
         let conversations = self.conversations(company, open.channel).await?;
-        let opening = self.prepare(open, then).await?;
+        let opening = self.prepare(open, execute).await?;
         let (reply_to, reply) = ReplyTo::channel();
         let scope = self.scope.clone();
         let opens = move || {
@@ -228,16 +232,19 @@ impl Tickets {
     }
 
     /// Loads what an opening needs to know.
-    async fn prepare<C: Command>(&self, mut open: Open, then: Execute<C>) -> Result<Opening<C>, Refusal> {
+    async fn prepare<C: Command>(&self, mut open: Open, execute: Execute<C>) -> Result<Opening<C>, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
         let version = self.contacts.cache().version((company, contact));
         open.contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
         open.reachable |= self.contacts.cache().is_reachable(company, open.channel, contact);
         let organization = self.base.organization(company)?;
-        let assigner =
-            if then.command.keeps_closed() { None } else { self.assignment.assigner_for(&organization, &open).await };
+        let assigner = if execute.command.keeps_closed() {
+            None
+        } else {
+            self.assignment.assigner_for(&organization, &open).await
+        };
         let greeting = self.contacts.greeting(&organization, &open).await;
-        Ok(Opening { open, assigner, greeting, version, then })
+        Ok(Opening { open, assigner, greeting, version, execute })
     }
 
     /// Unassigns the open tickets of a user who leaves the company, or a queue. Within [`Assignment::delete_guarded`]
@@ -342,7 +349,7 @@ impl Tickets {
         let reachable = self.contacts.cache().is_reachable(company, channel, contact);
         let mut ticket = Ticket::loaded(loaded, reachable);
         for following in following {
-            ticket.follow(following.id, following.into());
+            ticket.add_follow_up(following.id, following.into());
         }
         self.contacts.cache().remember(company, &ticket.contact);
         Ok(TicketActor::start_with(&self.scope, conversations, ticket))

@@ -11,7 +11,7 @@ use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 use tokio::sync::oneshot;
 
 use super::command::{Command, Context, Decided, apply};
-use super::published::PublishedSnapshot;
+use super::snapshot::PublishedSnapshot;
 use super::state::Ticket;
 use crate::Refusal;
 use crate::base::Base;
@@ -70,7 +70,7 @@ impl Actor for TicketActor {
 /// Withdraws the snapshot however the actor ends, a panic included: readers must not see a ticket without an actor.
 impl Drop for TicketActor {
     fn drop(&mut self) {
-        self.status.shared.hide();
+        self.status.shared.withdraw();
     }
 }
 
@@ -91,8 +91,7 @@ pub struct Execute<C: Command> {
     pub command: C,
     /// Changes that become durable in the same entry.
     pub attached: Option<AttachedChanges<C::Reply>>,
-    /// What the caller has looked at before: if it does not hold any more, the command is refused with
-    /// [`Refusal::Outdated`].
+    /// What the caller has checked before: if it no longer holds, the command is refused with [`Refusal::Outdated`].
     pub only_if: Option<Precondition>,
 }
 
@@ -125,7 +124,7 @@ impl<C: Command> Message for Execute<C> {
 /// Reads the ticket's current state.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<Arc<Ticket>, Refusal>")]
-pub(crate) struct Look;
+pub(crate) struct ReadTicket;
 
 /// Asks the actor to retire if it is still idle.
 #[derive(Message)]
@@ -138,13 +137,13 @@ pub struct Retire {
 /// The contact has changed: replaces the copy of it that readers see. The ticket's row does not change.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct ContactIs(pub(crate) Arc<ContactRef>);
+pub(crate) struct ContactChanged(pub(crate) Arc<ContactRef>);
 
 /// The ticket has been deleted, or may have been. The actor retires, and the next caller loads the ticket from the
 /// tables.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct TicketGone;
+pub(crate) struct TicketDeleted;
 
 /// The ticket's company is being dropped from memory: the actor retires at once.
 #[derive(Message)]
@@ -166,7 +165,7 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
             Err(refusal) if !refusal.tells_of_state() => return reply_to.send(Err(refusal)),
             Err(refusal) => Err(refusal),
         };
-        // There is no entry of its own to wait for, but the state it read must be durable before the caller sees it: that of this
+        // The command has no entry to wait for, but the state it read must be durable before the caller sees it: that of this
         // ticket, or of the one that is open instead.
         let log = &self.scope.base.store.log;
         let read = match outcome {
@@ -177,11 +176,11 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
     }
 }
 
-impl Handler<Envelope<Look>> for TicketActor {
+impl Handler<Envelope<ReadTicket>> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, look: Envelope<Look>, _: &mut Self::Context) {
-        let Some((Look, reply_to)) = look.accept() else { return };
+    fn handle(&mut self, read: Envelope<ReadTicket>, _: &mut Self::Context) {
+        let Some((ReadTicket, reply_to)) = read.accept() else { return };
         if self.retired {
             return reply_to.send(Err(Refusal::Gone));
         }
@@ -189,7 +188,7 @@ impl Handler<Envelope<Look>> for TicketActor {
         let log = &self.scope.base.store.log;
         if log.durable() >= self.status.last_seq() {
             // Published, so that later readers need no message to the actor until the ticket changes.
-            self.status.shared.show(&self.ticket);
+            self.status.shared.publish(&self.ticket);
         }
         reply_to.send_after(log, self.status.last_seq(), Ok(self.ticket.clone()));
     }
@@ -206,21 +205,21 @@ impl Handler<Retire> for TicketActor {
     }
 }
 
-impl Handler<ContactIs> for TicketActor {
+impl Handler<ContactChanged> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, ContactIs(contact): ContactIs, _: &mut Self::Context) {
+    fn handle(&mut self, ContactChanged(contact): ContactChanged, _: &mut Self::Context) {
         if self.ticket.contact.id == contact.id {
             self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
         }
-        self.status.shared.updated();
+        self.status.shared.end_update();
     }
 }
 
-impl Handler<TicketGone> for TicketActor {
+impl Handler<TicketDeleted> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, _: TicketGone, _: &mut Self::Context) {
+    fn handle(&mut self, _: TicketDeleted, _: &mut Self::Context) {
         self.retire();
     }
 }
@@ -270,7 +269,7 @@ impl TicketActor {
         self.status.record_use();
         // A panic is a defect of one command: its caller gets `Refusal::Defect`, the actor retires, and the next call
         // starts one from durable state.
-        match catch_unwind(AssertUnwindSafe(|| self.carry_out(execute))) {
+        match catch_unwind(AssertUnwindSafe(|| self.execute(execute))) {
             Ok(outcome) => outcome,
             Err(panic) => {
                 self.retire();
@@ -279,12 +278,12 @@ impl TicketActor {
         }
     }
 
-    fn carry_out<C: Command>(&mut self, execute: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
+    fn execute<C: Command>(&mut self, execute: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
-        // Nothing awaits between this check and the append. Whoever marks a contact then waits for the actors' threads,
-        // so no decision passes the mark.
-        if !C::ONLY_LOOKS && self.scope.contacts.pending_deletions.is_marked((self.ticket.row.company_id, contact)) {
+        // Nothing awaits between this check and the append. A deletion marks its contact and then waits for the actors'
+        // threads, so no decision passes the mark.
+        if !C::READ_ONLY && self.scope.contacts.pending_deletions.is_marked((self.ticket.row.company_id, contact)) {
             return Err(Refusal::ContactLeaving(contact));
         }
         let was_open = self.ticket.is_open();
@@ -295,9 +294,9 @@ impl TicketActor {
         } else {
             self.decide(execute, None)?
         };
-        // A send may reopen and close in one go.
+        // One command may both reopen and close.
         if (was_open || opens) && self.ticket.is_closed() {
-            self.conversations.closed(contact, id);
+            self.conversations.close(contact, id);
         }
         Ok(outcome)
     }
@@ -309,7 +308,7 @@ impl TicketActor {
     ) -> Result<(C::Reply, Option<Durable>), Refusal> {
         // A full log refuses before anything changes.
         let company = self.ticket.row.company_id;
-        let reservation = if C::ONLY_LOOKS { None } else { Some(self.scope.base.store.log.reserve(company)?) };
+        let reservation = if C::READ_ONLY { None } else { Some(self.scope.base.store.log.reserve(company)?) };
         let organization = self.scope.base.organization(company)?;
         let mut cx = self.scope.context(&organization, now());
         cx.open_elsewhere = open_elsewhere;
@@ -323,7 +322,7 @@ impl TicketActor {
         let provider_ids = channels::provider_ids(&changes);
         let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);
         // Withdrawn before the append: a reader who learns of the change must not see the previous state.
-        self.status.shared.hide();
+        self.status.shared.withdraw();
         let (seq, durable) = reservation.append(changes)?;
         let has_agent_changed = agent_of(&self.ticket) != agent_of(&ticket);
         self.ticket = Arc::new(ticket);
@@ -340,10 +339,10 @@ impl TicketActor {
     /// Leaves the registry; later callers reach the successor.
     fn retire(&mut self) {
         self.retired = true;
-        self.status.shared.hide();
+        self.status.shared.withdraw();
         self.scope.hot.remove(&self.key(), &self.status);
         if self.ticket.is_closed() {
-            self.conversations.cooled(self.ticket.contact.id, self.ticket.row.id);
+            self.conversations.release(self.ticket.contact.id, self.ticket.row.id);
         }
     }
 }

@@ -11,7 +11,7 @@ use hotline_persistence::tables::tickets::TicketRow;
 use hotline_persistence::{Change, TicketId, Timestamp};
 use serde_json::{Value, json};
 
-use super::names::{named_queue, named_user, named_wrapup_type};
+use super::references::{named_queue, named_user, named_wrapup_type};
 use super::{Author, Heard, Ticket};
 use crate::Refusal;
 use crate::variables::ContactValues;
@@ -22,7 +22,7 @@ pub trait Command: Clone + Send + Sync + 'static {
     type Reply: Send + 'static;
 
     /// Whether this command only reads. It then needs no place in the log, and works while the log is full.
-    const ONLY_LOOKS: bool = false;
+    const READ_ONLY: bool = false;
 
     /// Whether this command opens the ticket if it is closed. The contact's slot is then locked for it.
     fn opens(&self) -> bool {
@@ -86,8 +86,8 @@ pub struct Context<'a> {
     ids: &'a IdBlocks,
     changes: Vec<Change>,
     touched: bool,
-    /// The ticket's row as its last event left it; none of a ticket that is being opened.
-    told: Option<TicketRow>,
+    /// The ticket's row as of its last event; none for a ticket that is being opened.
+    last_event_row: Option<TicketRow>,
 }
 
 impl<'a> Context<'a> {
@@ -101,7 +101,7 @@ impl<'a> Context<'a> {
             ids,
             changes: Vec::new(),
             touched: false,
-            told: None,
+            last_event_row: None,
         }
     }
 
@@ -137,8 +137,9 @@ impl<'a> Context<'a> {
         to: Option<Value>,
     ) -> Result<(), Refusal> {
         let (user_id, user_name) = author.user.clone().unzip();
-        let before = self.told.replace(ticket.row.clone());
-        let was = before.and_then(|before| changed(&before, &ticket.row, kind, self.organization));
+        let previous_row = self.last_event_row.replace(ticket.row.clone());
+        let was =
+            previous_row.and_then(|previous_row| changed_values(&previous_row, &ticket.row, kind, self.organization));
         self.changes.push(Change::Event(EventRow {
             company_id: ticket.row.company_id,
             id: self.ids.event()?,
@@ -202,11 +203,16 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The old values of the fields that an event changes, as the API shows them. What follows from messages is told with them:
-/// who reads, or begins anew, changes it all the same.
-fn changed(before: &TicketRow, after: &TicketRow, kind: EventType, organization: &Organization) -> Option<Value> {
-    let shown = |row: &TicketRow| {
-        let mut shown = json!({
+/// The old values of the fields that an event changes, as the API shows them. Fields that messages change are events of
+/// their messages, except when a read or a reopening changes them.
+fn changed_values(
+    previous_row: &TicketRow,
+    after: &TicketRow,
+    kind: EventType,
+    organization: &Organization,
+) -> Option<Value> {
+    let snapshot = |row: &TicketRow| {
+        let mut snapshot = json!({
             "status": row.status,
             "queue": named_queue(organization, row.queue_id),
             "assignedTo": named_user(organization, row.user_id),
@@ -217,14 +223,14 @@ fn changed(before: &TicketRow, after: &TicketRow, kind: EventType, organization:
             "closedAt": row.closed_at.map(Timestamp),
         });
         if kind == EventType::Reopened {
-            shown["firstResponseAt"] = json!(row.first_response_at.map(Timestamp));
+            snapshot["firstResponseAt"] = json!(row.first_response_at.map(Timestamp));
         }
         if kind == EventType::Read {
-            shown["unreadCount"] = json!(row.unread_count);
+            snapshot["unreadCount"] = json!(row.unread_count);
         }
-        shown
+        snapshot
     };
-    events::previous(&shown(before), &shown(after))
+    events::previous(&snapshot(previous_row), &snapshot(after))
 }
 
 /// The result of a command.
@@ -242,7 +248,7 @@ pub struct Decided<R> {
 /// # Errors
 /// Why the command is refused; the ticket is unchanged.
 pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Result<Decided<C::Reply>, Refusal> {
-    cx.told = Some(ticket.row.clone());
+    cx.last_event_row = Some(ticket.row.clone());
     let mut ticket = ticket.clone();
     let reply = command.decide(&mut ticket, &mut cx)?;
     let changes = cx.into_changes(&ticket);

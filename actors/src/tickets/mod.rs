@@ -3,18 +3,19 @@
 mod actor;
 mod after_send;
 mod author;
+mod cached_answer;
 pub mod command;
 pub mod commands;
-mod names;
 mod opening;
-mod published;
+mod references;
+mod snapshot;
 pub mod state;
-mod written;
 
 pub use actor::{AttachedChanges, Execute, Precondition, Retire, TicketActor};
-pub(crate) use actor::{ContactIs, Dismiss, Look, TicketGone, TicketScope};
+pub(crate) use actor::{ContactChanged, Dismiss, ReadTicket, TicketDeleted, TicketScope};
 pub use after_send::AfterSend;
 pub use author::Author;
+pub use cached_answer::Written;
 pub use command::{Command, Context, Decided, Knowledge, Needs, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
@@ -22,5 +23,4 @@ pub use commands::{
     SetWrapup, Show, Transfer, UpdateDeliveryStatus,
 };
 pub(crate) use opening::Opening;
-pub use state::{Follows, Heard, LastMessage, Position, Reached, Ticket};
-pub use written::Written;
+pub use state::{FollowUp, Heard, LastMessage, Position, Reached, Ticket};

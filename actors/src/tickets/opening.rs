@@ -27,11 +27,11 @@ pub(crate) struct Opening<C: Command> {
     /// The version of the contact that the caller has read.
     pub(crate) version: u64,
     /// The first command.
-    pub(crate) then: Execute<C>,
+    pub(crate) execute: Execute<C>,
 }
 
 /// An opening that is decided but not yet appended to the log.
-struct Opened<R> {
+struct DecidedOpening<R> {
     reply: R,
     ticket: Ticket,
     entry: Vec<Change>,
@@ -48,26 +48,27 @@ impl<C: Command> Opening<C> {
         scope: &TicketScope,
         organization: &Organization,
         agent: Option<UserId>,
-    ) -> Result<Opened<C::Reply>, Refusal> {
-        let Self { mut open, greeting, then, .. } = self;
+    ) -> Result<DecidedOpening<C::Reply>, Refusal> {
+        let Self { mut open, greeting, execute, .. } = self;
         open.user = open.user.or(agent);
         let now = now();
-        then.check()?;
+        execute.check()?;
         let mut cx = scope.context(organization, now);
         let ticket = open.decide(scope.base.store.ids.ticket()?, &mut cx)?;
         let mut entry = cx.into_changes(&ticket);
-        let Decided { reply, mut ticket, changes } = apply(then.command, &ticket, scope.context(organization, now))?;
+        let Decided { reply, mut ticket, changes } = apply(execute.command, &ticket, scope.context(organization, now))?;
         entry.extend(changes);
         // A greeting that cannot be sent does not refuse the contact's message.
-        let greeted = greeting.and_then(|greeting| apply(greeting, &ticket, scope.context(organization, now)).ok());
-        if let Some(greeted) = greeted {
-            entry.extend(greeted.changes);
-            ticket = greeted.ticket;
+        let greeting_outcome =
+            greeting.and_then(|greeting| apply(greeting, &ticket, scope.context(organization, now)).ok());
+        if let Some(greeting_outcome) = greeting_outcome {
+            entry.extend(greeting_outcome.changes);
+            ticket = greeting_outcome.ticket;
         }
-        if let Some(attached) = then.attached {
+        if let Some(attached) = execute.attached {
             entry.extend(attached(&reply));
         }
-        Ok(Opened { reply, ticket, entry })
+        Ok(DecidedOpening { reply, ticket, entry })
     }
 }
 
@@ -90,11 +91,11 @@ impl TicketScope {
         let (company, contact) = opening.contact();
         let organization = self.base.organization(company)?;
         let reservation = self.base.store.log.reserve(company)?;
-        let (id, is_closed, outcome) = conversations.open(contact, |taken_by| {
-            self.check_free(&opening, taken_by)?;
+        let (id, is_closed, outcome) = conversations.open(contact, |open_ticket| {
+            self.check_free(&opening, open_ticket)?;
             let assigner = opening.assigner.clone();
             let choice = assigner.as_ref().and_then(|assigner| assigner.choose(&organization, &opening.open));
-            let Opened { reply, ticket, entry } =
+            let DecidedOpening { reply, ticket, entry } =
                 opening.decide(self, &organization, choice.as_ref().map(Choice::user))?;
             hotline_persistence::fail_point!("ticket_opened", |_| std::process::abort());
             let outgoing = self.outboxes.outgoing(&entry, &ticket);
@@ -112,18 +113,18 @@ impl TicketScope {
             Ok::<_, Refusal>((id, (id, is_closed, (reply, durable))))
         })?;
         if is_closed {
-            conversations.closed(contact, id);
+            conversations.close(contact, id);
         }
         Ok(outcome)
     }
 
     /// Checks that the contact has no open ticket on the channel and has not changed since the caller read it.
-    fn check_free<C: Command>(&self, opening: &Opening<C>, taken_by: Option<TicketId>) -> Result<(), Refusal> {
+    fn check_free<C: Command>(&self, opening: &Opening<C>, open_ticket: Option<TicketId>) -> Result<(), Refusal> {
         let contact = opening.contact();
         if self.contacts.pending_deletions.is_marked(contact) || self.contacts.version(contact) != opening.version {
             return Err(Refusal::ContactLeaving(contact.1));
         }
-        match taken_by {
+        match open_ticket {
             Some(ticket) => Err(Refusal::AlreadyOpen(ticket)),
             None => Ok(()),
         }

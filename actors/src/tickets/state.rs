@@ -28,7 +28,7 @@ pub struct Ticket {
     /// after that. A sender looks it up when it is not known here.
     pub heard: Heard,
     /// Follow-up actions of messages that are not yet handed over. Most tickets have none.
-    pub following: Option<Arc<BTreeMap<MessageId, Follows>>>,
+    pub following: Option<Arc<BTreeMap<MessageId, FollowUp>>>,
     /// The latest known delivery and read positions of its messages; unset ones are in the tables.
     pub reached: Reached,
     /// The cached answer to reads of the ticket.
@@ -55,7 +55,7 @@ impl From<Option<DateTime<Utc>>> for Heard {
 
 /// The follow-up action of a message, executed once its channel has accepted the message.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Follows {
+pub struct FollowUp {
     /// The action.
     pub after: AfterSend,
     /// Who requested it.
@@ -64,7 +64,7 @@ pub struct Follows {
     pub written_at: DateTime<Utc>,
 }
 
-impl From<Following> for Follows {
+impl From<Following> for FollowUp {
     fn from(row: Following) -> Self {
         let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
         // An action that this release cannot read becomes an empty one.
@@ -140,14 +140,14 @@ impl Ticket {
         }
     }
 
-    /// Whether a message that is written now may be the first response of this opening, or what a contact waits for.
+    /// Whether a message that is written now may be the first response of this opening, or the answer a contact waits for.
     pub(crate) fn awaits_answer(&self) -> bool {
         self.row.first_response_at.is_none() || self.row.waiting_since.is_some()
     }
 
-    /// A message that counts as an answer has left: the first one of an opening is its first response. What the contact has
-    /// written since waits for another one.
-    pub(crate) fn answered(&mut self, message: MessageId, written_at: DateTime<Utc>) {
+    /// Records a sent message that counts as an answer: the first one of an opening is its first response. If the contact
+    /// has written since, they still wait.
+    pub(crate) fn record_answer(&mut self, message: MessageId, written_at: DateTime<Utc>) {
         if written_at < self.row.opened_at {
             return;
         }
@@ -166,17 +166,17 @@ impl Ticket {
     }
 
     /// Stores the follow-up action of a message until the message is handed over.
-    pub(crate) fn follow(&mut self, message: MessageId, follows: Follows) {
-        Arc::make_mut(self.following.get_or_insert_default()).insert(message, follows);
+    pub(crate) fn add_follow_up(&mut self, message: MessageId, follow_up: FollowUp) {
+        Arc::make_mut(self.following.get_or_insert_default()).insert(message, follow_up);
     }
 
-    /// Takes the follow-up action of a message that is handed over now, once.
-    pub(crate) fn followed(&mut self, message: MessageId) -> Option<Follows> {
+    /// Takes the follow-up action of a message that was just handed over, once.
+    pub(crate) fn take_follow_up(&mut self, message: MessageId) -> Option<FollowUp> {
         // Checked first: a message without follow-up action must not copy the map.
         let following = self.following.as_mut().filter(|following| following.contains_key(&message))?;
-        let follows = Arc::make_mut(following).remove(&message);
+        let follow_up = Arc::make_mut(following).remove(&message);
         self.following.take_if(|following| following.is_empty());
-        follows
+        follow_up
     }
 }
 

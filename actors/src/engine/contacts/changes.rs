@@ -14,7 +14,7 @@ use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 use super::Contacts;
 use crate::base::retry::while_unavailable;
 use crate::contacts::DeletionGuard;
-use crate::tickets::{ContactIs, TicketGone};
+use crate::tickets::{ContactChanged, TicketDeleted};
 use crate::{Conflict, Refusal};
 
 /// Pause before contacts are read again after a database outage.
@@ -133,8 +133,8 @@ impl Contacts {
             for ticket in self.cache.hot_tickets.of((company, contact.id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
                     // The ticket's next command comes after this message in its mailbox.
-                    hot.status.shared.invalidate();
-                    hot.addr.do_send(ContactIs(contact.clone()));
+                    hot.status.shared.begin_update();
+                    hot.addr.do_send(ContactChanged(contact.clone()));
                 }
             }
         }
@@ -145,7 +145,7 @@ impl Contacts {
             for ticket in self.cache.hot_tickets.of((company, id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
                     // The actor may have ended already.
-                    let _ = hot.addr.send(TicketGone).await;
+                    let _ = hot.addr.send(TicketDeleted).await;
                 }
             }
         }

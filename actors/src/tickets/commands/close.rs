@@ -34,18 +34,18 @@ impl Command for Close {
                 }
             }
         }
-        self.carry_out(ticket, cx)?;
+        self.close(ticket, cx)?;
         Ok(ticket.clone())
     }
 }
 
 impl Close {
     /// Closes a ticket in which no conversation took place, even if its queue requires a wrap-up.
-    pub(super) fn unheard(author: Author, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        Self { wrapup_type: None, wrapup_note: None, author }.carry_out(ticket, cx)
+    pub(super) fn without_wrapup(author: Author, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        Self { wrapup_type: None, wrapup_note: None, author }.close(ticket, cx)
     }
 
-    fn carry_out(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+    fn close(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let to = json!({
             "status": "closed",
             "wrapupType": named_wrapup_type(cx.organization, self.wrapup_type),

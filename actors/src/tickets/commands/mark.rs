@@ -23,7 +23,7 @@ impl Command for MarkRead {
             cx.touch(ticket);
             cx.event(ticket, EventType::Read, &self.author, Some(from), Some(json!({"unreadCount": 0})))?;
             if let Some(up_to) = ticket.row.last_message_id {
-                cx.record(Change::Read(reached(ticket, up_to, cx)));
+                cx.record(Change::Read(receipt(ticket, up_to, cx)));
             }
         }
         Ok(ticket.clone())
@@ -46,7 +46,7 @@ impl Command for MarkDelivered {
         let up_to = self.up_to.min(last);
         if ticket.reached.delivered.max(ticket.reached.seen) < up_to.into() {
             ticket.reached.delivered = up_to.into();
-            cx.record(Change::Delivered(reached(ticket, up_to, cx)));
+            cx.record(Change::Delivered(receipt(ticket, up_to, cx)));
         }
         Ok(())
     }
@@ -68,13 +68,13 @@ impl Command for MarkSeen {
         let up_to = self.up_to.min(last);
         if ticket.reached.seen < up_to.into() {
             ticket.reached.seen = up_to.into();
-            cx.record(Change::Seen(reached(ticket, up_to, cx)));
+            cx.record(Change::Seen(receipt(ticket, up_to, cx)));
         }
         Ok(())
     }
 }
 
-fn reached(ticket: &Ticket, up_to: MessageId, cx: &Context<'_>) -> DeliveryReceipt {
+fn receipt(ticket: &Ticket, up_to: MessageId, cx: &Context<'_>) -> DeliveryReceipt {
     DeliveryReceipt {
         company_id: ticket.row.company_id,
         ticket_id: ticket.row.id,

@@ -4,7 +4,6 @@ mod add_note;
 mod close;
 mod mark;
 mod open;
-mod progress;
 mod receive;
 mod release;
 mod reopen;
@@ -15,13 +14,13 @@ mod show;
 #[cfg(test)]
 pub(in crate::tickets) mod tests;
 mod transfer;
+mod update_delivery_status;
 
 pub use add_note::AddNote;
 pub use close::Close;
 pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
 pub(crate) use open::default_queue;
-pub use progress::UpdateDeliveryStatus;
 pub use receive::Receive;
 pub use release::Release;
 pub use reopen::Reopen;
@@ -30,11 +29,12 @@ pub use set_media::SetMedia;
 pub use set_wrapup::SetWrapup;
 pub use show::Show;
 pub use transfer::Transfer;
+pub use update_delivery_status::UpdateDeliveryStatus;
 
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::{QueueId, UserId, WrapupTypeId};
 
-use super::names::{named_queue, named_user, named_wrapup_type};
+use super::references::{named_queue, named_user, named_wrapup_type};
 use crate::Refusal;
 
 /// Checks that the queue exists and is active.
@@ -49,10 +49,14 @@ fn check_user(organization: &Organization, id: UserId, queue: Option<QueueId>) -
     if !user.active {
         return Err(Refusal::invalid("userId", "must be an active user"));
     }
-    if belongs(organization, id, queue) { Ok(()) } else { Err(Refusal::invalid("userId", "must belong to the queue")) }
+    if is_member(organization, id, queue) {
+        Ok(())
+    } else {
+        Err(Refusal::invalid("userId", "must belong to the queue"))
+    }
 }
 
-fn belongs(organization: &Organization, user: UserId, queue: Option<QueueId>) -> bool {
+fn is_member(organization: &Organization, user: UserId, queue: Option<QueueId>) -> bool {
     queue.and_then(|id| organization.queues.get(&id)).is_none_or(|queue| queue.users.contains(&user))
 }
 

@@ -22,7 +22,7 @@ pub struct Receive {
     pub body: Option<String>,
     /// The file they sent: its description, or what must be fetched from the provider.
     pub media: Option<Value>,
-    /// What it holds beside the text: the option they chose.
+    /// The content besides the text: the option they chose.
     pub content: Option<Value>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
@@ -66,7 +66,7 @@ impl Command for Receive {
         ticket.row.waiting_since.get_or_insert(cx.now);
         ticket.reachable = true;
         ticket.heard = ticket.heard.max(Heard::At(message.sent_at.unwrap_or(cx.now)));
-        say(ticket, &message);
+        set_last_message(ticket, &message);
         cx.touch(ticket);
         let is_text = message.kind == MessageType::Text;
         let text = message.body.as_deref().filter(|_| is_text).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Command for Receive {
 }
 
 /// Makes a message the last one of its ticket.
-pub(super) fn say(ticket: &mut Ticket, message: &MessageRow) {
+pub(super) fn set_last_message(ticket: &mut Ticket, message: &MessageRow) {
     ticket.row.last_message_id = Some(message.id);
     ticket.last_message = Some(Arc::new(LastMessage {
         body: message.body.as_deref().map(Box::from),

@@ -6,7 +6,7 @@ use super::{check_wrapup_type, named_wrapup_type};
 use crate::tickets::{Author, Command, Context, Ticket};
 use crate::{Conflict, Refusal};
 
-/// Sets the wrap-up of a ticket that is already closed. One that is set to what it is changes nothing.
+/// Sets the wrap-up of a ticket that is already closed. Setting the current wrap-up changes nothing.
 #[derive(Clone, Debug)]
 pub struct SetWrapup {
     /// The wrap-up type.
@@ -32,7 +32,7 @@ impl Command for SetWrapup {
             ticket.row.wrapup_note = note;
         }
         let to = wrapup(ticket, cx);
-        // What it is already it stays, and nothing has happened.
+        // Without a change there is no event.
         if before == (ticket.row.wrapup_type_id, ticket.row.wrapup_note.clone()) {
             return Ok(ticket.clone());
         }

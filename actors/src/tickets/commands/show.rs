@@ -7,7 +7,7 @@ pub struct Show;
 
 impl Command for Show {
     type Reply = Ticket;
-    const ONLY_LOOKS: bool = true;
+    const READ_ONLY: bool = true;
 
     fn decide(self, ticket: &mut Ticket, _: &mut Context<'_>) -> Result<Ticket, Refusal> {
         Ok(ticket.clone())

@@ -3,7 +3,7 @@ use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::{QueueId, UserId};
 use serde_json::{Value, json};
 
-use super::{belongs, check_queue, check_user, named_queue, named_user};
+use super::{check_queue, check_user, is_member, named_queue, named_user};
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
@@ -36,14 +36,14 @@ impl Command for Transfer {
                 Some(user)
             }
             Some(None) => None,
-            None => ticket.row.user_id.filter(|user| belongs(cx.organization, *user, queue)),
+            None => ticket.row.user_id.filter(|user| is_member(cx.organization, *user, queue)),
         };
-        // Where it is already it stays, and nothing has happened.
+        // Without a change there is no event.
         if (queue, user) == (ticket.row.queue_id, ticket.row.user_id) {
             return Ok(ticket.clone());
         }
-        let from = place(cx.organization, ticket.row.queue_id, ticket.row.user_id);
-        let to = place(cx.organization, queue, user);
+        let from = assignment(cx.organization, ticket.row.queue_id, ticket.row.user_id);
+        let to = assignment(cx.organization, queue, user);
         ticket.row.queue_id = queue;
         ticket.row.user_id = user;
         cx.touch(ticket);
@@ -52,6 +52,6 @@ impl Command for Transfer {
     }
 }
 
-fn place(organization: &Organization, queue: Option<QueueId>, user: Option<UserId>) -> Value {
+fn assignment(organization: &Organization, queue: Option<QueueId>, user: Option<UserId>) -> Value {
     json!({"queue": named_queue(organization, queue), "assignedTo": named_user(organization, user)})
 }

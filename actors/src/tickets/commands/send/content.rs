@@ -80,7 +80,7 @@ impl Content {
             Self::Media { caption, .. } => caption.iter().map(String::as_str).collect(),
             Self::Template { template, .. } => {
                 let mut texts = Vec::new();
-                each_parameter(template, &mut |text| texts.push(text));
+                visit_parameters(template, &mut |text| texts.push(text));
                 texts
             }
             Self::Interactive { interactive, .. } => {
@@ -91,18 +91,18 @@ impl Content {
     }
 
     /// The messages of this content, with all variables filled in.
-    pub(super) fn rendered(self, values: &Values<'_>) -> Result<Vec<Part>, Refusal> {
+    pub(super) fn render(self, values: &Values<'_>) -> Result<Vec<Part>, Refusal> {
         match self {
             Self::Text { body } => {
                 let is_filled_in = body.contains("{{");
-                let body = filled(body, "body", values)?;
+                let body = fill(body, "body", values)?;
                 if is_filled_in && body.trim().is_empty() {
-                    return Err(blank("body"));
+                    return Err(blank_error("body"));
                 }
                 Ok(vec![Part::of(MessageType::Text, Some(body))])
             }
             Self::Media { files, caption } => {
-                let caption = caption.map(|caption| filled(caption, "body", values)).transpose()?;
+                let caption = caption.map(|caption| fill(caption, "body", values)).transpose()?;
                 let mut caption = caption.filter(|caption| !caption.trim().is_empty());
                 let part = |file: StoredMedia| Part {
                     media: Some(json!(file)),
@@ -112,26 +112,26 @@ impl Content {
             }
             Self::Template { mut template, text } => {
                 fill_parameters(&mut template, values)?;
-                bounded(&template, "template")?;
-                let body = text.and_then(|text| as_read(&text, &template));
+                check_size(&template, "template")?;
+                let body = text.and_then(|text| template_body(&text, &template));
                 Ok(vec![Part { template: Some(template), ..Part::of(MessageType::Template, body) }])
             }
             Self::Interactive { mut interactive, check } => {
-                let mut has_changed = false;
+                let mut is_filled = false;
                 for path in interactive_texts(&interactive) {
                     if let Some(Value::String(text)) = interactive.pointer_mut(&path)
                         && text.contains("{{")
                     {
                         let field = format!("interactive{}", path.replace('/', "."));
-                        *text = filled(std::mem::take(text), &field, values)?;
-                        has_changed = true;
+                        *text = fill(std::mem::take(text), &field, values)?;
+                        is_filled = true;
                     }
                 }
-                let errors = check.filter(|_| has_changed).map(|check| check(&interactive)).unwrap_or_default();
+                let errors = check.filter(|_| is_filled).map(|check| check(&interactive)).unwrap_or_default();
                 if !errors.is_empty() {
                     return Err(Refusal::InteractiveInvalid(errors));
                 }
-                bounded(&interactive, "interactive")?;
+                check_size(&interactive, "interactive")?;
                 let body = interactive.pointer("/body/text").and_then(Value::as_str).map(str::to_owned);
                 Ok(vec![Part { interactive: Some(interactive), ..Part::of(MessageType::Interactive, body) }])
             }
@@ -139,7 +139,7 @@ impl Content {
     }
 }
 
-fn filled(text: String, field: &str, values: &Values<'_>) -> Result<String, Refusal> {
+fn fill(text: String, field: &str, values: &Values<'_>) -> Result<String, Refusal> {
     if !text.contains("{{") {
         return Ok(text);
     }
@@ -148,11 +148,11 @@ fn filled(text: String, field: &str, values: &Values<'_>) -> Result<String, Refu
     })
 }
 
-fn blank(field: &str) -> Refusal {
+fn blank_error(field: &str) -> Refusal {
     Refusal::invalid(field, "must not be blank once its variables are filled in")
 }
 
-fn bounded(object: &Value, field: &str) -> Result<(), Refusal> {
+fn check_size(object: &Value, field: &str) -> Result<(), Refusal> {
     if object.to_string().len() <= OBJECT_BYTES_MAX {
         return Ok(());
     }
@@ -169,7 +169,7 @@ fn interactive_texts(interactive: &Value) -> Vec<String> {
 }
 
 /// Visits the text parameters of a template, including those of its cards.
-fn each_parameter<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
+fn visit_parameters<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
     match value {
         Value::Object(object) => {
             for (key, inner) in object {
@@ -177,11 +177,11 @@ fn each_parameter<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
                     let parameters = inner.as_array().into_iter().flatten();
                     parameters.filter(|one| is_text(one)).filter_map(|one| one["text"].as_str()).for_each(&mut *visit);
                 } else {
-                    each_parameter(inner, visit);
+                    visit_parameters(inner, visit);
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| each_parameter(item, visit)),
+        Value::Array(items) => items.iter().for_each(|item| visit_parameters(item, visit)),
         _ => {}
     }
 }
@@ -197,10 +197,10 @@ fn fill_parameters(value: &mut Value, values: &Values<'_>) -> Result<(), Refusal
                 for parameter in inner.as_array_mut().into_iter().flatten().filter(|one| is_text(one)) {
                     let Some(Value::String(text)) = parameter.get_mut("text") else { continue };
                     if text.contains("{{") {
-                        *text = filled(std::mem::take(text), "template.parameters", values)?;
+                        *text = fill(std::mem::take(text), "template.parameters", values)?;
                         // The provider rejects blank parameters.
                         if text.trim().is_empty() {
-                            return Err(blank("template.parameters"));
+                            return Err(blank_error("template.parameters"));
                         }
                     }
                 }
@@ -217,7 +217,7 @@ fn is_text(parameter: &Value) -> bool {
 }
 
 /// A template's text as the contact reads it: with the parameters of its body filled in.
-fn as_read(text: &str, template: &Value) -> Option<String> {
+fn template_body(text: &str, template: &Value) -> Option<String> {
     let component =
         |component: &&Value| component["type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("body"));
     let body = template["components"].as_array().into_iter().flatten().find(component);

@@ -1,6 +1,6 @@
 //! The command that sends a message to a contact.
 
-mod after;
+mod after_send;
 mod content;
 
 use hotline_persistence::Change;
@@ -10,10 +10,10 @@ use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus
 use content::Part;
 pub use content::{Check, Content};
 
-use super::receive::say;
+use super::receive::set_last_message;
 use super::{Close, Reopen};
 use crate::Refusal;
-use crate::tickets::{AfterSend, Author, Command, Context, Follows, Heard, Knowledge, Needs, Ticket};
+use crate::tickets::{AfterSend, Author, Command, Context, FollowUp, Heard, Knowledge, Needs, Ticket};
 use crate::variables::{ContactValues, Values, names};
 
 /// Sends a message to the contact.
@@ -74,30 +74,30 @@ impl Command for Send {
         let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
         self.check(ticket, channel, cx)?;
         let Self { content, knowledge, after, keep_closed, author, .. } = self;
-        // A ticket that was opened at another time already has a conversation, or waits for an agent.
+        // A ticket that was opened earlier already has a conversation, or waits for an agent.
         let keeps_closed = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
         let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &knowledge.values };
-        let parts = content.rendered(&values)?;
-        let mut messages = say_all(parts, ticket, cx, &author)?;
+        let parts = content.render(&values)?;
+        let mut messages = create_messages(parts, ticket, cx, &author)?;
         cx.touch(ticket);
         let answers = author.source.answers() && ticket.awaits_answer();
         if channel == ChannelType::Webchat {
-            hand_over_at_once(&mut messages, cx);
+            mark_sent(&mut messages, cx);
             if let Some(first) = messages.first().filter(|_| answers) {
-                ticket.answered(first.id, first.created_at);
+                ticket.record_answer(first.id, first.created_at);
             }
-            after.carry_out(ticket, cx, &author)?;
+            after.execute(ticket, cx, &author)?;
         } else {
             if after != AfterSend::default() {
                 after.check(ticket, cx, &author)?;
             }
-            keep_for_later(&mut messages, ticket, &AfterSend { answers, ..after }, &author);
+            store_follow_ups(&mut messages, ticket, &AfterSend { answers, ..after }, &author);
         }
         if keeps_closed {
-            Close::unheard(author, ticket, cx)?;
+            Close::without_wrapup(author, ticket, cx)?;
         }
         for message in &messages {
             cx.record(Change::Message(Box::new(message.clone())));
@@ -114,8 +114,8 @@ impl Send {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
         ticket.reachable |= self.knowledge.reachable;
-        let reaches = if channel.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
-        if !reaches {
+        let is_reachable = if channel.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
+        if !is_reachable {
             return Err(Refusal::ContactUnreachable(channel.into()));
         }
         ticket.heard = ticket.heard.max(self.knowledge.heard);
@@ -123,8 +123,8 @@ impl Send {
     }
 }
 
-/// Makes one message for each part, in order, all of one job.
-fn say_all(
+/// Creates one message for each part, in order, all of one job.
+fn create_messages(
     parts: Vec<Part>,
     ticket: &mut Ticket,
     cx: &Context<'_>,
@@ -139,7 +139,7 @@ fn say_all(
         message.media = part.media;
         message.template = part.template;
         message.interactive = part.interactive;
-        say(ticket, &message);
+        set_last_message(ticket, &message);
         messages.push(message);
     }
     Ok(messages)
@@ -147,16 +147,16 @@ fn say_all(
 
 /// A webchat has no provider: a durable message counts as handed over, and visitors fetch it. So the follow-up action
 /// is executed in the same entry.
-fn hand_over_at_once(messages: &mut [MessageRow], cx: &Context<'_>) {
+fn mark_sent(messages: &mut [MessageRow], cx: &Context<'_>) {
     for message in messages {
         message.status = MessageStatus::Sent;
         message.sent_at = Some(cx.now);
     }
 }
 
-/// Stores what follows with each message until the provider has it: each may be the first to arrive and so the answer, and
-/// the sender's action follows the last one.
-fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: &AfterSend, author: &Author) {
+/// Stores the follow-up action with each message until the provider has it. Each message may be the first to arrive and
+/// so the answer; the sender's action follows the last one.
+fn store_follow_ups(messages: &mut [MessageRow], ticket: &mut Ticket, after: &AfterSend, author: &Author) {
     let last = messages.last().map(|message| message.id);
     for message in messages {
         let after = if Some(message.id) == last {
@@ -166,7 +166,8 @@ fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: &Afte
         };
         if after != AfterSend::default() {
             message.after_send = serde_json::to_value(&after).ok();
-            ticket.follow(message.id, Follows { after, author: author.clone(), written_at: message.created_at });
+            ticket
+                .add_follow_up(message.id, FollowUp { after, author: author.clone(), written_at: message.created_at });
         }
     }
 }

@@ -6,7 +6,7 @@ mod content;
 pub(in crate::tickets) mod fixture;
 mod messages;
 mod model;
-mod progress;
 mod random;
 mod table;
+mod update_delivery_status;
 mod wrapups;

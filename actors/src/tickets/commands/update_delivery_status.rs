@@ -4,7 +4,7 @@ use hotline_persistence::{Change, MessageId};
 
 use super::{Close, Transfer};
 use crate::Refusal;
-use crate::tickets::{Command, Context, Follows, Ticket};
+use crate::tickets::{Command, Context, FollowUp, Ticket};
 
 /// The status of an outbound message has advanced: the outbox has handed it over, or the provider reported a status.
 ///
@@ -26,7 +26,7 @@ impl Command for UpdateDeliveryStatus {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        let follows = ticket.followed(self.message);
+        let follow_up = ticket.take_follow_up(self.message);
         let has_failed = matches!(self.milestone, DeliveryStatus::Failed(_));
         cx.record(Change::Progress(Box::new(DeliveryStatusRow {
             company_id: ticket.row.company_id,
@@ -37,36 +37,36 @@ impl Command for UpdateDeliveryStatus {
             provider_message_id: self.provider_message_id,
             noted_at: Some(cx.now),
         })));
-        match follows {
-            Some(follows) if !has_failed => follows.carry_out(self.message, ticket, cx),
+        match follow_up {
+            Some(follow_up) if !has_failed => follow_up.execute(self.message, ticket, cx),
             _ => Ok(()),
         }
     }
 }
 
-impl Follows {
-    /// Counts it as an answer, transfers, then closes. The latter two were checked when the message was accepted. What has
-    /// become impossible since, because the queue was deleted or somebody has closed the ticket, is skipped.
-    fn carry_out(self, message: MessageId, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+impl FollowUp {
+    /// Records the answer, transfers, then closes. The latter two were checked when the message was accepted. A step that
+    /// has become impossible since, because the queue was deleted or the ticket was closed, is skipped.
+    fn execute(self, message: MessageId, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let Self { after, author, written_at } = self;
         if after.answers {
-            ticket.answered(message, written_at);
+            ticket.record_answer(message, written_at);
             cx.touch(ticket);
         }
         if after.queue_id.is_some() {
             let transfer = Transfer { queue: after.queue_id, user: None, author: author.clone() };
-            if_possible(transfer.decide(ticket, cx))?;
+            skip_if_impossible(transfer.decide(ticket, cx))?;
         }
         if after.close_ticket {
             let close = Close { wrapup_type: after.wrapup_type_id, wrapup_note: after.wrapup_note, author };
-            if_possible(close.decide(ticket, cx))?;
+            skip_if_impossible(close.decide(ticket, cx))?;
         }
         Ok(())
     }
 }
 
 /// Ignores refusals, which change nothing. Temporary failures are returned, so that the command is retried.
-fn if_possible(outcome: Result<Ticket, Refusal>) -> Result<(), Refusal> {
+fn skip_if_impossible(outcome: Result<Ticket, Refusal>) -> Result<(), Refusal> {
     match outcome {
         Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_))) => Err(refusal),
         Err(_) | Ok(_) => Ok(()),

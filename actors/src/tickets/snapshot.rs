@@ -1,5 +1,5 @@
 //! The published snapshot of a ticket, which is read without a message to its actor. Most reads of a conversation find
-//! it unchanged since the last read; they then need no place in the mailbox and no switch of threads.
+//! it unchanged since the last read; they then need no message in the mailbox and no switch of threads.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -12,24 +12,24 @@ use crate::registry::ActorStatus;
 /// that reaches the actor publishes it again.
 #[derive(Debug, Default)]
 pub struct PublishedSnapshot {
-    view: Mutex<View>,
+    state: Mutex<SnapshotState>,
     /// The ticket's channel and contact, which never change.
     parties: OnceLock<(ChannelId, ContactId)>,
 }
 
 #[derive(Debug, Default)]
-struct View {
+struct SnapshotState {
     ticket: Option<Arc<Ticket>>,
     /// There was no read since the cached answer was dropped.
-    rests: bool,
+    is_unread: bool,
     /// Updates of the contact that are still in the mailbox: nothing is published until the actor has applied them.
-    outdated: u32,
+    pending_updates: u32,
 }
 
 impl PublishedSnapshot {
-    fn lock(&self) -> MutexGuard<'_, View> {
+    fn lock(&self) -> MutexGuard<'_, SnapshotState> {
         // Nothing that can panic runs under the lock.
-        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The ticket's channel and contact; none before its actor has started.
@@ -43,41 +43,41 @@ impl PublishedSnapshot {
     }
 
     /// Publishes the ticket. The actor calls this when everything in it is durable.
-    pub(super) fn show(&self, ticket: &Arc<Ticket>) {
-        let mut view = self.lock();
-        if view.outdated == 0 {
-            view.ticket = Some(ticket.clone());
-            view.rests = false;
+    pub(super) fn publish(&self, ticket: &Arc<Ticket>) {
+        let mut state = self.lock();
+        if state.pending_updates == 0 {
+            state.ticket = Some(ticket.clone());
+            state.is_unread = false;
         }
     }
 
     /// Withdraws the snapshot.
-    pub(super) fn hide(&self) {
+    pub(super) fn withdraw(&self) {
         self.lock().ticket = None;
     }
 
     /// Drops the cached answer when there was no read for a while.
-    pub(crate) fn rest(&self) {
-        let mut view = self.lock();
-        if !std::mem::replace(&mut view.rests, true)
-            && let Some(ticket) = &view.ticket
+    pub(crate) fn drop_unread_answer(&self) {
+        let mut state = self.lock();
+        if !std::mem::replace(&mut state.is_unread, true)
+            && let Some(ticket) = &state.ticket
         {
             ticket.written.forget();
         }
     }
 
     /// Withdraws the snapshot until the actor has applied an update that is about to be sent to it.
-    pub(crate) fn invalidate(&self) {
-        let mut view = self.lock();
-        view.ticket = None;
-        view.outdated += 1;
+    pub(crate) fn begin_update(&self) {
+        let mut state = self.lock();
+        state.ticket = None;
+        state.pending_updates += 1;
     }
 
     /// The actor has applied such an update.
-    pub(super) fn updated(&self) {
-        let mut view = self.lock();
-        view.ticket = None;
-        view.outdated = view.outdated.saturating_sub(1);
+    pub(super) fn end_update(&self) {
+        let mut state = self.lock();
+        state.ticket = None;
+        state.pending_updates = state.pending_updates.saturating_sub(1);
     }
 }
 
@@ -85,9 +85,9 @@ impl ActorStatus<PublishedSnapshot> {
     /// The snapshot, if it is published. A read counts as use of the actor, like a message to it.
     pub(crate) fn snapshot(&self) -> Option<Arc<Ticket>> {
         let snapshot = {
-            let mut view = self.shared.lock();
-            view.rests = false;
-            view.ticket.clone()?
+            let mut state = self.shared.lock();
+            state.is_unread = false;
+            state.ticket.clone()?
         };
         self.record_use();
         Some(snapshot)
@@ -103,12 +103,12 @@ mod tests {
     fn the_cached_answer_is_dropped_after_each_time_without_reads() {
         let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
         let answer = |new: &str| ticket.written.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
-        status.shared.show(&ticket);
+        status.shared.publish(&ticket);
         for round in ["first", "second"] {
             assert_eq!(status.snapshot(), Some(ticket.clone()));
             assert_eq!(answer(round), Ok(round.into()));
             assert_eq!(answer("kept"), Ok(round.into()));
-            status.shared.rest();
+            status.shared.drop_unread_answer();
         }
         assert_eq!(answer("third"), Ok("third".into()));
     }
@@ -117,21 +117,21 @@ mod tests {
     fn nothing_is_published_while_an_update_is_in_the_mailbox() {
         let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
         assert_eq!(status.snapshot(), None);
-        status.shared.show(&ticket);
+        status.shared.publish(&ticket);
         assert_eq!(status.snapshot(), Some(ticket.clone()));
-        status.shared.invalidate();
+        status.shared.begin_update();
         assert_eq!(status.snapshot(), None);
         // A read that was in the mailbox before the update must not publish the old state.
-        status.shared.show(&ticket);
+        status.shared.publish(&ticket);
         assert_eq!(status.snapshot(), None);
-        status.shared.invalidate();
-        status.shared.updated();
-        status.shared.show(&ticket);
+        status.shared.begin_update();
+        status.shared.end_update();
+        status.shared.publish(&ticket);
         assert_eq!(status.snapshot(), None, "the second is still on its way");
-        status.shared.updated();
-        status.shared.show(&ticket);
+        status.shared.end_update();
+        status.shared.publish(&ticket);
         assert_eq!(status.snapshot(), Some(ticket.clone()));
-        status.shared.hide();
+        status.shared.withdraw();
         assert_eq!(status.snapshot(), None);
     }
 }

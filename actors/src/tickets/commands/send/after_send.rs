@@ -6,7 +6,7 @@ use crate::tickets::{AfterSend, Author, Command, Context, Ticket};
 
 impl AfterSend {
     /// Transfers, then closes.
-    pub(crate) fn carry_out(self, ticket: &mut Ticket, cx: &mut Context<'_>, author: &Author) -> Result<(), Refusal> {
+    pub(crate) fn execute(self, ticket: &mut Ticket, cx: &mut Context<'_>, author: &Author) -> Result<(), Refusal> {
         if self.queue_id.is_some() {
             Transfer { queue: self.queue_id, user: None, author: author.clone() }.decide(ticket, cx)?;
         }
@@ -22,6 +22,6 @@ impl AfterSend {
     pub(super) fn check(&self, ticket: &Ticket, cx: &Context<'_>, author: &Author) -> Result<(), Refusal> {
         let ids = hotline_persistence::id_blocks::IdBlocks::unbacked();
         let mut trial = Context::new(cx.now, cx.organization, &ids);
-        self.clone().carry_out(&mut ticket.clone(), &mut trial, author)
+        self.clone().execute(&mut ticket.clone(), &mut trial, author)
     }
 }
