@@ -1,5 +1,5 @@
-//! Who is there to answer visitors: users who use the panel, and integrations that answer. In memory only: after a
-//! start nobody is there until they show it.
+//! Who is present to answer visitors: users who use the panel, and integrations that answer. In memory only: after a
+//! start, everyone counts as absent until their next activity.
 
 use std::time::Duration;
 
@@ -8,61 +8,61 @@ use hotline_persistence::{ChannelId, CompanyId, UserId};
 use crate::directory::Organization;
 use crate::ttl_cache::TtlCache;
 
-/// How long somebody counts as there after their last sign: a person reads or writes for some minutes without a request.
-const THERE_FOR: Duration = Duration::from_secs(600);
+/// How long a user counts as present after their last activity: people read or write for some minutes without a request.
+const PRESENT_FOR: Duration = Duration::from_secs(600);
 
-/// Signs that are kept: all users and channels of a large installation. Of an entry that had to go, its user or channel
-/// counts as away until the next sign.
-const SIGNS_MAX: usize = 100_000;
+/// Maximum entries: all users and channels of a large installation. A user or channel whose entry was evicted counts as
+/// absent until its next activity.
+const ENTRIES_MAX: usize = 100_000;
 
-/// Of whom, or of what, a sign was seen.
+/// Whose activity was recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Of {
+enum Subject {
     /// A user has used the panel.
     User(UserId),
     /// An integration has answered on a channel.
     Channel(ChannelId),
 }
 
-/// The signs of the last minutes.
+/// The activity of the last minutes.
 pub struct Attendance {
-    signs: TtlCache<(CompanyId, Of), ()>,
+    last_seen: TtlCache<(CompanyId, Subject), ()>,
 }
 
 impl Default for Attendance {
     fn default() -> Self {
-        Self { signs: TtlCache::new(SIGNS_MAX, THERE_FOR) }
+        Self { last_seen: TtlCache::new(ENTRIES_MAX, PRESENT_FOR) }
     }
 }
 
 impl Attendance {
-    /// Notes that a user uses the panel.
+    /// Records that a user uses the panel.
     pub fn note_user(&self, company: CompanyId, user: UserId) {
-        self.signs.insert((company, Of::User(user)), ());
+        self.last_seen.insert((company, Subject::User(user)), ());
     }
 
-    /// Notes that an integration has answered on a channel.
+    /// Records that an integration has answered on a channel.
     pub fn note_answer(&self, company: CompanyId, channel: ChannelId) {
-        self.signs.insert((company, Of::Channel(channel)), ());
+        self.last_seen.insert((company, Subject::Channel(channel)), ());
     }
 
-    /// Whether somebody is there to answer on a channel: an active user of its queue, or of the company if it has no
-    /// queue, or an integration.
+    /// Whether a channel is attended: by an active user of its queue, or of the company if it has no queue, or by an
+    /// integration.
     pub fn is_there(&self, organization: &Organization, channel: ChannelId) -> bool {
         let company = organization.company.id;
-        if self.signs.get(&(company, Of::Channel(channel))).is_some() {
+        if self.last_seen.get(&(company, Subject::Channel(channel))).is_some() {
             return true;
         }
         let is_active = |id: &UserId| organization.users.get(id).is_some_and(|user| user.active);
-        let is_there = |id: &UserId| is_active(id) && self.signs.get(&(company, Of::User(*id))).is_some();
+        let is_there = |id: &UserId| is_active(id) && self.last_seen.get(&(company, Subject::User(*id))).is_some();
         match organization.channels.get(&channel).and_then(|channel| channel.queue_id) {
             Some(queue) => organization.queues.get(&queue).is_some_and(|queue| queue.users.iter().any(is_there)),
             None => organization.users.keys().any(is_there),
         }
     }
 
-    /// Drops what is known of a company.
+    /// Drops a company's activity.
     pub fn forget_company(&self, company: CompanyId) {
-        self.signs.remove_where(|(of, _)| *of == company);
+        self.last_seen.remove_where(|(of, _)| *of == company);
     }
 }

@@ -286,8 +286,8 @@ impl Directory {
         self.refresh_all(db, &ids).await
     }
 
-    /// Reloads a company: afterwards the directory has everything that was committed before the call. Any number of
-    /// calls during one load share the next one.
+    /// Reloads a company: afterwards the directory has everything that was committed before the call. All calls during one
+    /// load share the next one.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -300,7 +300,7 @@ impl Directory {
     /// # Errors
     /// When the database cannot answer; some of them may be reloaded then.
     pub async fn refresh_all(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<()> {
-        // In order: of two such calls, neither has a company that the other waits for while it waits for an earlier one.
+        // Locked in order, so that two such calls cannot block each other.
         let ids: Vec<CompanyId> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         for some in ids.chunks(LOADED_AT_ONCE) {
             self.refresh_together(db, some).await?;
@@ -406,8 +406,8 @@ impl Directory {
         self.state.changed.send_replace(());
     }
 
-    /// Drops the tokens and public keys of a company that it does not have any more. Only its own are looked at: with
-    /// thousands of companies, a look at all of them for each would take seconds.
+    /// Drops the tokens and public keys that a company no longer has. Only its own are scanned: with thousands of companies,
+    /// a scan of all for each would take seconds.
     fn drop_keys(
         &self,
         before: &Organization,

@@ -15,7 +15,7 @@ pub struct KeyedGuard<K: Clone + Eq + Hash> {
     key: K,
     /// None once it is released.
     lock: Option<Arc<Mutex<()>>>,
-    held: Option<OwnedMutexGuard<()>>,
+    guard: Option<OwnedMutexGuard<()>>,
 }
 
 impl<K> Clone for KeyedLocks<K> {
@@ -34,8 +34,8 @@ impl<K: Clone + Eq + Hash> KeyedLocks<K> {
     /// Waits for the lock of this key. A caller that stops waiting leaves nothing behind.
     pub async fn lock(&self, key: K) -> KeyedGuard<K> {
         let lock = self.0.entry(key.clone()).or_default().clone();
-        let mut guard = KeyedGuard { locks: self.clone(), key, lock: Some(lock.clone()), held: None };
-        guard.held = Some(lock.lock_owned().await);
+        let mut guard = KeyedGuard { locks: self.clone(), key, lock: Some(lock.clone()), guard: None };
+        guard.guard = Some(lock.lock_owned().await);
         guard
     }
 
@@ -64,7 +64,7 @@ impl<K: Clone + Eq + Hash> KeyedGuard<K> {
 
 impl<K: Clone + Eq + Hash> Drop for KeyedGuard<K> {
     fn drop(&mut self) {
-        drop(self.held.take());
+        drop(self.guard.take());
         drop(self.lock.take());
         // The map has one reference; while holders or waiters have others, the lock stays.
         self.locks.0.remove_if(&self.key, |_, lock| Arc::strong_count(lock) == 1);
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_holds_the_lock_of_a_key_and_others_their_own() {
+    async fn each_key_has_a_lock_of_its_own() {
         let locks = KeyedLocks::default();
         let first = locks.lock("a").await;
         let other = locks.lock("b").await;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_gives_up_waiting_leaves_nothing_behind() {
+    async fn a_cancelled_waiter_leaves_no_lock_behind() {
         for is_first_dropped_first in [false, true] {
             let locks = KeyedLocks::default();
             let first = locks.lock("a").await;

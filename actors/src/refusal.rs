@@ -109,7 +109,7 @@ pub enum Refusal {
     /// The contact cannot receive on this channel.
     #[error("the contact cannot receive on this channel: {}", .0.in_words())]
     ContactUnreachable(Unreachable),
-    /// The contact has not written on this phone channel lately: only a template may be sent. Since when, if that is known.
+    /// The contact has not written on this phone channel lately: only a template may be sent. Since when, if known.
     #[error("the conversation window is closed")]
     WindowClosed(Option<DateTime<Utc>>),
     /// The channel cannot show this interactive object.
@@ -121,7 +121,7 @@ pub enum Refusal {
     /// The contact is being deleted, or has changed since it was read: the command is to be retried.
     #[error("the contact is being deleted")]
     ContactLeaving(ContactId),
-    /// What its caller had looked at has changed since: it is to be looked at again.
+    /// The facts that its caller has checked have changed since: the command is to be retried with a new check.
     #[error("the underlying data has changed")]
     Outdated,
     /// The change cannot be made durable, or the database is needed and unavailable.
@@ -140,7 +140,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Whether it reveals a record's state, which must be durable first.
-    pub(crate) fn tells_of_state(&self) -> bool {
+    pub(crate) fn reveals_state(&self) -> bool {
         matches!(self, Self::TicketClosed(_) | Self::AlreadyOpen(_) | Self::Conflict(_))
     }
 
@@ -151,13 +151,13 @@ impl Refusal {
     }
 
     /// Whether the refusal is temporary, so that the command should be retried.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_) | Self::Outdated)
     }
 
     /// The error of a message without a waiting caller, in the terms of `POST /messages`; `not_found` describes the
     /// missing record.
-    pub(crate) fn as_failure(&self, not_found: &str) -> MessageError {
+    pub(crate) fn to_message_error(&self, not_found: &str) -> MessageError {
         let (code, message) = match self {
             Self::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact was deleted".to_owned()),
             Self::NotFound => ("ERR_API_NOT_FOUND", not_found.to_owned()),

@@ -1,4 +1,4 @@
-//! Detects repeats among more ids than memory can hold: most ids are new, and memory alone can tell.
+//! Detects repeats among more ids than memory can hold: most ids are new, and memory alone shows it.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -40,13 +40,13 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         self.order.push_back((at, id));
         while self.order.len() > self.room {
             if let Some(at) = self.drop_first() {
-                self.miss_up_to(at);
+                self.mark_missing_up_to(at);
             }
         }
     }
 
     /// Marks ids seen up to this time as possibly missing.
-    pub fn miss_up_to(&mut self, at: T) {
+    pub fn mark_missing_up_to(&mut self, at: T) {
         self.missing_up_to = self.missing_up_to.max(Some(at));
     }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_dropped_was_perhaps_seen_unless_it_cannot_be_so_old() {
+    fn an_evicted_id_is_unknown_unless_it_is_newer_than_the_eviction() {
         let mut set = SeenSet::with_room(2);
         assert_eq!(set.look_up(&1, |_| true), Membership::Absent, "nothing was ever seen");
         set.insert(1, 100);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_again_stays_by_its_later_time() {
+    fn an_id_that_is_seen_again_keeps_its_later_time() {
         let mut set = SeenSet::with_room(3);
         set.insert(1, 100);
         set.insert(2, 200);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_not_missing() {
+    fn an_expired_id_is_not_missing() {
         let mut set = SeenSet::with_room(2);
         set.insert(1, 100);
         set.insert(2, 200);

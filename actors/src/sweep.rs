@@ -26,11 +26,11 @@ const STATEMENTS_MAX: usize = 20;
 const REMOVALS_MAX: i64 = 20;
 
 /// Seconds without a read after which a ticket's cached answer is dropped: a polling client reads more often.
-const REST_AFTER_S: u64 = 30;
+const UNREAD_AFTER_S: u64 = 30;
 
 /// Interval between evictions of expired entries: each scans a whole cache, and expired entries are not returned
 /// meanwhile.
-const FORGET_EVERY: Duration = Duration::from_secs(60);
+const EVICT_EVERY: Duration = Duration::from_secs(60);
 
 /// The periodic work.
 pub(crate) struct Sweeper {
@@ -56,14 +56,14 @@ impl Sweeper {
     pub(crate) async fn run(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(self.base.options.sweep_every);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut forgot = Instant::now();
+        let mut last_eviction = Instant::now();
         loop {
             ticks.tick().await;
             self.retire_idle();
-            if forgot.elapsed() >= FORGET_EVERY {
-                forgot = Instant::now();
+            if last_eviction.elapsed() >= EVICT_EVERY {
+                last_eviction = Instant::now();
                 self.contacts.sweep();
-                self.base.overviews.sweep(forgot);
+                self.base.overviews.sweep(last_eviction);
             }
             let owned = |company| self.base.owns(company);
             if let Err(error) = self.base.directory.write_uses(self.base.store.housekeeper(), owned).await {
@@ -85,11 +85,11 @@ impl Sweeper {
         let flushed = self.base.store.log.flushed();
         let now = clock::instant();
         let tickets = self.tickets.hot.select(|status| {
-            let unused_s = status.idle_s_at(now);
-            if unused_s >= REST_AFTER_S {
+            let idle_s_now = status.idle_s_at(now);
+            if idle_s_now >= UNREAD_AFTER_S {
                 status.shared.drop_unread_answer();
             }
-            (unused_s >= idle_s || status.is_released()) && status.last_seq() <= flushed
+            (idle_s_now >= idle_s || status.is_released()) && status.last_seq() <= flushed
         });
         for ticket in tickets {
             // An actor with a full mailbox is not idle after all.

@@ -16,7 +16,7 @@ pub struct TtlCache<K, V, W = UnitWeighter> {
     // Hashed with a secret, because callers choose some of the keys.
     entries: Cache<K, Dated<V>, W, RandomState>,
     ttl: Duration,
-    began: Instant,
+    created_at: Instant,
 }
 
 /// A value with the time of its insertion.
@@ -56,7 +56,7 @@ impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V
 impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<K, V, W> {
     fn with(entries_usual: usize, weight_max: u64, weighter: W, ttl: Duration) -> Self {
         let entries = Cache::with(entries_usual, weight_max, weighter, RandomState::new(), DefaultLifecycle::default());
-        Self { entries, ttl, began: clock::instant() }
+        Self { entries, ttl, created_at: clock::instant() }
     }
 
     /// The value, if it has not expired.
@@ -95,10 +95,10 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
     }
 
     /// Merges a value into the existing one by `of`.
-    pub fn merge(&self, key: &K, value: V, of: impl FnOnce(&V, &V) -> V) {
+    pub fn merge(&self, key: &K, value: V, combine: impl FnOnce(&V, &V) -> V) {
         let now_s = self.now_s();
         let entry = self.entries.entry(key, None, |_, dated| {
-            let value = if self.is_fresh(dated, now_s) { of(&dated.value, &value) } else { value.clone() };
+            let value = if self.is_fresh(dated, now_s) { combine(&dated.value, &value) } else { value.clone() };
             *dated = Dated { value, at_s: now_s };
             EntryAction::Retain(())
         });
@@ -125,7 +125,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
     }
 
     fn now_s(&self) -> u32 {
-        u32::try_from(clock::instant().saturating_duration_since(self.began).as_secs()).unwrap_or(u32::MAX)
+        u32::try_from(clock::instant().saturating_duration_since(self.created_at).as_secs()).unwrap_or(u32::MAX)
     }
 
     fn is_fresh(&self, dated: &Dated<V>, now_s: u32) -> bool {
@@ -139,11 +139,11 @@ mod tests {
 
     /// Lets a minute pass.
     fn age<V, W>(cache: &mut TtlCache<u8, V, W>) {
-        cache.began -= Duration::from_secs(60);
+        cache.created_at -= Duration::from_secs(60);
     }
 
     #[test]
-    fn what_is_too_old_is_not_answered_and_goes() {
+    fn an_expired_entry_is_not_returned_and_is_swept() {
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         cache.insert(1, "one");
         age(&mut cache);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_is_as_young_as_the_last_of_it() {
+    fn a_merged_entry_has_the_age_of_its_last_value() {
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         let merge = |cache: &mut TtlCache<u8, u8>, value| {
             cache.merge(&1, value, |known, learned| *known.max(learned));
@@ -181,26 +181,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_gets_no_younger_and_what_is_too_old_is_made_anew() {
+    fn a_read_does_not_extend_the_life_of_an_entry() {
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
-        let mut made = 0;
-        let mut found = |cache: &TtlCache<u8, i32>| {
+        let mut created = 0;
+        let mut get = |cache: &TtlCache<u8, i32>| {
             cache.get_or_insert_with(&1, || {
-                made += 1;
-                made
+                created += 1;
+                created
             })
         };
-        assert_eq!(found(&cache), 1);
+        assert_eq!(get(&cache), 1);
         age(&mut cache);
-        assert_eq!(found(&cache), 1);
+        assert_eq!(get(&cache), 1);
         age(&mut cache);
-        assert_eq!(found(&cache), 2, "its time began with its insertion");
-        assert_eq!(found(&cache), 2);
+        assert_eq!(get(&cache), 2, "its time began with its insertion");
+        assert_eq!(get(&cache), 2);
         assert_eq!(cache.get(&1), Some(2));
     }
 
     #[test]
-    fn threads_that_ask_at_once_are_given_the_same_value() {
+    fn concurrent_callers_get_the_same_value() {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_many_more_than_it_holds() {
+    fn the_number_of_entries_is_bounded() {
         let cache = TtlCache::new(1000, Duration::MAX);
         (0..10_000u32).for_each(|key| cache.insert(key, ()));
         assert!((900..=1100).contains(&cache.entries.len()), "{}", cache.entries.len());
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_bound_it_where_they_are_given() {
+    fn the_total_weight_is_bounded() {
         let cache = TtlCache::weighted(64, 1000, Duration::MAX, |_: &u32, value: &&str| value.len() as u64);
         (0..1000).for_each(|key| cache.insert(key, "ten bytes."));
         assert!((50..=100).contains(&cache.entries.len()), "{}", cache.entries.len());

@@ -86,13 +86,13 @@ pub struct ContactValues {
 
 impl ContactValues {
     /// Whether a variable of this name needs these values.
-    pub fn are_asked_for(name: &str) -> bool {
-        !NEAR.contains(&name)
+    pub fn need_contact(name: &str) -> bool {
+        !TICKET_VARIABLES.contains(&name)
     }
 }
 
 /// Variables whose values are in a ticket and its company's directory.
-const NEAR: &[&str] =
+const TICKET_VARIABLES: &[&str] =
     &["name", "firstName", "number", "ticketId", "queue", "agent", "channel", "company", "date", "time", "greeting"];
 
 /// The values of all variables, for one ticket at one moment.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_variable_stays_as_it_is() {
+    fn other_braces_stay_unchanged() {
         for text in [
             "{{unknown",
             "}}",
@@ -228,22 +228,22 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_beyond_the_limit_is_none() {
+    fn a_text_beyond_the_limit_is_none() {
         assert_eq!(render("{{name}}{{name}}", 6, known).as_deref(), Some("ZoeZoe"));
         assert_eq!(render("{{name}}{{name}}", 5, known), None);
         // It stops before the text takes gigabytes.
         let large = "x".repeat(1 << 20);
-        let asked = std::cell::Cell::new(0);
+        let calls = std::cell::Cell::new(0);
         let one = |_: &str| {
-            asked.set(asked.get() + 1);
+            calls.set(calls.get() + 1);
             Some(Cow::Borrowed(large.as_str()))
         };
         assert_eq!(render(&"{{x}}".repeat(10_000), 1 << 20, one), None);
-        assert_eq!(asked.get(), 2);
+        assert_eq!(calls.get(), 2);
     }
 
     #[test]
-    fn a_greeting_is_of_its_hour() {
+    fn the_greeting_depends_on_the_hour() {
         let greetings: Vec<&str> = (0..24).map(greeting).collect();
         assert!(greetings[..5].iter().chain(&greetings[18..]).all(|greeting| *greeting == "Good evening"));
         assert!(greetings[5..12].iter().all(|greeting| *greeting == "Good morning"));
@@ -251,12 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_that_is_near_is_one_every_message_has() {
+    fn ticket_variables_are_built_in_and_only_email_is_missing() {
         // `email` is the one that a ticket does not hold.
-        assert!(NEAR.iter().all(|name| BUILT_IN.contains(name)));
-        let far: Vec<_> = BUILT_IN.iter().filter(|name| ContactValues::are_asked_for(name)).collect();
-        assert_eq!(far, [&"email"]);
-        assert!(ContactValues::are_asked_for("shoeSize"));
+        assert!(TICKET_VARIABLES.iter().all(|name| BUILT_IN.contains(name)));
+        let with_contact: Vec<_> = BUILT_IN.iter().filter(|name| ContactValues::need_contact(name)).collect();
+        assert_eq!(with_contact, [&"email"]);
+        assert!(ContactValues::need_contact("shoeSize"));
     }
 
     /// Texts full of braces and names.
@@ -280,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_a_text_are_the_text(text in texts()) {
+        fn the_pieces_of_a_text_add_up_to_it(text in texts()) {
             let mut rest = text.as_str();
             for piece in Pieces(&text) {
                 match piece {
@@ -301,14 +301,14 @@ mod tests {
         }
 
         #[test]
-        fn a_text_without_variables_is_itself(text in any::<String>()) {
+        fn a_text_without_variables_is_unchanged(text in any::<String>()) {
             if names(&text).next().is_none() {
                 prop_assert_eq!(rendered(&text), text);
             }
         }
 
         #[test]
-        fn with_its_own_text_as_value_each_variable_gives_the_text_back(text in texts()) {
+        fn variables_with_their_own_text_as_value_restore_the_text(text in texts()) {
             // Blanks around the names are the only thing that is lost, and here there are none beside braces of names.
             let own = |name: &str| Some(Cow::Owned(format!("{{{{{name}}}}}")));
             let trimmed = render(&text, usize::MAX, own).expect("no limit");
@@ -316,7 +316,7 @@ mod tests {
         }
 
         #[test]
-        fn a_limit_changes_nothing_but_whether_there_is_a_text(text in texts(), bytes_max in 0_usize..80) {
+        fn a_limit_only_decides_whether_there_is_a_text(text in texts(), bytes_max in 0_usize..80) {
             let whole = rendered(&text);
             let expected = (whole.len() <= bytes_max).then_some(whole);
             prop_assert_eq!(render(&text, bytes_max, known), expected);

@@ -37,7 +37,7 @@ pub(crate) struct Base {
     pub(crate) store: Arc<Store>,
     pub(crate) directory: Directory,
     pub(crate) arbiters: ArbiterPool,
-    /// The open tickets of companies whose desk somebody looks at.
+    /// The open tickets of companies whose dashboard is being queried.
     pub(crate) overviews: Arc<Overviews>,
     /// The runtime for work that no request waits for. It is stopped last.
     pub(crate) background: Handle,

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_makes_every_message_one_to_look_up() {
+    fn beyond_the_limit_every_message_is_looked_up() {
         let (first, later) = (DateTime::UNIX_EPOCH, DateTime::UNIX_EPOCH + TimeDelta::days(1));
         let index = EarlyStatusIndex::of(&["a".to_owned()], first);
         assert!(index.may_contain("a") && !index.may_contain("b"));

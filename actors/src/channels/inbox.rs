@@ -74,7 +74,7 @@ impl Inbox {
         if received.len() >= RECEIVED_IDS_MAX
             && let Some((_, oldest)) = received.last()
         {
-            certain.miss_up_to(*oldest);
+            certain.mark_missing_up_to(*oldest);
         }
         for (id, at) in received.iter().rev() {
             certain.insert(digest(id), *at);

@@ -90,14 +90,14 @@ impl Accepted {
     /// would be wrong.
     pub(crate) fn storable(self) -> Self {
         let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
-        let given = self.provider_message_id;
-        if let Some(bytes) = given.as_ref().filter(|id| !is_id(id)).map(String::len) {
+        let id = self.provider_message_id;
+        if let Some(bytes) = id.as_ref().filter(|id| !is_id(id)).map(String::len) {
             tracing::warn!(
                 bytes,
                 "provider returned an invalid message id; the message will receive no status updates"
             );
         }
-        Self { provider_message_id: given.filter(is_id) }
+        Self { provider_message_id: id.filter(is_id) }
     }
 }
 
@@ -105,18 +105,18 @@ impl SendFailure {
     /// The failure with texts that can be stored.
     pub(crate) fn storable(self) -> Self {
         match self {
-            Self::Retry { reason, after } => Self::Retry { reason: words(&reason), after },
+            Self::Retry { reason, after } => Self::Retry { reason: storable_text(&reason), after },
             Self::Failed(MessageError { code, message }) => {
-                Self::Failed(MessageError { code: words(&code), message: words(&message) })
+                Self::Failed(MessageError { code: storable_text(&code), message: storable_text(&message) })
             }
-            Self::TokenRefused { reason } => Self::TokenRefused { reason: words(&reason) },
+            Self::TokenRefused { reason } => Self::TokenRefused { reason: storable_text(&reason) },
             paced @ (Self::ChannelPaced { .. } | Self::RecipientPaced { .. }) => paced,
         }
     }
 }
 
-fn words(told: &str) -> String {
-    told.chars().filter(|character| !controls::is_refused(*character)).take(PROVIDER_WORDS_CHARACTERS_MAX).collect()
+fn storable_text(text: &str) -> String {
+    text.chars().filter(|character| !controls::is_refused(*character)).take(PROVIDER_WORDS_CHARACTERS_MAX).collect()
 }
 
 /// Why a message was not accepted.
@@ -153,21 +153,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_provider_says_is_stored_whatever_it_is() {
-        let named = |id: &str| Accepted { provider_message_id: Some(id.to_owned()) }.storable().provider_message_id;
+    fn a_providers_texts_are_made_storable() {
+        let stored_id = |id: &str| Accepted { provider_message_id: Some(id.to_owned()) }.storable().provider_message_id;
         let longest = "x".repeat(PROVIDER_ID_BYTES_MAX);
-        assert_eq!(named(&longest), Some(longest.clone()));
+        assert_eq!(stored_id(&longest), Some(longest.clone()));
         for no_id in ["", "a\0b", &format!("{longest}x"), &"é".repeat(PROVIDER_ID_BYTES_MAX / 2 + 1)] {
-            assert_eq!(named(no_id), None, "{no_id:?}");
+            assert_eq!(stored_id(no_id), None, "{no_id:?}");
         }
         let long = format!("a\0{}", "é".repeat(3000));
-        let kept = format!("a{}", "é".repeat(PROVIDER_WORDS_CHARACTERS_MAX - 1));
+        let stored = format!("a{}", "é".repeat(PROVIDER_WORDS_CHARACTERS_MAX - 1));
         let failed = SendFailure::Failed(MessageError { code: "1\0".to_owned(), message: long.clone() });
-        let error = MessageError { code: "1".to_owned(), message: kept.clone() };
+        let error = MessageError { code: "1".to_owned(), message: stored.clone() };
         assert_eq!(failed.storable(), SendFailure::Failed(error));
         let refused = SendFailure::TokenRefused { reason: long.clone() };
-        assert_eq!(refused.storable(), SendFailure::TokenRefused { reason: kept.clone() });
+        assert_eq!(refused.storable(), SendFailure::TokenRefused { reason: stored.clone() });
         let retry = SendFailure::Retry { reason: long, after: None };
-        assert_eq!(retry.storable(), SendFailure::Retry { reason: kept, after: None });
+        assert_eq!(retry.storable(), SendFailure::Retry { reason: stored, after: None });
     }
 }

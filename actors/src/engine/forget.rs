@@ -1,7 +1,7 @@
 //! Drops everything in memory of one company. A company's move to another process begins with this, and a process that
 //! serves the company again starts from this state.
 //!
-//! No data is lost: what was answered is in the log, and is read from the tables afterwards, as after a start. Each
+//! No data is lost: acknowledged changes are in the log, and are read from the tables afterwards, as after a start. Each
 //! part destructures itself with a pattern that names every field. So a new field must be dropped here, or be named as
 //! one that stays.
 
@@ -51,8 +51,7 @@ impl Engine {
             sweeper: _,
             swept: _,
         } = self;
-        // These may still have something to record: the outcome of a call to a provider, or when a visitor was last
-        // seen.
+        // These may still record something: the outcome of a call to a provider, or when a visitor was last present.
         sending.pause(company).await?;
         sessions.forget_company(company).await?;
         schedules.forget_company(company).await?;
@@ -73,7 +72,7 @@ impl Engine {
     }
 }
 
-/// Pauses the handing over of a company's messages until dropped, however the drop of its memory ends.
+/// Resumes a company's sending, schedules and campaigns when dropped, even if dropping its memory fails.
 struct ResumeGuard<'a> {
     engine: &'a Engine,
     company: CompanyId,
@@ -87,7 +86,7 @@ impl Drop for ResumeGuard<'_> {
     }
 }
 
-/// Takes actors out of their registry, tells them to end, and waits until they have ended.
+/// Removes actors from their registry, and waits until they have ended.
 pub(super) async fn dismiss<K, A>(registry: &Registry<K, A>, which: impl Fn(&K) -> bool) -> Result<(), Refusal>
 where
     K: Hash + Eq + Clone,

@@ -83,9 +83,9 @@ pub struct Engine {
     pub sessions: Arc<Sessions>,
     /// Removal of expired conversations.
     pub retention: Arc<Retention>,
-    /// What deleted records leave on others.
+    /// Removal of references to deleted records.
     pub cascades: Arc<Cascades>,
-    /// Who is there to answer visitors.
+    /// Who is present to answer visitors.
     pub attendance: Arc<Attendance>,
     base: Arc<Base>,
     sweeper: Arc<Sweeper>,
@@ -148,7 +148,8 @@ impl Engine {
         }
     }
 
-    /// Starts the periodic work: idle actors retire, abandoned sessions end, and what deleted records left goes. Once.
+    /// Starts the periodic work: idle actors retire, abandoned sessions end, and references to deleted records are removed.
+    /// Once.
     pub fn start_sweeping(&self) {
         if !self.swept.swap(true, Ordering::AcqRel) {
             actix::spawn(self.sweeper.clone().run());
@@ -210,7 +211,7 @@ impl Engine {
         self.base.owns(company)
     }
 
-    /// Enters a company's door; waits while the company is closed. To be held until the work has ended.
+    /// Enters a company; waits while the company is closed. To be held until the work has ended.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the company stays closed for too long.

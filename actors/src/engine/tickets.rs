@@ -145,8 +145,8 @@ impl Tickets {
             let (wanted, read) = (&wanted, &read);
             async move {
                 let begin = || async move {
-                    // A ticket is read after its place in the registry is claimed: from then on nobody else starts its
-                    // actor. So all places are claimed before the one read.
+                    // A ticket is read after its registry entry is claimed: from then on no other caller starts its
+                    // actor. So all entries are claimed before the one read.
                     wanted.lock().unwrap_or_else(PoisonError::into_inner).push(id);
                     tokio::task::yield_now().await;
                     let all = || async {
@@ -157,7 +157,7 @@ impl Tickets {
                     let mine = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                     match mine {
                         Some((loaded, following)) => self.start(company, loaded, following).await,
-                        // The ticket was deleted, or its place was claimed too late.
+                        // The ticket was deleted, or its entry was claimed too late.
                         None => self.load(company, id).await,
                     }
                 };
@@ -197,7 +197,7 @@ impl Tickets {
         match on_conflict(self.contacts.cache(), company, attempt, no_conflict).await {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
             // The other opening must be durable before this caller learns of it.
-            Err(refusal) if refusal.tells_of_state() => {
+            Err(refusal) if refusal.reveals_state() => {
                 log.synced(log.last_of(company)).await.map_err(Refusal::from).and(Err(refusal))
             }
             outcome => outcome,
@@ -231,7 +231,7 @@ impl Tickets {
         self.base.receive(reply).await
     }
 
-    /// Loads what an opening needs to know.
+    /// Loads the data that an opening needs.
     async fn prepare<C: Command>(&self, mut open: Open, execute: Execute<C>) -> Result<Opening<C>, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
         let version = self.contacts.cache().version((company, contact));

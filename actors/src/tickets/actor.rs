@@ -162,7 +162,7 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
         let outcome = match self.run(execute) {
             Ok((reply, Some(durable))) => return reply_to.send_when_durable(durable, reply),
             Ok((reply, None)) => Ok(reply),
-            Err(refusal) if !refusal.tells_of_state() => return reply_to.send(Err(refusal)),
+            Err(refusal) if !refusal.reveals_state() => return reply_to.send(Err(refusal)),
             Err(refusal) => Err(refusal),
         };
         // The command has no entry to wait for, but the state it read must be durable before the caller sees it: that of this

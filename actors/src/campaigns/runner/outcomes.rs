@@ -95,12 +95,12 @@ impl CampaignRunner {
     /// Handles a refused send: the recipient is skipped or has failed, or is retried first after an outage.
     fn handle_refusal(&mut self, recipient: NextRecipient, refusal: &Refusal) {
         self.finish_send(&recipient);
-        if !refusal.is_passing() {
+        if !refusal.is_transient() {
             let is_skipped =
                 matches!(refusal, Refusal::ContactUnreachable(_) | Refusal::WindowClosed(_) | Refusal::ContactNotFound);
             let status = if is_skipped { RecipientStatus::Skipped } else { RecipientStatus::Failed };
             tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "campaign recipient skipped or failed");
-            return self.record_unsent(recipient, status, &refusal.as_failure("the channel was deleted"));
+            return self.record_unsent(recipient, status, &refusal.to_message_error("the channel was deleted"));
         }
         self.recipients.push_front(recipient);
         self.pause(OUTAGE_PAUSE);

@@ -230,7 +230,7 @@ impl CampaignRunner {
     }
 
     fn log_retry(&self, refusal: &Refusal, message: &str) {
-        if refusal.is_passing() {
+        if refusal.is_transient() {
             tracing::debug!(%refusal, company.id = %self.company, campaign.id = %self.id, "{message}");
         } else {
             tracing::error!(%refusal, company.id = %self.company, campaign.id = %self.id, "{message}");

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_accepted_first_goes_first_whenever_it_may() {
+    fn the_message_accepted_first_is_sent_first() {
         let (mut lanes, now) = (Lanes::default(), Instant::now());
         for (message, contact) in [(2, BEN), (1, ANA)] {
             assert!(lanes.add(outgoing(message, contact.0)));

@@ -164,7 +164,7 @@ impl Contacts {
         let queue = organization.queues.get(&open.queue.or(default_queue(organization, channel))?)?;
         let text = queue.row.greeting.as_deref().filter(|text| !text.trim().is_empty())?;
         let mut greeting = Send::text(text, Author::AUTOMATION);
-        if names(text).any(ContactValues::are_asked_for) {
+        if names(text).any(ContactValues::need_contact) {
             // Without the database the greeting is sent with these variables empty.
             let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;
             greeting.knowledge.values = values.ok().and_then(Result::ok).unwrap_or_default();

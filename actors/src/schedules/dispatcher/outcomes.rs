@@ -103,7 +103,7 @@ impl ScheduleDispatcher {
 
     /// Handles a refused send: the message has failed, or is retried after an outage.
     fn handle_refusal(&mut self, row: &ScheduleRow, refusal: &Refusal) {
-        if !refusal.is_passing() {
+        if !refusal.is_transient() {
             let organization = self.scope.base.organization(self.company).ok();
             let error = send::failure(refusal, row, organization.as_deref());
             let user = row.user_id.and_then(|id| organization.as_ref()?.users.get(&id));

@@ -118,7 +118,7 @@ impl ScheduleDispatcher {
                 self.agenda.add_loaded(after, rows, until, has_more);
             }
             Err(refusal) => {
-                if refusal.is_passing() {
+                if refusal.is_transient() {
                     tracing::debug!(%refusal, company.id = %self.company, "loading scheduled messages will be retried");
                 } else {
                     tracing::error!(%refusal, company.id = %self.company, "could not load scheduled messages");
@@ -150,7 +150,7 @@ impl ScheduleDispatcher {
                 let scope = &scope;
                 async move {
                     match send::prefetch(scope, &row).await {
-                        Err(refusal) if refusal.is_passing() => Err(refusal),
+                        Err(refusal) if refusal.is_transient() => Err(refusal),
                         // Other refusals are handled when the message is sent.
                         _ => Ok(()),
                     }

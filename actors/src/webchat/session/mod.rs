@@ -117,7 +117,7 @@ impl ClientMessages {
         used_ids.iter().for_each(|id| messages.used_ids.insert(hash(id), ()));
         if used_ids.len() >= CLIENT_IDS_MAX {
             // The tables may have more.
-            messages.used_ids.miss_up_to(());
+            messages.used_ids.mark_missing_up_to(());
         }
         messages
     }
@@ -302,7 +302,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
             });
             match outcome {
                 // That the session has ended must be durable before the caller sees it.
-                Err(refusal) if refusal.tells_of_state() => {
+                Err(refusal) if refusal.reveals_state() => {
                     reply_to.send_after(&session.scope.base.store.log, session.status.last_seq(), Err(refusal));
                 }
                 outcome => reply_to.send(outcome),

@@ -62,7 +62,7 @@ impl Command for Send {
         Needs {
             reachable: !channel.has_phone(),
             last_inbound: channel.has_phone() && !self.content.is_template(),
-            values: self.content.texts().into_iter().any(|text| names(text).any(ContactValues::are_asked_for)),
+            values: self.content.texts().into_iter().any(|text| names(text).any(ContactValues::need_contact)),
         }
     }
 
