@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 pub(crate) struct ArbiterPool {
     own: Vec<ArbiterHandle>,
     /// Whether the pool started `own`, and so must stop them.
-    started: bool,
-    serving: RwLock<Vec<ArbiterHandle>>,
+    owns_threads: bool,
+    request_threads: RwLock<Vec<ArbiterHandle>>,
 }
 
 impl ArbiterPool {
@@ -22,26 +22,26 @@ impl ArbiterPool {
             0 => vec![Arbiter::current()],
             count => (0..count).map(|_| Arbiter::new().handle()).collect(),
         };
-        Self { own, started: count > 0, serving: RwLock::default() }
+        Self { own, owns_threads: count > 0, request_threads: RwLock::default() }
     }
 
-    fn serving(&self) -> RwLockReadGuard<'_, Vec<ArbiterHandle>> {
-        self.serving.read().unwrap_or_else(PoisonError::into_inner)
+    fn request_threads(&self) -> RwLockReadGuard<'_, Vec<ArbiterHandle>> {
+        self.request_threads.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds the current thread, which serves requests, to the pool.
     pub(crate) fn join(&self) {
-        let mut serving = self.serving.write().unwrap_or_else(PoisonError::into_inner);
-        serving.retain(ArbiterHandle::alive);
-        serving.push(Arbiter::current());
+        let mut request_threads = self.request_threads.write().unwrap_or_else(PoisonError::into_inner);
+        request_threads.retain(ArbiterHandle::alive);
+        request_threads.push(Arbiter::current());
     }
 
     /// The thread of the actor with this id.
     pub(crate) fn of(&self, id: i64) -> ArbiterHandle {
         let index = |len: usize| usize::try_from(id.unsigned_abs()).unwrap_or(0) % len.max(1);
-        let serving = self.serving();
-        match serving.get(index(serving.len())) {
-            Some(home) if home.alive() => home.clone(),
+        let request_threads = self.request_threads();
+        match request_threads.get(index(request_threads.len())) {
+            Some(arbiter) if arbiter.alive() => arbiter.clone(),
             _ => self.own[index(self.own.len())].clone(),
         }
     }
@@ -54,9 +54,9 @@ impl ArbiterPool {
 
     /// Stops the pool's own threads.
     pub(crate) fn stop(&self) {
-        if self.started {
-            for home in &self.own {
-                home.stop();
+        if self.owns_threads {
+            for arbiter in &self.own {
+                arbiter.stop();
             }
         }
     }
@@ -65,21 +65,21 @@ impl ArbiterPool {
     /// without interruption. So earlier decisions are in the log on return, and later ones use the directory as it is
     /// now.
     pub(crate) async fn pass(&self) {
-        let homes: Vec<ArbiterHandle> = self.serving().iter().chain(&self.own).cloned().collect();
-        let mut passing = Vec::with_capacity(homes.len());
-        for home in homes {
-            let (here, passed) = oneshot::channel();
+        let arbiters: Vec<ArbiterHandle> = self.request_threads().iter().chain(&self.own).cloned().collect();
+        let mut passes = Vec::with_capacity(arbiters.len());
+        for arbiter in arbiters {
+            let (reached, pass_end) = oneshot::channel();
             // The receiver is gone if the caller was cancelled.
             let pass = move || {
-                let _ = here.send(());
+                let _ = reached.send(());
             };
             // A thread that has ended runs no actor.
-            if home.spawn_fn(pass) {
-                passing.push(passed);
+            if arbiter.spawn_fn(pass) {
+                passes.push(pass_end);
             }
         }
-        for passed in passing {
-            let _ = passed.await;
+        for pass_end in passes {
+            let _ = pass_end.await;
         }
     }
 }

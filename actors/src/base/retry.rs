@@ -88,8 +88,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_conflict_is_retried() {
-        let leaving = Refusal::ContactLeaving(ContactId::new(7));
-        assert_eq!(attempt_with(&[Refusal::Gone, leaving], no_conflict).await, (Ok(()), 3));
+        let contact_leaving = Refusal::ContactLeaving(ContactId::new(7));
+        assert_eq!(attempt_with(&[Refusal::Gone, contact_leaving], no_conflict).await, (Ok(()), 3));
         let closed = Refusal::TicketClosed(TicketId::new(7));
         assert_eq!(attempt_with(std::slice::from_ref(&closed), is_slot_conflict).await, (Ok(()), 2));
         assert_eq!(

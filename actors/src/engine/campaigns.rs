@@ -205,8 +205,8 @@ impl Campaigns {
             let figures = &hot.status.shared;
             CampaignStats {
                 running: stats.running + figures.is_running.load(Ordering::Relaxed),
-                held: stats.held + figures.held.load(Ordering::Relaxed),
-                under_way: stats.under_way + figures.under_way.load(Ordering::Relaxed),
+                held: stats.held + figures.recipients.load(Ordering::Relaxed),
+                under_way: stats.under_way + figures.in_transit.load(Ordering::Relaxed),
                 ..stats
             }
         })

@@ -97,8 +97,8 @@ where
     let ends: Vec<oneshot::Receiver<()>> = removed
         .into_iter()
         .map(|actor| {
-            let (gone, end) = oneshot::channel();
-            actor.addr.do_send(Dismiss { gone });
+            let (end_signal, end) = oneshot::channel();
+            actor.addr.do_send(Dismiss { end_signal });
             end
         })
         .collect();

@@ -238,7 +238,7 @@ impl Engine {
     /// or a session is active; [`Refusal::Unavailable`] when the database is away.
     pub async fn remove_contact(&self, company: CompanyId, id: ContactId, expected: Expected) -> Result<(), Refusal> {
         let sessions = self.sessions.clone();
-        self.contacts.remove(company, id, expected, move |gone| sessions.forget(company, gone)).await?;
+        self.contacts.remove(company, id, expected, move |deleted| sessions.forget(company, deleted)).await?;
         self.cascades.begin(company, Cascade::Contact(id)).await;
         Ok(())
     }

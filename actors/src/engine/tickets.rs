@@ -154,8 +154,8 @@ impl Tickets {
                         self.read(company, wanted).await.map(Mutex::new)
                     };
                     let found = read.get_or_try_init(all).await?;
-                    let mine = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-                    match mine {
+                    let own = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                    match own {
                         Some((loaded, following)) => self.start(company, loaded, following).await,
                         // The ticket was deleted, or its entry was claimed too late.
                         None => self.load(company, id).await,
@@ -262,10 +262,10 @@ impl Tickets {
         let mut after = TicketId::new(0);
         loop {
             let db = self.base.reads().tables(company).await?;
-            let held = tickets::open_of_user(db, company, user, queue, after, RELEASED_MAX).await?;
-            let Some(last) = held.last() else { return Ok(()) };
+            let open_tickets = tickets::open_of_user(db, company, user, queue, after, RELEASED_MAX).await?;
+            let Some(last) = open_tickets.last() else { return Ok(()) };
             after = *last;
-            stream::iter(held)
+            stream::iter(open_tickets)
                 .map(|ticket| self.ask(company, ticket, Release { user, queue, author: author.clone() }))
                 .buffer_unordered(RELEASES_AT_ONCE)
                 .try_collect::<Vec<()>>()

@@ -56,7 +56,7 @@ pub struct TicketActor {
     /// Registers this ticket under its contact, so that changes of the contact reach it.
     _registration: RegistrationGuard,
     /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
-    gone: Option<oneshot::Sender<()>>,
+    end_signal: Option<oneshot::Sender<()>>,
 }
 
 impl Actor for TicketActor {
@@ -150,7 +150,7 @@ pub(crate) struct TicketDeleted;
 #[rtype(result = "()")]
 pub(crate) struct Dismiss {
     /// Dropped once the actor has ended.
-    pub(crate) gone: oneshot::Sender<()>,
+    pub(crate) end_signal: oneshot::Sender<()>,
 }
 
 /// The only place where a ticket changes: reserve, decide, append, and reply when durable.
@@ -227,8 +227,8 @@ impl Handler<TicketDeleted> for TicketActor {
 impl Handler<Dismiss> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, Dismiss { gone }: Dismiss, _: &mut Self::Context) {
-        self.gone = Some(gone);
+    fn handle(&mut self, Dismiss { end_signal }: Dismiss, _: &mut Self::Context) {
+        self.end_signal = Some(end_signal);
         self.retire();
     }
 }
@@ -251,11 +251,11 @@ impl TicketActor {
             ticket,
             status: status.clone(),
             retired: false,
-            gone: None,
+            end_signal: None,
             _registration,
         };
-        let home = scope.base.arbiters.of(actor.ticket.row.id.0);
-        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), status }
+        let arbiter = scope.base.arbiters.of(actor.ticket.row.id.0);
+        ActorHandle { addr: Self::start_in_arbiter(&arbiter, |_| actor), status }
     }
 
     fn key(&self) -> (CompanyId, TicketId) {

@@ -52,12 +52,12 @@ impl Handler<Changed> for CampaignRunner {
 impl Handler<Dismiss> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, Dismiss { gone }: Dismiss, cx: &mut Self::Context) {
+    fn handle(&mut self, Dismiss { end_signal }: Dismiss, cx: &mut Self::Context) {
         self.retire();
         if let Some(timer) = self.timer.take() {
             actix::AsyncContext::cancel_future(cx, timer);
         }
         // The caller may have timed out.
-        let _ = gone.send(());
+        let _ = end_signal.send(());
     }
 }

@@ -72,9 +72,9 @@ pub struct CampaignFigures {
     /// 1 while it is running.
     pub is_running: AtomicUsize,
     /// Recipients in memory.
-    pub held: AtomicUsize,
+    pub recipients: AtomicUsize,
     /// Messages that are decided but not yet with their provider.
-    pub under_way: AtomicUsize,
+    pub in_transit: AtomicUsize,
 }
 
 /// The actor of a campaign.
@@ -389,7 +389,7 @@ impl CampaignRunner {
         let figures = &self.status.shared;
         let is_running = matches!(&self.state, CampaignState::Current(run) if run.status == CampaignStatus::Processing);
         figures.is_running.store(usize::from(is_running && !self.retired), Ordering::Relaxed);
-        figures.held.store(self.recipients.len(), Ordering::Relaxed);
-        figures.under_way.store(self.in_transit.len(), Ordering::Relaxed);
+        figures.recipients.store(self.recipients.len(), Ordering::Relaxed);
+        figures.in_transit.store(self.in_transit.len(), Ordering::Relaxed);
     }
 }

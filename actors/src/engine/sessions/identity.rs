@@ -58,11 +58,11 @@ impl Sessions {
         &self,
         company: CompanyId,
         contact: ContactId,
-        but: Option<&SessionId>,
+        except: Option<&SessionId>,
     ) -> Result<(), Refusal> {
         let db = self.base.reads().tables(company).await?;
         for (_, session) in webchat_sessions::active(db, company, contact, false).await? {
-            if Some(&session) != but {
+            if Some(&session) != except {
                 match self.ask(company, &session, End { idle_since: None, attached: None, by: current() }).await {
                     Ok(_) | Err(Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
@@ -76,8 +76,8 @@ impl Sessions {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away; [`Refusal::NotFound`] when it was deleted meanwhile.
-    pub async fn identified(&self, company: CompanyId, who: &Identified) -> Result<SignedIn, Refusal> {
-        Ok(self.contact_of(company, who, None).await?.0)
+    pub async fn identified(&self, company: CompanyId, identity: &Identified) -> Result<SignedIn, Refusal> {
+        Ok(self.contact_of(company, identity, None).await?.0)
     }
 
     /// The same for a visitor who already has a session. The contact of an anonymous session becomes the identity's
@@ -86,22 +86,22 @@ impl Sessions {
     async fn contact_of(
         &self,
         company: CompanyId,
-        who: &Identified,
+        identity: &Identified,
         session: Option<&SessionRow>,
     ) -> Result<(SignedIn, Option<VisitorTurn>), Refusal> {
         let db = self.base.db(company);
-        let (id, visitor) = (&who.external_id, &who.visitor);
+        let (id, visitor) = (&identity.external_id, &identity.visitor);
         let changes = self.contacts.changes(company);
-        let (signed_in, turn) = match session.filter(|session| session.is_anonymous()) {
+        let (signed_in, lock) = match session.filter(|session| session.is_anonymous()) {
             Some(session) => {
-                let turn = self.visitor_turn(company, session.contact_id).await;
+                let lock = self.visitor_turn(company, session.contact_id).await;
                 self.end_unverified(company, session.contact_id, Some(&session.id)).await?;
                 changes.note([session.contact_id]);
                 let claimed_name =
                     session.claimed.as_ref().and_then(|claimed| claimed.get("name")).and_then(Value::as_str);
-                let own = Own { id: session.contact_id, claimed_name };
-                let signed_in = contacts::sign_in(db, company, id, visitor, Some(own)).await?;
-                (signed_in, (signed_in.id == session.contact_id).then_some(turn))
+                let own_contact = Own { id: session.contact_id, claimed_name };
+                let signed_in = contacts::sign_in(db, company, id, visitor, Some(own_contact)).await?;
+                (signed_in, (signed_in.id == session.contact_id).then_some(lock))
             }
             None => (contacts::sign_in(db, company, id, visitor, None).await?, None),
         };
@@ -111,7 +111,7 @@ impl Sessions {
             contacts::fill(db, company, contact.id, visitor).await?;
         }
         changes.settle().await;
-        Ok((signed_in, turn))
+        Ok((signed_in, lock))
     }
 
     /// A visitor shows a signed identity during a session. Either the session itself becomes verified, or the visitor
@@ -124,11 +124,11 @@ impl Sessions {
     pub async fn identify(
         &self,
         session: &SessionRow,
-        who: &Identified,
+        identity: &Identified,
         token: KeyHash,
     ) -> Result<(SessionRow, bool), Refusal> {
         let company = session.company_id;
-        let (contact, turn) = self.contact_of(company, who, Some(session)).await?;
+        let (contact, lock) = self.contact_of(company, identity, Some(session)).await?;
         if contact.id == session.contact_id {
             match self.ask(company, &session.id, Verify).await {
                 // The session has ended: another one is used.
@@ -136,16 +136,16 @@ impl Sessions {
                 outcome => return outcome.map(|row| (row, false)),
             }
         }
-        let turn = match turn {
-            Some(turn) => turn,
+        let lock = match lock {
+            Some(lock) => lock,
             None => self.visitor_turn(company, contact.id).await,
         };
         let of = (company, session.channel_id, contact.id);
-        let there = match self.admit(of, token, None).await? {
+        let successor = match self.admit(of, token, None).await? {
             Some(row) => row,
-            None => self.begin_beside(session, contact.id, token).await?,
+            None => self.begin_verified(session, contact.id, token).await?,
         };
-        drop(turn);
+        drop(lock);
         hotline_persistence::fail_point!("visitor_admitted", |_| std::process::abort());
         if !session.verified {
             let name =
@@ -154,7 +154,7 @@ impl Sessions {
             self.ask(company, &session.id, Leave { note }).await?;
             hotline_persistence::fail_point!("visitor_left", |_| std::process::abort());
         }
-        Ok((there, true))
+        Ok((successor, true))
     }
 
     /// Adds a token to the contact's active verified session in a webchat, if there is one. To be called in the contact's turn
@@ -181,7 +181,7 @@ impl Sessions {
         Ok(None)
     }
 
-    async fn begin_beside(
+    async fn begin_verified(
         &self,
         session: &SessionRow,
         contact: ContactId,

@@ -286,7 +286,7 @@ impl ScheduleDispatcher {
 impl Handler<Dismiss> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, Dismiss { gone }: Dismiss, cx: &mut Self::Context) {
+    fn handle(&mut self, Dismiss { end_signal }: Dismiss, cx: &mut Self::Context) {
         self.retire();
         self.restart();
         self.publish_counts(ScheduleCounts::default());
@@ -294,6 +294,6 @@ impl Handler<Dismiss> for ScheduleDispatcher {
             cx.cancel_future(timer);
         }
         // The caller may have timed out.
-        let _ = gone.send(());
+        let _ = end_signal.send(());
     }
 }

@@ -67,7 +67,7 @@ pub struct VisitorSession {
     pub(super) status: Arc<ActorStatus>,
     pub(super) retired: bool,
     /// Dropped with the actor, after its other fields. The receiver waits for this to know that the actor has ended.
-    gone: Option<oneshot::Sender<()>>,
+    end_signal: Option<oneshot::Sender<()>>,
 }
 
 impl Actor for VisitorSession {
@@ -208,7 +208,7 @@ impl VisitorSession {
         used_client_ids: &[String],
     ) -> ActorHandle<Self> {
         let status = Arc::new(ActorStatus::default());
-        let home = scope.base.arbiters.of(row.contact_id.0);
+        let arbiter = scope.base.arbiters.of(row.contact_id.0);
         let client_messages = ClientMessages::of(used_client_ids);
         for hash in row.tokens() {
             scope.tokens.insert(hash, (row.company_id, row.id.clone()));
@@ -221,9 +221,9 @@ impl VisitorSession {
             sockets,
             status: status.clone(),
             retired: false,
-            gone: None,
+            end_signal: None,
         };
-        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), status }
+        ActorHandle { addr: Self::start_in_arbiter(&arbiter, |_| actor), status }
     }
 
     pub(super) fn key(&self) -> (CompanyId, SessionId) {
@@ -435,8 +435,8 @@ impl Handler<Retire> for VisitorSession {
 impl Handler<Dismiss> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, Dismiss { gone }: Dismiss, _: &mut Self::Context) {
-        self.gone = Some(gone);
+    fn handle(&mut self, Dismiss { end_signal }: Dismiss, _: &mut Self::Context) {
+        self.end_signal = Some(end_signal);
         if !self.sockets.is_empty() {
             // A present visitor must not count as idle before the browser reconnects.
             if let Err(refusal) = self.record_presence(self.sockets.presence_after(now())) {

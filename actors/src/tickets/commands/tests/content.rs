@@ -42,22 +42,22 @@ fn question(body: &str) -> Value {
         {"type": "reply", "reply": {"id": "{{name}}", "title": "{{name}}"}}]}})
 }
 
-fn messages<R>(done: &Done<R>) -> Vec<MessageRow> {
+fn messages<R>(result: &CommandResult<R>) -> Vec<MessageRow> {
     let message = |change: &Change| match change {
         Change::Message(row) => Some((**row).clone()),
         _ => None,
     };
-    done.changes.iter().filter_map(message).collect()
+    result.changes.iter().filter_map(message).collect()
 }
 
 #[track_caller]
 fn body(desk: &mut Desk, send: Send) -> String {
-    desk.does(send).reply.body.expect("a body")
+    desk.run(send).reply.body.expect("a body")
 }
 
 #[track_caller]
 fn refused(desk: &mut Desk, send: Send) -> Vec<String> {
-    match desk.refuses(send) {
+    match desk.expect_refusal(send) {
         Refusal::Invalid(fields) => fields.into_iter().map(|error| error.field).collect(),
         other => panic!("{other:?}"),
     }
@@ -69,7 +69,7 @@ fn refused(desk: &mut Desk, send: Send) -> Vec<String> {
 fn every_variable_has_its_value() {
     let mut desk = Desk::on(PHONE);
     desk.organization.company.time_zone = "America/Sao_Paulo".to_owned();
-    desk.does(Transfer { queue: Some(SALES), user: Some(Some(CARL)), author: ana() });
+    desk.run(Transfer { queue: Some(SALES), user: Some(Some(CARL)), author: ana() });
     // A second passes before it is sent.
     desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
     let custom = HashMap::from([("shoeSize".to_owned(), "42".to_owned())]);
@@ -101,7 +101,7 @@ fn every_variable_has_its_value() {
 }
 
 #[test]
-fn what_is_empty_or_unknown_becomes_nothing() {
+fn empty_and_unknown_variables_become_nothing() {
     let mut desk = Desk::on(WEBCHAT);
     let empty = text("[{{queue}}{{agent}}{{email}}{{shoeSize}}]");
     assert_eq!(body(&mut desk, empty), "[]");
@@ -148,9 +148,9 @@ fn a_text_stays_within_its_limit_with_its_variables_filled_in() {
 fn files_are_messages_of_one_job_with_the_caption_on_the_first() {
     let mut desk = Desk::on(WEBCHAT);
     let files = [file("a.png"), file("b.png"), file("c.png")];
-    let done = desk.does(media(&files, Some("For {{name}}")));
-    let sent = messages(&done);
-    assert_eq!(done.reply, sent[0]);
+    let result = desk.run(media(&files, Some("For {{name}}")));
+    let sent = messages(&result);
+    assert_eq!(result.reply, sent[0]);
     assert_eq!(sent.len(), 3);
     for (index, message) in sent.iter().enumerate() {
         assert_eq!((message.kind, message.job_id), (MessageType::Media, Some(sent[0].id)));
@@ -164,18 +164,18 @@ fn files_are_messages_of_one_job_with_the_caption_on_the_first() {
 }
 
 #[test]
-fn a_caption_that_says_nothing_is_none() {
+fn a_blank_caption_is_none() {
     let mut desk = Desk::on(WEBCHAT);
-    assert_eq!(desk.does(media(&[file("a.png")], Some("{{nobody}}"))).reply.body, None);
-    assert_eq!(desk.does(media(&[file("a.png")], None)).reply.body, None);
+    assert_eq!(desk.run(media(&[file("a.png")], Some("{{nobody}}"))).reply.body, None);
+    assert_eq!(desk.run(media(&[file("a.png")], None)).reply.body, None);
 }
 
 #[test]
-fn what_follows_several_messages_follows_the_last() {
+fn the_follow_up_of_several_messages_follows_the_last() {
     let mut desk = Desk::on(PHONE);
     let after = AfterSend { queue_id: Some(SALES), ..AfterSend::default() };
-    let done = desk.does(Send { after: after.clone(), ..media(&[file("a.png"), file("b.png")], None) });
-    let sent = messages(&done);
+    let result = desk.run(Send { after: after.clone(), ..media(&[file("a.png"), file("b.png")], None) });
+    let sent = messages(&result);
     assert_eq!(sent[0].after_send, Some(json!({"answers": true, "closeTicket": false})));
     assert_eq!(sent[1].after_send, Some(json!({"answers": true, "queueId": 2, "closeTicket": false})));
     let following = desk.ticket.following.iter().flat_map(|following| following.keys().copied());
@@ -185,14 +185,14 @@ fn what_follows_several_messages_follows_the_last() {
 // Templates.
 
 #[test]
-fn variables_in_the_texts_of_a_template_are_filled_in_and_it_reads_as_it_will() {
+fn variables_in_template_parameters_are_filled_in_and_the_body_is_rendered() {
     let mut desk = Desk::on(PHONE);
     let parameters = json!([
         {"type": "text", "text": "{{firstName}}"},
         {"type": "currency", "text": "{{name}}"},
         {"type": "text", "text": "{{2}} {{ticketId}}"},
     ]);
-    let sent = desk.does(template(parameters, Some("Hi {{1}}, your ticket is {{3}}."))).reply;
+    let sent = desk.run(template(parameters, Some("Hi {{1}}, your ticket is {{3}}."))).reply;
     assert_eq!(sent.kind, MessageType::Template);
     let parameters = &sent.template.as_ref().expect("a template")["components"][0]["parameters"];
     assert_eq!(
@@ -200,18 +200,18 @@ fn variables_in_the_texts_of_a_template_are_filled_in_and_it_reads_as_it_will() 
         &json!([{"type": "text", "text": "Zoe"}, {"type": "currency", "text": "{{name}}"}, {"type": "text", "text": " 77"}])
     );
     assert_eq!(sent.body.as_deref(), Some("Hi Zoe, your ticket is  77."));
-    assert_eq!(desk.does(template(json!([]), None)).reply.body, None);
+    assert_eq!(desk.run(template(json!([]), None)).reply.body, None);
 }
 
 #[test]
 fn named_parameters_are_read_by_their_names() {
     let mut desk = Desk::on(PHONE);
     let parameters = json!([{"type": "text", "parameter_name": "who", "text": "{{name}}"}]);
-    assert_eq!(desk.does(template(parameters, Some("Hi {{who}}{{else}}!"))).reply.body.as_deref(), Some("Hi Zoe!"));
+    assert_eq!(desk.run(template(parameters, Some("Hi {{who}}{{else}}!"))).reply.body.as_deref(), Some("Hi Zoe!"));
 }
 
 #[test]
-fn a_parameter_that_says_nothing_is_refused() {
+fn a_blank_parameter_is_refused() {
     let mut desk = Desk::on(PHONE);
     let parameters = json!([{"type": "text", "text": "{{nobody}}"}]);
     assert_eq!(refused(&mut desk, template(parameters, None)), ["template.parameters"]);
@@ -220,27 +220,27 @@ fn a_parameter_that_says_nothing_is_refused() {
 // Interactive objects.
 
 #[test]
-fn variables_are_filled_in_what_is_read_and_left_in_what_is_chosen_from() {
+fn variables_are_filled_in_texts_and_left_in_choices() {
     let mut desk = Desk::on(PHONE);
-    let mut given = question("Shall we, {{name}}?");
-    given["header"] = json!({"type": "text", "text": "{{company}}"});
-    given["footer"] = json!({"text": "{{channel}}"});
-    let sent = desk.does(send(Content::Interactive { interactive: given.clone(), check: None })).reply;
-    given["body"]["text"] = json!("Shall we, Zoe?");
-    given["header"]["text"] = json!("Acme");
-    given["footer"]["text"] = json!("whatsapp");
-    assert_eq!((sent.kind, sent.interactive), (MessageType::Interactive, Some(given)));
+    let mut object = question("Shall we, {{name}}?");
+    object["header"] = json!({"type": "text", "text": "{{company}}"});
+    object["footer"] = json!({"text": "{{channel}}"});
+    let sent = desk.run(send(Content::Interactive { interactive: object.clone(), check: None })).reply;
+    object["body"]["text"] = json!("Shall we, Zoe?");
+    object["header"]["text"] = json!("Acme");
+    object["footer"]["text"] = json!("whatsapp");
+    assert_eq!((sent.kind, sent.interactive), (MessageType::Interactive, Some(object)));
     assert_eq!(sent.body.as_deref(), Some("Shall we, Zoe?"));
 
     let card = |text: &str| json!({"body": {"text": text}, "action": {"name": "cta_url"}});
     let cards =
         |text: &str| json!({"type": "carousel", "body": {"text": "x"}, "action": {"cards": [card("a"), card(text)]}});
-    let sent = desk.does(send(Content::Interactive { interactive: cards("{{name}}"), check: None })).reply;
+    let sent = desk.run(send(Content::Interactive { interactive: cards("{{name}}"), check: None })).reply;
     assert_eq!(sent.interactive, Some(cards("Zoe")));
 }
 
 #[test]
-fn an_object_that_became_too_long_is_looked_at_again() {
+fn an_object_that_grew_too_long_is_refused() {
     fn check(interactive: &Value) -> Vec<FieldError> {
         let is_long = interactive["body"]["text"].as_str().is_some_and(|text| text.len() > 3);
         let error = FieldError { field: "interactive.body.text".to_owned(), reason: "is long".to_owned() };
@@ -248,17 +248,17 @@ fn an_object_that_became_too_long_is_looked_at_again() {
     }
     let mut desk = Desk::on(WEBCHAT);
     let interactive = |text: &str| send(Content::Interactive { interactive: question(text), check: Some(check) });
-    desk.does(interactive("{{name}}"));
-    let Refusal::InteractiveInvalid(errors) = desk.refuses(interactive("{{name}}!")) else { panic!("accepted") };
+    desk.run(interactive("{{name}}"));
+    let Refusal::InteractiveInvalid(errors) = desk.expect_refusal(interactive("{{name}}!")) else { panic!("accepted") };
     assert_eq!(errors[0].field, "interactive.body.text");
     // Without variables the object is unchanged since the sender validated it.
-    desk.does(interactive("hello"));
+    desk.run(interactive("hello"));
     desk.organization.global_variables = HashMap::from([("long".to_owned(), "x".repeat(10_000))]);
     let long = send(Content::Interactive { interactive: question(&"{{long}}".repeat(6)), check: None });
-    desk.does(long);
-    let mut given = question(&"{{long}}".repeat(6));
-    given["header"] = json!({"type": "text", "text": "{{long}}"});
-    assert_eq!(refused(&mut desk, send(Content::Interactive { interactive: given, check: None })), ["interactive"]);
+    desk.run(long);
+    let mut object = question(&"{{long}}".repeat(6));
+    object["header"] = json!({"type": "text", "text": "{{long}}"});
+    assert_eq!(refused(&mut desk, send(Content::Interactive { interactive: object, check: None })), ["interactive"]);
 }
 
 // The window.
@@ -268,46 +268,46 @@ fn in_window(desk: &mut Desk) {
 }
 
 #[test]
-fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
+fn a_phone_channel_accepts_only_templates_outside_the_conversation_window() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
     // The last inbound message was not looked up.
-    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed(None));
-    assert_eq!(desk.refuses(media(&[file("a.png")], None)), Refusal::WindowClosed(None));
+    assert_eq!(desk.expect_refusal(text("hello")), Refusal::WindowClosed(None));
+    assert_eq!(desk.expect_refusal(media(&[file("a.png")], None)), Refusal::WindowClosed(None));
     let interactive = send(Content::Interactive { interactive: question("x"), check: None });
-    assert_eq!(desk.refuses(interactive), Refusal::WindowClosed(None));
-    desk.does(template(json!([]), None));
+    assert_eq!(desk.expect_refusal(interactive), Refusal::WindowClosed(None));
+    desk.run(template(json!([]), None));
 
-    desk.does(Receive::text("hi"));
+    desk.run(Receive::text("hi"));
     let heard = desk.now;
     // A second passes before it is sent: at the last moment, and after it.
     desk.now = heard + TimeDelta::hours(24) - TimeDelta::seconds(1);
-    desk.does(text("hello"));
+    desk.run(text("hello"));
     desk.now = heard + TimeDelta::hours(24);
-    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed(Some(heard + TimeDelta::hours(24))));
-    desk.does(template(json!([]), None));
+    assert_eq!(desk.expect_refusal(text("hello")), Refusal::WindowClosed(Some(heard + TimeDelta::hours(24))));
+    desk.run(template(json!([]), None));
     desk.window = None;
-    desk.does(text("hello"));
+    desk.run(text("hello"));
 }
 
 #[test]
-fn what_the_caller_has_looked_up_opens_the_window_and_is_remembered() {
+fn loaded_knowledge_opens_the_window_and_is_remembered() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
     let at = desk.now - TimeDelta::hours(1);
     let heard = Heard::At(at);
-    desk.does(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") });
-    desk.does(text("hello again"));
+    desk.run(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") });
+    desk.run(text("hello again"));
     desk.now += TimeDelta::hours(23);
     assert_eq!(
-        desk.refuses(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") }),
+        desk.expect_refusal(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") }),
         Refusal::WindowClosed(Some(at + TimeDelta::hours(24)))
     );
 
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    desk.does(Send { knowledge: Knowledge { heard: Heard::Never, ..Knowledge::default() }, ..text("hello") });
-    desk.does(text("hello again"));
+    desk.run(Send { knowledge: Knowledge { heard: Heard::Never, ..Knowledge::default() }, ..text("hello") });
+    desk.run(text("hello again"));
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn only_phone_channels_have_a_window() {
     for channel in [WEBCHAT, SOCIAL] {
         let mut desk = Desk::on(channel);
         in_window(&mut desk);
-        desk.does(text("hello"));
+        desk.run(text("hello"));
     }
 }
 
@@ -323,6 +323,6 @@ fn only_phone_channels_have_a_window() {
 fn a_closed_window_does_not_reopen_a_ticket() {
     let mut desk = Desk::with_closed_ticket();
     in_window(&mut desk);
-    assert_eq!(desk.refuses(Send { reopen: true, ..text("hello") }), Refusal::WindowClosed(None));
+    assert_eq!(desk.expect_refusal(Send { reopen: true, ..text("hello") }), Refusal::WindowClosed(None));
     assert!(desk.ticket.is_closed());
 }

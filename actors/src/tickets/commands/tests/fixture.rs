@@ -145,12 +145,12 @@ pub fn ana() -> Author {
 }
 
 /// The recorded changes of a command, and its reply.
-pub struct Done<R> {
+pub struct CommandResult<R> {
     pub reply: R,
     pub changes: Vec<Change>,
 }
 
-impl<R> Done<R> {
+impl<R> CommandResult<R> {
     /// The events among the changes.
     pub fn events(&self) -> Vec<&EventRow> {
         fn event(change: &Change) -> Option<&EventRow> {
@@ -192,12 +192,12 @@ impl Desk {
     /// A ticket of a phone channel, closed without a wrap-up.
     pub fn with_closed_ticket() -> Self {
         let mut desk = Self::on(PHONE);
-        desk.does(Close { wrapup_type: None, wrapup_note: None, author: ana() });
+        desk.run(Close { wrapup_type: None, wrapup_note: None, author: ana() });
         desk
     }
 
     /// The ticket that `open` makes, and the changes of its opening.
-    pub fn opened(open: Open) -> Result<(Self, Done<()>), Refusal> {
+    pub fn opened(open: Open) -> Result<(Self, CommandResult<()>), Refusal> {
         let organization = organization();
         let ids = IdBlocks::unbacked();
         let mut cx = Context::new(start(), &organization, &ids);
@@ -205,30 +205,30 @@ impl Desk {
         let changes = cx.into_changes(&ticket);
         Ok((
             Self { organization, ids, now: start(), ticket, window: None, open_elsewhere: None },
-            Done { reply: (), changes },
+            CommandResult { reply: (), changes },
         ))
     }
 
     /// Executes a command, one second after the previous one.
-    pub fn tries<C: Command>(&mut self, command: C) -> Result<Done<C::Reply>, Refusal> {
+    pub fn try_run<C: Command>(&mut self, command: C) -> Result<CommandResult<C::Reply>, Refusal> {
         self.now += TimeDelta::seconds(1);
         let mut cx = Context::new(self.now, &self.organization, &self.ids);
         cx.open_elsewhere = self.open_elsewhere;
         cx.window = self.window;
         let Decided { reply, ticket, changes } = apply(command, &self.ticket, cx)?;
         self.ticket = ticket;
-        Ok(Done { reply, changes })
+        Ok(CommandResult { reply, changes })
     }
 
     /// Executes a command that must succeed.
-    pub fn does<C: Command>(&mut self, command: C) -> Done<C::Reply> {
-        self.tries(command).unwrap_or_else(|refusal| panic!("refused: {refusal:?}"))
+    pub fn run<C: Command>(&mut self, command: C) -> CommandResult<C::Reply> {
+        self.try_run(command).unwrap_or_else(|refusal| panic!("refused: {refusal:?}"))
     }
 
     /// The refusal of a command, which must leave the ticket unchanged.
-    pub fn refuses<C: Command>(&mut self, command: C) -> Refusal {
+    pub fn expect_refusal<C: Command>(&mut self, command: C) -> Refusal {
         let before = self.ticket.clone();
-        let refusal = self.tries(command).err().expect("the command is refused");
+        let refusal = self.try_run(command).err().expect("the command is refused");
         assert_eq!(self.ticket, before, "after {refusal:?}");
         refusal
     }

@@ -147,42 +147,42 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     match step.call.clone() {
         Call::Transfer { queue, user } => {
             let user = user.map(|user| user.map(UserId::new));
-            desk.tries(Transfer { queue: queue.map(QueueId::new), user, author }).map(|done| done.changes)
+            desk.try_run(Transfer { queue: queue.map(QueueId::new), user, author }).map(|result| result.changes)
         }
         Call::Close((kind, wrapup_note)) => {
             let wrapup_type = kind.map(WrapupTypeId::new);
-            desk.tries(Close { wrapup_type, wrapup_note, author }).map(|done| done.changes)
+            desk.try_run(Close { wrapup_type, wrapup_note, author }).map(|result| result.changes)
         }
-        Call::Reopen => desk.tries(Reopen { author }).map(|done| done.changes),
+        Call::Reopen => desk.try_run(Reopen { author }).map(|result| result.changes),
         Call::SetWrapup { kind, note: wrapup_note } => {
             let wrapup_type = WrapupTypeId::new(kind);
-            desk.tries(SetWrapup { wrapup_type, wrapup_note, author }).map(|done| done.changes)
+            desk.try_run(SetWrapup { wrapup_type, wrapup_note, author }).map(|result| result.changes)
         }
-        Call::AddNote(body) => desk.tries(AddNote { body, author }).map(|done| done.changes),
+        Call::AddNote(body) => desk.try_run(AddNote { body, author }).map(|result| result.changes),
         Call::Send { body, reopen, reachable, queue, close } => {
             let close_ticket = close.is_some();
             let (kind, wrapup_note) = close.unwrap_or_default();
             let (queue_id, wrapup_type_id) = (queue.map(QueueId::new), kind.map(WrapupTypeId::new));
             let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note, answers: false };
             let knowledge = Knowledge { reachable, ..Knowledge::default() };
-            desk.tries(Send { reopen, knowledge, after, ..Send::text(body, author) }).map(|done| done.changes)
+            desk.try_run(Send { reopen, knowledge, after, ..Send::text(body, author) }).map(|result| result.changes)
         }
         Call::Receive(body) => {
-            let said = Receive::text(body);
-            desk.tries(said).map(|done| done.changes)
+            let message = Receive::text(body);
+            desk.try_run(message).map(|result| result.changes)
         }
-        Call::MarkRead => desk.tries(MarkRead { author }).map(|done| done.changes),
+        Call::MarkRead => desk.try_run(MarkRead { author }).map(|result| result.changes),
         Call::MarkDelivered(up_to) => {
-            desk.tries(MarkDelivered { up_to: MessageId::new(up_to) }).map(|done| done.changes)
+            desk.try_run(MarkDelivered { up_to: MessageId::new(up_to) }).map(|result| result.changes)
         }
-        Call::Show => desk.tries(Show).map(|done| done.changes),
+        Call::Show => desk.try_run(Show).map(|result| result.changes),
     }
 }
 
 /// A delivery is recorded when it advances the position, up to the last message.
 fn delivery(ticket: &Ticket, up_to: MessageId) -> Vec<&'static str> {
-    let said = ticket.row.last_message_id.map(|last| up_to.min(last).into());
-    if said > Some(ticket.reached.delivered) { vec!["delivered"] } else { vec![] }
+    let position = ticket.row.last_message_id.map(|last| up_to.min(last).into());
+    if position > Some(ticket.reached.delivered) { vec!["delivered"] } else { vec![] }
 }
 
 fn change_name(change: &Change) -> &'static str {
@@ -268,7 +268,7 @@ fn assert_survives_the_journal(changes: &[Change]) {
 }
 
 #[test]
-fn any_sequence_of_commands_goes_as_the_contract_says() {
+fn any_sequence_of_commands_follows_the_contract() {
     // Counts of each outcome: a generator that never reaches one proves nothing about it.
     let outcomes = RefCell::new(BTreeMap::<String, u32>::new());
     let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });

@@ -62,7 +62,7 @@ fn a_new_ticket_goes_to_its_channels_queue_unless_it_names_another() {
 }
 
 #[test]
-fn opening_records_the_row_the_event_and_where_the_contact_was_talked_to() {
+fn opening_records_the_row_the_event_and_the_contacts_channel() {
     let (desk, opening) = Desk::opened(Open { user: Some(BEN), ..open(PHONE) }).expect("the ticket opens");
     let [Change::Ticket(row), Change::Event(event), Change::ContactChannel(talked)] = &opening.changes[..] else {
         panic!("not the three changes of an opening: {:?}", opening.changes);
@@ -80,7 +80,7 @@ fn opening_records_the_row_the_event_and_where_the_contact_was_talked_to() {
 }
 
 #[test]
-fn a_ticket_is_not_opened_with_what_does_not_exist() {
+fn a_ticket_is_not_opened_with_a_missing_channel_queue_or_user() {
     assert_eq!(refused(open(NO_CHANNEL)), Refusal::NotFound);
     assert_eq!(refused(Open { queue: Some(NO_QUEUE), ..open(PHONE) }), Refusal::NotFound);
     assert_eq!(refused(Open { user: Some(NO_USER), ..open(PHONE) }), Refusal::NotFound);
@@ -108,13 +108,13 @@ fn without_a_queue_any_active_user_may_have_a_new_ticket() {
 #[test]
 fn a_transfer_moves_the_ticket_to_a_queue_and_a_user() {
     let mut desk = Desk::on(PHONE);
-    let done = desk.does(Transfer { queue: Some(SALES), user: Some(Some(CARL)), author: ana() });
+    let result = desk.run(Transfer { queue: Some(SALES), user: Some(Some(CARL)), author: ana() });
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SALES), Some(CARL)));
     assert_eq!(desk.ticket.row.updated_at, desk.now);
-    assert_eq!(done.reply, desk.ticket);
-    assert_eq!(done.changes[0], Change::Ticket(desk.ticket.row.clone()));
-    assert_eq!(done.changes.len(), 2);
-    let event = done.event();
+    assert_eq!(result.reply, desk.ticket);
+    assert_eq!(result.changes[0], Change::Ticket(desk.ticket.row.clone()));
+    assert_eq!(result.changes.len(), 2);
+    let event = result.event();
     assert_eq!((event.kind, event.created_at), (EventType::Transferred, desk.now));
     assert_eq!(event.from, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
     let to = json!({"queue": {"id": 2, "name": "Sales"}, "assignedTo": {"id": 3, "name": "Carl"}});
@@ -124,33 +124,33 @@ fn a_transfer_moves_the_ticket_to_a_queue_and_a_user() {
 #[test]
 fn a_transfer_to_where_the_ticket_is_already_changes_nothing() {
     let mut desk = Desk::on(PHONE);
-    desk.does(to_user(BEN));
+    desk.run(to_user(BEN));
     let before = desk.ticket.clone();
     for again in
         [to_user(BEN), to_queue(SUPPORT), Transfer { queue: Some(SUPPORT), user: Some(Some(BEN)), author: ana() }]
     {
-        let done = desk.does(again);
-        assert_eq!((done.changes, done.reply), (vec![], before.clone()));
+        let result = desk.run(again);
+        assert_eq!((result.changes, result.reply), (vec![], before.clone()));
     }
     // An invalid queue is still refused.
-    assert_eq!(desk.refuses(to_queue(OLD_QUEUE)), invalid("queueId", "must be an active queue"));
-    desk.does(unassign());
-    assert_eq!(desk.does(unassign()).changes, [], "nobody's already");
+    assert_eq!(desk.expect_refusal(to_queue(OLD_QUEUE)), invalid("queueId", "must be an active queue"));
+    desk.run(unassign());
+    assert_eq!(desk.run(unassign()).changes, [], "nobody's already");
 }
 
 #[test]
 fn an_agent_who_leaves_a_queue_loses_its_tickets_and_no_others() {
     let leaves = |queue| Release { user: ANA, queue: Some(queue), author: Author::API };
     let mut desk = Desk::on(PHONE);
-    desk.does(to_user(ANA));
-    assert_eq!(desk.does(leaves(SALES)).changes, [], "the ticket is in another queue");
-    let done = desk.does(leaves(SUPPORT));
+    desk.run(to_user(ANA));
+    assert_eq!(desk.run(leaves(SALES)).changes, [], "the ticket is in another queue");
+    let result = desk.run(leaves(SUPPORT));
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SUPPORT), None));
-    assert_eq!(done.event().kind, EventType::Transferred);
+    assert_eq!(result.event().kind, EventType::Transferred);
 }
 
 #[test]
-fn a_channels_ticket_does_not_wait_in_a_queue_that_is_not_active() {
+fn a_new_ticket_does_not_wait_in_an_inactive_queue() {
     let mut organization = organization();
     organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = false;
     let channel = &organization.channels[&PHONE];
@@ -162,34 +162,34 @@ fn a_channels_ticket_does_not_wait_in_a_queue_that_is_not_active() {
 #[test]
 fn a_transfer_to_a_user_keeps_the_queue() {
     let mut desk = Desk::on(PHONE);
-    desk.does(to_user(BEN));
+    desk.run(to_user(BEN));
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SUPPORT), Some(BEN)));
 }
 
 #[test]
 fn a_transfer_to_no_user_unassigns_and_keeps_the_queue() {
     let mut desk = Desk::on(PHONE);
-    desk.does(to_user(BEN));
-    let done = desk.does(unassign());
+    desk.run(to_user(BEN));
+    let result = desk.run(unassign());
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SUPPORT), None));
-    assert_eq!(done.event().to, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
+    assert_eq!(result.event().to, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
 }
 
 #[test]
 fn a_user_who_does_not_belong_to_the_new_queue_is_dropped() {
     let mut desk = Desk::on(PHONE);
-    desk.does(to_user(BEN));
-    let done = desk.does(to_queue(SALES));
+    desk.run(to_user(BEN));
+    let result = desk.run(to_queue(SALES));
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SALES), None));
     let from = json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": {"id": 2, "name": "Ben"}});
-    assert_eq!(done.event().from, Some(from));
+    assert_eq!(result.event().from, Some(from));
 }
 
 #[test]
 fn a_user_who_belongs_to_the_new_queue_stays() {
     let mut desk = Desk::on(PHONE);
-    desk.does(to_user(ANA));
-    desk.does(to_queue(SALES));
+    desk.run(to_user(ANA));
+    desk.run(to_queue(SALES));
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SALES), Some(ANA)));
 }
 
@@ -197,52 +197,52 @@ fn a_user_who_belongs_to_the_new_queue_stays() {
 fn a_user_must_belong_to_the_queue_the_ticket_is_in_or_goes_to() {
     let stranger = invalid("userId", "must belong to the queue");
     let mut desk = Desk::on(PHONE);
-    assert_eq!(desk.refuses(to_user(CARL)), stranger);
+    assert_eq!(desk.expect_refusal(to_user(CARL)), stranger);
     // In the old queue, but not in the new one.
-    assert_eq!(desk.refuses(Transfer { queue: Some(SALES), user: Some(Some(BEN)), author: ana() }), stranger);
+    assert_eq!(desk.expect_refusal(Transfer { queue: Some(SALES), user: Some(Some(BEN)), author: ana() }), stranger);
 }
 
 #[test]
 fn any_active_user_may_have_a_ticket_without_a_queue() {
     let mut desk = Desk::on(WEBCHAT);
-    desk.does(to_user(CARL));
+    desk.run(to_user(CARL));
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (None, Some(CARL)));
 }
 
 #[test]
-fn a_transfer_to_what_does_not_exist_is_not_found() {
+fn a_transfer_to_a_missing_queue_or_user_is_not_found() {
     let mut desk = Desk::on(PHONE);
-    assert_eq!(desk.refuses(to_queue(NO_QUEUE)), Refusal::NotFound);
-    assert_eq!(desk.refuses(to_user(NO_USER)), Refusal::NotFound);
+    assert_eq!(desk.expect_refusal(to_queue(NO_QUEUE)), Refusal::NotFound);
+    assert_eq!(desk.expect_refusal(to_user(NO_USER)), Refusal::NotFound);
 }
 
 #[test]
-fn a_transfer_to_what_is_inactive_is_refused() {
+fn a_transfer_to_an_inactive_queue_or_user_is_refused() {
     let mut desk = Desk::on(PHONE);
-    assert_eq!(desk.refuses(to_queue(OLD_QUEUE)), invalid("queueId", "must be an active queue"));
-    assert_eq!(desk.refuses(to_user(EVA)), invalid("userId", "must be an active user"));
+    assert_eq!(desk.expect_refusal(to_queue(OLD_QUEUE)), invalid("queueId", "must be an active queue"));
+    assert_eq!(desk.expect_refusal(to_user(EVA)), invalid("userId", "must be an active user"));
 }
 
 // Close.
 
 #[test]
-fn closing_records_what_came_of_it() {
+fn closing_records_the_wrapup() {
     let mut desk = Desk::on(PHONE);
     let note = Some("Sent a new one.".to_owned());
-    let done = desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: note.clone(), author: ana() });
+    let result = desk.run(Close { wrapup_type: Some(SOLVED), wrapup_note: note.clone(), author: ana() });
     let row = &desk.ticket.row;
     assert_eq!((row.status, row.closed_at, row.updated_at), (TicketStatus::Closed, Some(desk.now), desk.now));
     assert_eq!((row.wrapup_type_id, &row.wrapup_note), (Some(SOLVED), &note));
-    assert_eq!(done.reply, desk.ticket);
-    assert_eq!(done.changes[0], Change::Ticket(row.clone()));
-    assert_eq!(done.changes.len(), 2);
-    assert_eq!((done.event().kind, &done.event().from), (EventType::Closed, &Some(json!({"status": "open"}))));
+    assert_eq!(result.reply, desk.ticket);
+    assert_eq!(result.changes[0], Change::Ticket(row.clone()));
+    assert_eq!(result.changes.len(), 2);
+    assert_eq!((result.event().kind, &result.event().from), (EventType::Closed, &Some(json!({"status": "open"}))));
     let to = json!({
         "status": "closed",
         "wrapupType": {"id": 1, "name": "Solved"},
         "wrapupNote": "Sent a new one.",
     });
-    assert_eq!(done.event().to, Some(to));
+    assert_eq!(result.event().to, Some(to));
 }
 
 // Refusals of a closed ticket.
@@ -251,60 +251,60 @@ fn closing_records_what_came_of_it() {
 fn a_closed_ticket_cannot_be_closed_again() {
     let mut desk = Desk::with_closed_ticket();
     let closed = Refusal::TicketClosed(desk.ticket.row.id);
-    assert_eq!(desk.refuses(close(None)), closed);
+    assert_eq!(desk.expect_refusal(close(None)), closed);
     // The closed state is reported before other errors.
-    assert_eq!(desk.refuses(close(Some(NO_TYPE))), closed);
+    assert_eq!(desk.expect_refusal(close(Some(NO_TYPE))), closed);
 }
 
 #[test]
 fn a_closed_ticket_cannot_be_transferred() {
     let mut desk = Desk::with_closed_ticket();
     let closed = Refusal::TicketClosed(desk.ticket.row.id);
-    assert_eq!(desk.refuses(to_queue(SALES)), closed);
-    assert_eq!(desk.refuses(to_user(BEN)), closed);
-    assert_eq!(desk.refuses(unassign()), closed);
+    assert_eq!(desk.expect_refusal(to_queue(SALES)), closed);
+    assert_eq!(desk.expect_refusal(to_user(BEN)), closed);
+    assert_eq!(desk.expect_refusal(unassign()), closed);
 }
 
 #[test]
-fn a_closed_ticket_takes_no_note() {
+fn a_closed_ticket_accepts_no_note() {
     let mut desk = Desk::with_closed_ticket();
     let closed = Refusal::TicketClosed(desk.ticket.row.id);
-    assert_eq!(desk.refuses(AddNote { body: "late".to_owned(), author: ana() }), closed);
+    assert_eq!(desk.expect_refusal(AddNote { body: "late".to_owned(), author: ana() }), closed);
 }
 
 #[test]
 fn a_closed_ticket_is_shown_and_read() {
     let mut desk = Desk::on(PHONE);
-    desk.does(Receive::text("hi"));
-    desk.does(close(None));
-    assert_eq!(desk.does(Show).reply, desk.ticket);
-    assert_eq!(desk.does(MarkRead { author: ana() }).reply.row.unread_count, 0);
+    desk.run(Receive::text("hi"));
+    desk.run(close(None));
+    assert_eq!(desk.run(Show).reply, desk.ticket);
+    assert_eq!(desk.run(MarkRead { author: ana() }).reply.row.unread_count, 0);
     assert!(desk.ticket.is_closed());
 }
 
 // Reopen.
 
 #[test]
-fn reopening_clears_what_the_last_opening_left() {
+fn reopening_clears_the_fields_of_the_last_opening() {
     let mut desk = Desk::on(WEBCHAT);
     let author = Author::API;
     let after = Default::default();
-    desk.does(Send { after, ..Send::text("hi", author.clone()) });
-    desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: Some("done".to_owned()), author: author.clone() });
+    desk.run(Send { after, ..Send::text("hi", author.clone()) });
+    desk.run(Close { wrapup_type: Some(SOLVED), wrapup_note: Some("done".to_owned()), author: author.clone() });
     let closed = desk.ticket.row.clone();
     assert!(closed.first_response_at.is_some());
 
-    let done = desk.does(Reopen { author });
+    let result = desk.run(Reopen { author });
     let row = &desk.ticket.row;
     assert_eq!((row.status, row.reopen_count), (TicketStatus::Open, 1));
     assert_eq!((row.wrapup_type_id, &row.wrapup_note), (None, &None));
     assert_eq!((row.closed_at, row.first_response_at), (None, None));
     assert_eq!((row.opened_at, row.updated_at, row.created_at), (desk.now, desk.now, closed.created_at));
     assert_eq!((row.queue_id, row.last_message_id), (closed.queue_id, closed.last_message_id));
-    assert_eq!(done.reply, desk.ticket);
-    assert_eq!(done.changes[0], Change::Ticket(row.clone()));
-    assert_eq!(done.changes.len(), 2);
-    let event = done.event();
+    assert_eq!(result.reply, desk.ticket);
+    assert_eq!(result.changes[0], Change::Ticket(row.clone()));
+    assert_eq!(result.changes.len(), 2);
+    let event = result.event();
     assert_eq!((event.kind, event.user_id, event.source), (EventType::Reopened, None, Source::Api));
     let from = json!({"status": "closed", "wrapupType": {"id": 1, "name": "Solved"}, "wrapupNote": "done"});
     assert_eq!((&event.from, &event.to), (&Some(from), &Some(json!({"status": "open"}))));
@@ -314,8 +314,8 @@ fn reopening_clears_what_the_last_opening_left() {
 fn every_reopening_counts() {
     let mut desk = Desk::with_closed_ticket();
     for count in 1..=3 {
-        assert_eq!(desk.does(reopen()).reply.row.reopen_count, count);
-        desk.does(close(None));
+        assert_eq!(desk.run(reopen()).reply.row.reopen_count, count);
+        desk.run(close(None));
     }
 }
 
@@ -323,14 +323,14 @@ fn every_reopening_counts() {
 fn a_ticket_is_not_reopened_while_another_one_of_the_contact_is_open() {
     let mut desk = Desk::with_closed_ticket();
     desk.open_elsewhere = Some(OTHER_TICKET);
-    assert_eq!(desk.refuses(reopen()), Refusal::AlreadyOpen(OTHER_TICKET));
+    assert_eq!(desk.expect_refusal(reopen()), Refusal::AlreadyOpen(OTHER_TICKET));
     desk.open_elsewhere = None;
-    desk.does(reopen());
+    desk.run(reopen());
     assert!(desk.ticket.is_open());
 }
 
 #[test]
-fn a_reopened_ticket_is_not_given_to_who_does_not_work_any_more() {
+fn a_reopened_ticket_is_not_assigned_to_an_inactive_user() {
     for leave in [
         |desk: &mut Desk| drop(desk.organization.users.remove(&BEN)),
         |desk: &mut Desk| {
@@ -338,43 +338,43 @@ fn a_reopened_ticket_is_not_given_to_who_does_not_work_any_more() {
         },
     ] {
         let mut desk = in_queue(SUPPORT);
-        desk.does(to_user(BEN));
-        desk.does(close(None));
-        assert_eq!(desk.does(reopen()).reply.row.user_id, Some(BEN), "who works keeps it");
-        desk.does(close(None));
+        desk.run(to_user(BEN));
+        desk.run(close(None));
+        assert_eq!(desk.run(reopen()).reply.row.user_id, Some(BEN), "who works keeps it");
+        desk.run(close(None));
         leave(&mut desk);
-        let done = desk.does(reopen());
-        assert_eq!((done.reply.row.user_id, done.reply.row.queue_id), (None, Some(SUPPORT)));
-        let kinds: Vec<EventType> = done.events().iter().map(|event| event.kind).collect();
+        let result = desk.run(reopen());
+        assert_eq!((result.reply.row.user_id, result.reply.row.queue_id), (None, Some(SUPPORT)));
+        let kinds: Vec<EventType> = result.events().iter().map(|event| event.kind).collect();
         assert_eq!(kinds, [EventType::Reopened, EventType::Transferred]);
-        assert_eq!(done.events()[1].to, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
+        assert_eq!(result.events()[1].to, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
     }
 }
 
 // Release.
 
 #[test]
-fn who_leaves_is_released_from_what_is_open_and_theirs() {
+fn a_leaving_user_is_unassigned_from_their_open_tickets() {
     let release = |user| Release { user, queue: None, author: Author::API };
     let mut desk = in_queue(SUPPORT);
-    assert_eq!(desk.does(release(BEN)).changes, [], "nobody's");
-    desk.does(to_user(BEN));
-    assert_eq!(desk.does(release(ANA)).changes, [], "somebody else's");
-    let done = desk.does(release(BEN));
+    assert_eq!(desk.run(release(BEN)).changes, [], "nobody's");
+    desk.run(to_user(BEN));
+    assert_eq!(desk.run(release(ANA)).changes, [], "somebody else's");
+    let result = desk.run(release(BEN));
     assert_eq!((desk.ticket.row.user_id, desk.ticket.row.queue_id), (None, Some(SUPPORT)));
-    assert_eq!(done.changes.len(), 2);
+    assert_eq!(result.changes.len(), 2);
     let queue = json!({"id": 1, "name": "Support"});
-    let event = done.event();
+    let event = result.event();
     assert_eq!((event.kind, event.source), (EventType::Transferred, Source::Api));
     assert_eq!(event.from, Some(json!({"queue": queue, "assignedTo": {"id": 2, "name": "Ben"}})));
     assert_eq!(event.to, Some(json!({"queue": queue, "assignedTo": null})));
-    desk.does(to_user(BEN));
-    desk.does(close(None));
-    assert_eq!(desk.does(release(BEN)).changes, [], "closed");
+    desk.run(to_user(BEN));
+    desk.run(close(None));
+    assert_eq!(desk.run(release(BEN)).changes, [], "closed");
 }
 
 #[test]
 fn an_open_ticket_cannot_be_reopened() {
-    let refusal = Desk::on(PHONE).refuses(reopen());
+    let refusal = Desk::on(PHONE).expect_refusal(reopen());
     assert!(matches!(&refusal, Refusal::Conflict(conflict) if conflict.reason == "open"), "{refusal:?}");
 }
