@@ -57,11 +57,11 @@ impl CampaignRunner {
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
             let contact = report.recipient.contact_id;
-            let look = || async {
+            let query = || async {
                 let db = scope.base.reads().tables(company).await?;
                 Ok(campaigns::is_waiting(db, company, id, contact).await?)
             };
-            let is_waiting = while_unavailable(OUTAGE_PAUSE, look).await;
+            let is_waiting = while_unavailable(OUTAGE_PAUSE, query).await;
             runner.do_send(PendingChecked { report, refusal, is_waiting });
         });
     }
@@ -76,7 +76,7 @@ impl CampaignRunner {
                 if let Some(message) = report.message.filter(|message| self.in_transit.remove(message)) {
                     self.scope.in_transit.forget(self.company, message);
                 }
-                // The tables cannot be read because of a defect: the line restarts later.
+                // The tables cannot be read because of a defect: the queue restarts later.
                 if is_waiting.is_err() {
                     self.finish_send(&report.recipient);
                     self.recipients.restart();
