@@ -216,7 +216,7 @@ impl Directory {
 
     /// The channel with this public key, and its company, or none.
     pub fn channel_with_key(&self, public_key: &str) -> Option<(Arc<Organization>, ChannelId)> {
-        let (company, channel) = self.state.public_keys.get(public_key).map(|known| *known)?;
+        let (company, channel) = self.state.public_keys.get(public_key).map(|channel| *channel)?;
         self.company(company).map(|organization| (organization, channel))
     }
 
@@ -262,13 +262,13 @@ impl Directory {
         webhooks.tell_all();
         self.reload_all(db).await?;
         // On a fixed interval, however many notifications arrive in between: a lost one is not among them.
-        let mut clock = tokio::time::interval(self.state.reload_every);
-        clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        clock.tick().await;
+        let mut ticks = tokio::time::interval(self.state.reload_every);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        ticks.tick().await;
         loop {
             tokio::select! {
                 biased;
-                _ = clock.tick() => self.reload_all(db).await?,
+                _ = ticks.tick() => self.reload_all(db).await?,
                 notification = notifications.next() => match notification? {
                     Some(News::Directory(company)) => self.refresh(db, company).await?,
                     Some(News::Webhooks(company)) => webhooks.tell(company),
@@ -316,26 +316,26 @@ impl Directory {
             (*id, loads, requested)
         };
         let all: Vec<_> = ids.iter().map(ask).collect();
-        let mut turns = Vec::with_capacity(all.len());
+        let mut due_loads = Vec::with_capacity(all.len());
         for (id, loads, requested) in &all {
             let loaded = loads.loaded.lock().await;
             if *loaded < *requested {
-                turns.push((*id, loads, loaded));
+                due_loads.push((*id, loads, loaded));
             }
         }
-        if turns.is_empty() {
+        if due_loads.is_empty() {
             return Ok(());
         }
         // This load serves every request made up to now.
-        let turns: Vec<_> = turns
+        let due_loads: Vec<_> = due_loads
             .into_iter()
             .map(|(id, loads, loaded)| (id, loads, loaded, loads.requested.load(Ordering::Acquire)))
             .collect();
-        let ids: Vec<CompanyId> = turns.iter().map(|(id, ..)| *id).collect();
+        let ids: Vec<CompanyId> = due_loads.iter().map(|(id, ..)| *id).collect();
         let found = organization::load_all(db, &self.state.keys, &ids).await?;
         let mut found: HashMap<CompanyId, Organization> =
             found.into_iter().map(|organization| (organization.company.id, organization)).collect();
-        for (id, loads, mut loaded, included) in turns {
+        for (id, loads, mut loaded, included) in due_loads {
             match found.remove(&id) {
                 Some(mut organization) => {
                     loads.removals().iter().for_each(|removal| removal.mark(&mut organization));
@@ -358,8 +358,8 @@ impl Directory {
         // Between two loads, because one that began before would make the record active again.
         let _between = loads.loaded.lock().await;
         loads.removals().push(removal);
-        if let Some(known) = self.company(id) {
-            let mut organization = Organization::clone(&known);
+        if let Some(current) = self.company(id) {
+            let mut organization = Organization::clone(&current);
             removal.mark(&mut organization);
             self.state.companies.insert(id, Arc::new(organization));
         }
@@ -381,7 +381,7 @@ impl Directory {
         let mut hashes = Vec::with_capacity(organization.tokens.len());
         for token in &organization.tokens {
             if let Ok(hash) = KeyHash::try_from(token.hash.as_slice()) {
-                let token_use = self.state.tokens.get(&hash).map(|known| known.token_use.clone()).unwrap_or_default();
+                let token_use = self.state.tokens.get(&hash).map(|token| token.token_use.clone()).unwrap_or_default();
                 self.state.tokens.insert(hash, Arc::new(Token::new(token.clone(), token_use)));
                 hashes.push(hash);
             }

@@ -29,7 +29,7 @@ pub(crate) struct DeletionGuard {
     deletions: Arc<PendingDeletions>,
     key: Key,
     /// Closed when the mark is dropped, which wakes those that wait.
-    _gone: watch::Sender<()>,
+    _removal: watch::Sender<()>,
 }
 
 impl PendingDeletions {
@@ -39,8 +39,8 @@ impl PendingDeletions {
     /// [`Refusal::Unavailable`] when that takes too long.
     pub(crate) async fn mark(self: &Arc<Self>, key: Key) -> Result<DeletionGuard, Refusal> {
         loop {
-            if let Some(mark) = self.try_mark(key) {
-                return Ok(mark);
+            if let Some(guard) = self.try_mark(key) {
+                return Ok(guard);
             }
             self.wait_until_unmarked(key).await?;
         }
@@ -49,10 +49,10 @@ impl PendingDeletions {
     /// Marks a contact that is not marked yet.
     pub(crate) fn try_mark(self: &Arc<Self>, key: Key) -> Option<DeletionGuard> {
         let Entry::Vacant(free) = self.marks.entry(key) else { return None };
-        let (gone, removed) = watch::channel(());
+        let (removal, removed) = watch::channel(());
         self.count.fetch_add(1, Ordering::AcqRel);
         free.insert(removed);
-        Some(DeletionGuard { deletions: self.clone(), key, _gone: gone })
+        Some(DeletionGuard { deletions: self.clone(), key, _removal: removal })
     }
 
     /// Whether a contact is marked.
@@ -110,7 +110,7 @@ mod tests {
         assert!(!deletions.is_marked(KEY));
         assert_eq!(deletions.unless_marked(KEY, || Ok(7)), Ok(7));
         assert!(deletions.wait_until_unmarked(KEY).await.is_ok(), "nobody leaves");
-        let mark = deletions.mark(KEY).await.expect("marked");
+        let guard = deletions.mark(KEY).await.expect("marked");
         assert!(deletions.is_marked(KEY));
         assert!(!deletions.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
         assert_eq!(deletions.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
@@ -120,7 +120,7 @@ mod tests {
             async move { deletions.mark(KEY).await.map(drop) }
         });
         tokio::task::yield_now().await;
-        drop(mark);
+        drop(guard);
         assert!(waiting.await.expect("the task ends").is_ok(), "the next one has its turn");
         assert!(!deletions.is_marked(KEY));
     }

@@ -250,17 +250,17 @@ impl Retention {
     /// Deletes those of these tickets that are due. None: the company's rule has changed meanwhile.
     async fn remove(&self, rule: &Rule, due: &[Due]) -> Result<Option<Removed>, Refusal> {
         let company = rule.company_id;
-        let mut marks: HashMap<ContactId, DeletionGuard> = HashMap::new();
+        let mut guards: HashMap<ContactId, DeletionGuard> = HashMap::new();
         for Due { contact_id, .. } in due {
             // A contact that is being deleted takes its tickets along.
-            if !marks.contains_key(contact_id)
-                && let Some(mark) = self.contacts.pending_deletions.try_mark((company, *contact_id))
+            if !guards.contains_key(contact_id)
+                && let Some(guard) = self.contacts.pending_deletions.try_mark((company, *contact_id))
             {
-                marks.insert(*contact_id, mark);
+                guards.insert(*contact_id, guard);
             }
         }
         let tickets: Vec<TicketId> =
-            due.iter().filter(|due| marks.contains_key(&due.contact_id)).map(|due| due.id).collect();
+            due.iter().filter(|due| guards.contains_key(&due.contact_id)).map(|due| due.id).collect();
         // Earlier decisions are in the tables after this, and the marks prevent new ones.
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
@@ -283,7 +283,7 @@ impl Retention {
         }
         hotline_persistence::fail_point!("retention_committed", |_| std::process::abort());
         self.forget(company, &removed.tickets, &removed.sessions).await;
-        drop(marks);
+        drop(guards);
         Ok(Some(removed))
     }
 

@@ -57,8 +57,8 @@ async fn a_command_counts_as_waiting_until_it_is_accepted_or_dropped() {
     settle(0).await;
     let others: Vec<_> = (0..5).map(|_| send()).collect();
     assert_eq!(waiting(), 5);
-    for gone in &others[3..] {
-        gone.abort();
+    for cancelled in &others[3..] {
+        cancelled.abort();
     }
     // Commands in the mailbox stay there until the actor takes them.
     drop(release);
@@ -93,7 +93,7 @@ async fn concurrent_callers_share_one_load_and_a_failed_one_leaves_no_entry() {
     let (first, second, ()) = tokio::join!(ask(), ask(), release_load);
     let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
     assert!(Arc::ptr_eq(&first.status, &second.status) && loads.load(Ordering::Relaxed) == 1);
-    assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Registration::Hot(_))));
+    assert!(registry.actors.get(&7).is_some_and(|entry| matches!(*entry, Registration::Hot(_))));
     // Removing an earlier actor does not remove its successor.
     registry.remove(&7, &hot().status);
     assert_eq!(registry.len(), 1);
@@ -112,8 +112,8 @@ async fn an_actor_that_is_removed_while_it_starts_is_replaced_by_the_next_one() 
     let (loads, release) = (AtomicU32::new(0), tokio::sync::Semaphore::new(0));
     let load = || async {
         loads.fetch_add(1, Ordering::Relaxed);
-        if let Ok(turn) = release.acquire().await {
-            turn.forget();
+        if let Ok(permit) = release.acquire().await {
+            permit.forget();
         }
         Ok(hot())
     };

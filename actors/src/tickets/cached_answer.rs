@@ -28,8 +28,8 @@ impl Written {
     /// # Errors
     /// The error of `write`; it is not cached.
     pub fn body<E>(&self, version: u64, write: impl FnOnce() -> Result<Vec<u8>, E>) -> Result<Vec<u8>, E> {
-        let kept = self.lock().clone();
-        if let Some(answer) = kept.filter(|answer| answer.version == version) {
+        let cached = self.lock().clone();
+        if let Some(answer) = cached.filter(|answer| answer.version == version) {
             return Ok(answer.body.to_vec());
         }
         let body = write()?;

@@ -213,7 +213,7 @@ impl CampaignRunner {
         if let Some(left) = self.pause_left() {
             return self.schedule_tick(left, cx);
         }
-        let clock = clock::instant();
+        let instant = clock::instant();
         let is_held = !self.holders.is_empty();
         match &self.state {
             CampaignState::Unread | CampaignState::Stale(None) => self.read(cx),
@@ -221,7 +221,7 @@ impl CampaignRunner {
             CampaignState::Stale(Some(_)) if !is_held => self.read(cx),
             CampaignState::Current(run) if !is_held => {
                 let run = run.clone();
-                self.step(&run, clock, cx);
+                self.step(&run, instant, cx);
             }
             CampaignState::Missing | CampaignState::Stale(Some(_)) | CampaignState::Current(_) => {}
         }
@@ -237,13 +237,13 @@ impl CampaignRunner {
         }
     }
 
-    fn step(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
+    fn step(&mut self, run: &Arc<CampaignRun>, instant: Instant, cx: &mut Mailbox<Self>) {
         match run.status {
             CampaignStatus::Scheduled => match (run.scheduled_at - now()).to_std() {
                 Ok(left) if !left.is_zero() => self.schedule_tick(left.min(SCHEDULED_TICK), cx),
                 _ => self.start_due(cx),
             },
-            CampaignStatus::Processing => self.send(run, clock, cx),
+            CampaignStatus::Processing => self.send(run, instant, cx),
             CampaignStatus::Canceled => self.handle_cancellation(run, cx),
             CampaignStatus::Paused | CampaignStatus::Completed if self.pending_sends.is_empty() => {
                 self.retire_if_idle(cx)
@@ -253,13 +253,13 @@ impl CampaignRunner {
     }
 
     /// Sends to recipients whose turn it is, and loads more.
-    fn send(&mut self, run: &Arc<CampaignRun>, clock: Instant, cx: &mut Mailbox<Self>) {
+    fn send(&mut self, run: &Arc<CampaignRun>, instant: Instant, cx: &mut Mailbox<Self>) {
         let mut again_in = TICK;
         let in_transit_max = in_transit_max(run.rate_per_minute);
         while self.deciding.is_none() && self.in_transit.len().max(self.pending_sends.len()) < in_transit_max {
-            let Some(next_at) = self.next_at(run, clock) else { break };
-            if next_at > clock {
-                again_in = again_in.min(next_at - clock);
+            let Some(next_at) = self.next_at(run, instant) else { break };
+            if next_at > instant {
+                again_in = again_in.min(next_at - instant);
                 break;
             }
             let Some(presence) = self.enter() else { break };
@@ -273,17 +273,17 @@ impl CampaignRunner {
                 continue;
             }
             if let Some(pace) = &mut self.pace {
-                pace.record_send(clock);
+                pace.record_send(instant);
             }
             self.send_to(run.clone(), recipient, presence, cx);
         }
         // A restarted queue would load recipients with a pending send again, so loading waits until those have an outcome.
         // Recipients whose turn is far away are not loaded yet, because their data may change by then.
-        let is_soon = self.next_at(run, clock).is_some_and(|at| at <= clock + LOAD_AHEAD_MAX);
+        let is_soon = self.next_at(run, instant).is_some_and(|at| at <= instant + LOAD_AHEAD_MAX);
         if is_soon && (!self.recipients.is_new() || self.pending_sends.is_empty()) {
             self.load(page_size(run.rate_per_minute), run, cx);
         }
-        self.verify_old(clock, cx);
+        self.verify_old(instant, cx);
         if self.recipients.is_done() && self.pending_sends.is_empty() && self.in_transit.is_empty() {
             self.complete(cx);
         }
@@ -291,9 +291,9 @@ impl CampaignRunner {
     }
 
     /// When the rate allows the next send; none: not before a message has arrived.
-    fn next_at(&mut self, run: &CampaignRun, clock: Instant) -> Option<Instant> {
-        let pace = self.pace.get_or_insert_with(|| Pace::new(run.rate_per_minute, clock, run.has_begun));
-        pace.next_at(self.in_transit.len(), clock)
+    fn next_at(&mut self, run: &CampaignRun, instant: Instant) -> Option<Instant> {
+        let pace = self.pace.get_or_insert_with(|| Pace::new(run.rate_per_minute, instant, run.has_begun));
+        pace.next_at(self.in_transit.len(), instant)
     }
 
     /// Stops tracking a message that is no longer in transit.

@@ -117,13 +117,13 @@ impl CampaignRunner {
     }
 
     /// Checks periodically which long-standing messages in transit were deleted with their contact.
-    pub(super) fn verify_old(&mut self, clock: Instant, cx: &mut Mailbox<Self>) {
+    pub(super) fn verify_old(&mut self, instant: Instant, cx: &mut Mailbox<Self>) {
         let (before, at) = &self.last_verification;
-        if clock.saturating_duration_since(*at) < VERIFY_EVERY {
+        if instant.saturating_duration_since(*at) < VERIFY_EVERY {
             return;
         }
         let old: Vec<MessageId> = self.in_transit.intersection(before).copied().collect();
-        self.last_verification = (self.in_transit.clone(), clock);
+        self.last_verification = (self.in_transit.clone(), instant);
         self.verify(old, cx);
     }
 

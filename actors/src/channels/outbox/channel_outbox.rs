@@ -179,17 +179,17 @@ mod tests {
     fn messages_beyond_the_limit_are_read_in_order_when_there_is_room() {
         let outbox = Outbox::new(4, usize::MAX, false);
         (1..=6).for_each(|id| put(&outbox, outgoing(id, 1)));
-        let taken = outbox.take();
-        assert_eq!(ids(taken.clone()), [1, 2, 3, 4]);
+        let messages = outbox.take();
+        assert_eq!(ids(messages.clone()), [1, 2, 3, 4]);
         assert_eq!(count(outbox.begin_read()), None, "memory is full");
-        taken.iter().take(2).for_each(|done| outbox.finish(done));
+        messages.iter().take(2).for_each(|message| outbox.finish(message));
         put(&outbox, outgoing(7, 1));
         assert!(outbox.take().is_empty(), "7 came after 5 and 6, which are in the tables");
         assert_eq!(count(outbox.begin_read()), Some(2));
         assert_eq!(count(outbox.begin_read()), None, "one at a time");
         put(&outbox, outgoing(8, 1));
         outbox.end_read(Some(2), &[outgoing(5, 1), outgoing(6, 1)], 2);
-        taken.iter().skip(2).for_each(|done| outbox.finish(done));
+        messages.iter().skip(2).for_each(|message| outbox.finish(message));
         assert_eq!(count(outbox.begin_read()), Some(2), "7 and 8 are still there");
         outbox.end_read(Some(1), &[outgoing(7, 1)], 2);
         // Fewer than requested, and none came meanwhile: memory has all messages.
@@ -223,12 +223,12 @@ mod tests {
         put(1, 11);
         assert_eq!(outbox.begin_read(), None, "memory has it all");
         (2..=4).for_each(|id| put(id, 10 + id as Seq));
-        let taken = outbox.take();
+        let messages = outbox.take();
         assert_eq!(
             outbox.snapshot(),
             OutboxState { count: 2, arrivals: 0, calls: 0, unrecorded: 0, has_backlog: true, is_blocked: false }
         );
-        taken.iter().for_each(|done| outbox.finish(done));
+        messages.iter().for_each(|message| outbox.finish(message));
         assert_eq!(outbox.begin_read(), Some(ReadRequest { count: 2, seq: 14 }));
     }
 

@@ -168,11 +168,11 @@ impl Outboxes {
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, inboxes: _, in_transit: _, channels, scope } = self;
         channels.retain(|(of, _), sender| {
-            let stays = *of != company;
-            if !stays {
+            let is_other = *of != company;
+            if !is_other {
                 sender.addr.do_send(Terminate);
             }
-            stays
+            is_other
         });
         if let Some(scope) = scope.get() {
             scope.forget_company(company);

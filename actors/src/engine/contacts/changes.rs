@@ -189,7 +189,7 @@ impl Contacts {
         // Checked before the mark: a contact that cannot be deleted must not make others wait.
         check_unused(contacts::tie(self.base.reads().tables(company).await?, company, id).await?)?;
 
-        let mark = self.cache.pending_deletions.mark((company, id)).await?;
+        let guard = self.cache.pending_deletions.mark((company, id)).await?;
         // Earlier decisions are in the tables after this, and the mark prevents new ones.
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
@@ -197,14 +197,14 @@ impl Contacts {
         let outcome = contact_removal::remove(db, company, id, expected).await;
         let contacts = self.clone();
         // Its sessions are read again on the next request.
-        let finish = async move |mark: DeletionGuard| {
+        let finish = async move |guard: DeletionGuard| {
             contacts.settle_eventually(company, &[id]).await;
             forget(&sessions);
-            drop(mark);
+            drop(guard);
         };
         match outcome {
             Ok(None) => {
-                finish(mark).await;
+                finish(guard).await;
                 Ok(())
             }
             Ok(tie) => check_unused(tie),
@@ -212,7 +212,7 @@ impl Contacts {
             Err(error @ (Error::NotFound(_) | Error::Changed)) => Err(error.into()),
             Err(error) => {
                 // The deletion may have been committed. The mark stays until that is known.
-                self.base.spawn_for(company, async move { finish(mark).await });
+                self.base.spawn_for(company, async move { finish(guard).await });
                 Err(error.into())
             }
         }

@@ -211,8 +211,8 @@ impl Agenda {
     }
 
     /// The next message to send: the oldest that is due, unless another of its conversation is being sent.
-    pub(super) fn take_due(&mut self, now: DateTime<Utc>, clock: Instant) -> Option<Arc<ScheduleRow>> {
-        while let Some((_, id)) = self.retries.first().copied().filter(|(at, _)| *at <= clock) {
+    pub(super) fn take_due(&mut self, now: DateTime<Utc>, instant: Instant) -> Option<Arc<ScheduleRow>> {
+        while let Some((_, id)) = self.retries.first().copied().filter(|(at, _)| *at <= instant) {
             self.retries.pop_first();
             if let Some(entry) = self.entries.get_mut(&id) {
                 entry.state = MessageState::Ready;

@@ -67,17 +67,17 @@ fn due_messages_are_sent_once_the_oldest_first_even_if_the_clock_changes() {
 #[test]
 fn a_conversation_sends_one_at_a_time_and_others_do_not_wait_for_it() {
     let mut agenda = complete(vec![row(1, 1, 7), row(2, 2, 7), row(3, 3, 7), row(4, 4, 8)]);
-    let (now, clock) = (at(9), Instant::now());
-    let first = agenda.take_due(now, clock).expect("the oldest");
+    let (now, instant) = (at(9), Instant::now());
+    let first = agenda.take_due(now, instant).expect("the oldest");
     assert_eq!(first.id.0, 1);
-    assert_eq!(agenda.take_due(now, clock).expect("another conversation").id.0, 4);
-    assert!(agenda.take_due(now, clock).is_none());
+    assert_eq!(agenda.take_due(now, instant).expect("another conversation").id.0, 4);
+    assert!(agenda.take_due(now, instant).is_none());
     assert!(matches!(agenda.look_up(first.id), MessageLookup::Sending));
     // It waits for its retry; those behind it stay there, and one of them is canceled.
-    let retry = clock + Duration::from_secs(1);
+    let retry = instant + Duration::from_secs(1);
     agenda.retry_at(first.id, retry);
     assert!(matches!(agenda.look_up(first.id), MessageLookup::Idle(_)));
-    assert!(agenda.take_due(now, clock).is_none());
+    assert!(agenda.take_due(now, instant).is_none());
     agenda.apply(canceled(row(2, 2, 7)), at(0));
     assert_eq!(agenda.next_times(), (None, Some(retry)));
     assert_eq!(agenda.take_due(now, retry).expect("it has rested").id.0, 1);

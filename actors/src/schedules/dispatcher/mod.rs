@@ -184,10 +184,10 @@ impl ScheduleDispatcher {
         if !self.scope.base.owns(self.company) {
             return self.schedule_tick(TICK, cx);
         }
-        let (now, clock) = (now(), Instant::now());
+        let (now, instant) = (now(), Instant::now());
         while self.pending_sends.len() < CONCURRENT_SENDS_MAX
             && let Some(presence) = self.enter()
-            && let Some(row) = self.agenda.take_due(now, clock)
+            && let Some(row) = self.agenda.take_due(now, instant)
         {
             // A send from before a defect may still be pending; its outcome must arrive first.
             if self.pending_sends.insert(row.id) {
@@ -198,9 +198,9 @@ impl ScheduleDispatcher {
                 });
             }
         }
-        self.load(now, clock, cx);
-        self.run_prefetch(now, clock, cx);
-        self.update_figures(now, clock);
+        self.load(now, instant, cx);
+        self.run_prefetch(now, instant, cx);
+        self.update_figures(now, instant);
         if self.agenda.is_done() && self.pending_sends.is_empty() && self.tasks.is_empty() {
             match self.status.idle_s() {
                 IDLE_AFTER_S.. => self.retire(),
@@ -211,7 +211,7 @@ impl ScheduleDispatcher {
         let (due, retry) = self.agenda.next_times();
         let due = due.filter(|_| self.pending_sends.len() < CONCURRENT_SENDS_MAX);
         let due = due.map(|at| (at - now).to_std().unwrap_or(Duration::ZERO));
-        let retry = retry.map(|at| at.saturating_duration_since(clock));
+        let retry = retry.map(|at| at.saturating_duration_since(instant));
         let soonest = [due, retry].into_iter().flatten().min().unwrap_or(TICK);
         self.schedule_tick(soonest.min(TICK), cx);
     }
@@ -236,9 +236,9 @@ impl ScheduleDispatcher {
         self.scope.hot.remove(&self.company, &self.status);
     }
 
-    fn update_figures(&mut self, now: DateTime<Utc>, clock: Instant) {
-        if self.counted_at.is_none_or(|at| clock.saturating_duration_since(at) >= COUNT_EVERY) {
-            self.counted_at = Some(clock);
+    fn update_figures(&mut self, now: DateTime<Utc>, instant: Instant) {
+        if self.counted_at.is_none_or(|at| instant.saturating_duration_since(at) >= COUNT_EVERY) {
+            self.counted_at = Some(instant);
             self.publish_counts(self.agenda.count(now));
         }
     }

@@ -61,6 +61,6 @@ async fn prepare(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(Target, Se
 
 /// The error of a failed message.
 pub(super) fn failure(refusal: &Refusal, row: &ScheduleRow, organization: Option<&Organization>) -> MessageError {
-    let has_channel = organization.is_some_and(|known| known.channels.contains_key(&row.channel_id));
+    let has_channel = organization.is_some_and(|organization| organization.channels.contains_key(&row.channel_id));
     refusal.to_message_error(if has_channel { "the queue was deleted" } else { "the channel was deleted" })
 }

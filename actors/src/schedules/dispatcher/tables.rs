@@ -90,8 +90,8 @@ impl ScheduleDispatcher {
         self.agenda.end_read(now());
     }
 
-    pub(super) fn load(&mut self, now: DateTime<Utc>, clock: Instant, cx: &mut Mailbox<Self>) {
-        let may_begin = !self.is_loading && self.load_paused_until.is_none_or(|at| at <= clock);
+    pub(super) fn load(&mut self, now: DateTime<Utc>, instant: Instant, cx: &mut Mailbox<Self>) {
+        let may_begin = !self.is_loading && self.load_paused_until.is_none_or(|at| at <= instant);
         if !may_begin || !self.agenda.needs_load(now) {
             return;
         }
@@ -130,12 +130,12 @@ impl ScheduleDispatcher {
     }
 
     /// Prefetches the data of messages: periodically for all that are due soon, and at once for new ones.
-    pub(super) fn run_prefetch(&mut self, now: DateTime<Utc>, clock: Instant, cx: &mut Mailbox<Self>) {
+    pub(super) fn run_prefetch(&mut self, now: DateTime<Utc>, instant: Instant, cx: &mut Mailbox<Self>) {
         if self.prefetch.is_running {
             return;
         }
-        if self.prefetch.all_at.is_none_or(|at| at <= clock) {
-            self.prefetch.all_at = Some(clock + PREFETCH_EVERY);
+        if self.prefetch.all_at.is_none_or(|at| at <= instant) {
+            self.prefetch.all_at = Some(instant + PREFETCH_EVERY);
             self.prefetch.next = self.agenda.due_before(now + HORIZON_MIN, PREFETCH_MAX);
         }
         if self.prefetch.next.is_empty() {

@@ -327,14 +327,14 @@ async fn receive_message(
     }
     active?;
     let mut seen = row;
-    let own = say.attached;
+    let caller_changes = say.attached;
     seen.last_seen_at = now();
     let attached: AttachedChanges<MessageRow> = {
         let seen = seen.clone();
         Arc::new(move |message: &MessageRow| {
             let row = SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() };
             let mut changes = vec![Change::Session(Box::new(row))];
-            changes.extend(own.iter().flat_map(|attached| attached(message)));
+            changes.extend(caller_changes.iter().flat_map(|attached| attached(message)));
             changes
         })
     };

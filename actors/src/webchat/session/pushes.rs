@@ -77,9 +77,9 @@ impl Pushes {
             self.end.send_replace(Some(*at));
         }
         // Only the session's actor adds, so the bytes of its socket cannot grow meanwhile.
-        let (own, all) = (self.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
-        let is_full = own > 0 && own + bytes > PUSH_BYTES_MAX;
-        if is_full || own > SLACK_BYTES && all + bytes > ALL_PUSH_BYTES_MAX {
+        let (queued_here, all) = (self.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
+        let is_full = queued_here > 0 && queued_here + bytes > PUSH_BYTES_MAX;
+        if is_full || queued_here > SLACK_BYTES && all + bytes > ALL_PUSH_BYTES_MAX {
             return Err(PushError::Full);
         }
         let queued_bytes = QueuedBytes::add(self.bytes.clone(), bytes);
@@ -171,16 +171,16 @@ mod tests {
         let (others, behind) = pushes();
         others.add(&push, ALL_PUSH_BYTES_MAX).expect("larger alone");
         assert_eq!(large.add(&push, 1), Err(PushError::Full), "it holds much, and so do all");
-        let (small, kept) = pushes();
+        let (small, reader) = pushes();
         for _ in 0..4 {
             small.add(&push, SLACK_BYTES / 4).expect("who holds little does not notice");
         }
-        drop((behind, kept));
+        drop((behind, reader));
         large.add(&push, 1).expect("those have gone, and what they held");
         assert_eq!(others.add(&push, 1), Err(PushError::Closed));
-        let (gone, mut left) = pushes();
-        drop(gone);
-        assert!(left.next().await.is_none(), "its session has gone");
+        let (session, mut socket) = pushes();
+        drop(session);
+        assert!(socket.next().await.is_none(), "its session has gone");
     }
 
     #[test]

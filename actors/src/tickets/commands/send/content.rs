@@ -175,7 +175,10 @@ fn visit_parameters<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
             for (key, inner) in object {
                 if key == "parameters" {
                     let parameters = inner.as_array().into_iter().flatten();
-                    parameters.filter(|one| is_text(one)).filter_map(|one| one["text"].as_str()).for_each(&mut *visit);
+                    parameters
+                        .filter(|parameter| is_text(parameter))
+                        .filter_map(|parameter| parameter["text"].as_str())
+                        .for_each(&mut *visit);
                 } else {
                     visit_parameters(inner, visit);
                 }
@@ -194,7 +197,7 @@ fn fill_parameters(value: &mut Value, values: &Values<'_>) -> Result<(), Refusal
                     fill_parameters(inner, values)?;
                     continue;
                 }
-                for parameter in inner.as_array_mut().into_iter().flatten().filter(|one| is_text(one)) {
+                for parameter in inner.as_array_mut().into_iter().flatten().filter(|parameter| is_text(parameter)) {
                     let Some(Value::String(text)) = parameter.get_mut("text") else { continue };
                     if text.contains("{{") {
                         *text = fill(std::mem::take(text), "template.parameters", values)?;

@@ -306,9 +306,9 @@ fn reading_clears_the_count_and_marks_all_messages() {
     assert_eq!((desk.ticket.row.unread_count, desk.ticket.row.updated_at), (0, desk.now));
     assert_eq!(result.reply, desk.ticket);
     let up_to = last.id;
-    let mark = reached(&desk, up_to);
+    let receipt = reached(&desk, up_to);
     assert_eq!(result.changes[0], Change::Ticket(desk.ticket.row.clone()));
-    assert_eq!(result.changes.last(), Some(&Change::Read(mark)));
+    assert_eq!(result.changes.last(), Some(&Change::Read(receipt)));
     assert_eq!(result.changes.len(), 3);
     assert_eq!((result.event().kind, &result.event().from), (EventType::Read, &Some(json!({"unreadCount": 2}))));
     assert_eq!(result.event().to, Some(json!({"unreadCount": 0})));
@@ -330,8 +330,8 @@ fn a_delivery_marks_messages_and_leaves_the_ticket() {
     let sent = desk.run(send()).reply;
     let before = desk.ticket.clone();
     let result = desk.run(MarkDelivered { up_to: sent.id });
-    let mark = reached(&desk, sent.id);
-    assert_eq!(result.changes, [Change::Delivered(mark)]);
+    let receipt = reached(&desk, sent.id);
+    assert_eq!(result.changes, [Change::Delivered(receipt)]);
     assert_eq!(desk.ticket.row, before.row);
     let again = desk.run(MarkDelivered { up_to: sent.id });
     assert_eq!(again.changes, [], "what has arrived arrives once");
