@@ -8,7 +8,8 @@ use hotline_persistence::{ChannelId, CompanyId, UserId};
 use crate::directory::Organization;
 use crate::ttl_cache::TtlCache;
 
-/// How long a user counts as present after their last activity: people read or write for some minutes without a request.
+/// How long a user counts as present after their last activity: people read or write for some minutes without a
+/// request.
 const PRESENT_FOR: Duration = Duration::from_secs(600);
 
 /// Maximum entries: all users and channels of a large installation. A user or channel whose entry was evicted counts as

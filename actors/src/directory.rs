@@ -90,7 +90,7 @@ impl Loads {
     }
 }
 
-/// A record that is about to be deleted. In memory it is inactive, whatever the tables say, so nothing new refers to
+/// A record that is about to be deleted. In memory it is inactive, even if the tables differ, so nothing new refers to
 /// it. An agent who is about to leave a queue is no longer a member of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -261,7 +261,7 @@ impl Directory {
         events.iter().for_each(|events| events.tell_all());
         webhooks.tell_all();
         self.reload_all(db).await?;
-        // On a fixed interval, however many notifications arrive in between: a lost one is not among them.
+        // On a fixed interval that notifications do not postpone, because one may have been lost.
         let mut ticks = tokio::time::interval(self.state.reload_every);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         ticks.tick().await;
@@ -286,8 +286,8 @@ impl Directory {
         self.refresh_all(db, &ids).await
     }
 
-    /// Reloads a company: afterwards the directory has everything that was committed before the call. All calls during one
-    /// load share the next one.
+    /// Reloads a company: afterwards the directory has everything that was committed before the call. All calls during
+    /// one load share the next one.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -406,8 +406,8 @@ impl Directory {
         self.state.changed.send_replace(());
     }
 
-    /// Drops the tokens and public keys that a company no longer has. Only its own are scanned: with thousands of companies,
-    /// a scan of all for each would take seconds.
+    /// Drops the tokens and public keys that a company no longer has. Only its own are scanned: with thousands of
+    /// companies, a scan of all for each would take seconds.
     fn drop_keys(
         &self,
         before: &Organization,

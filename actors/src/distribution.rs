@@ -62,7 +62,7 @@ enum Counting {
 pub(crate) enum CountStatus {
     /// The loads are known.
     Known,
-    /// A count is under way.
+    /// A count is running.
     Running,
     /// The caller must count them.
     Required,

@@ -1,9 +1,9 @@
 //! A company's open tickets by queue and user, in memory while they are queried.
 //!
-//! A company with fifteen thousand open tickets is queried every few seconds, and a count in the tables reads all of them
-//! each time. So the first query reads the tables, and triggers one load of the open tickets for the following queries.
-//! From then on every decision is recorded when it becomes durable, before it is acknowledged. Companies that are not
-//! queried cost nothing.
+//! A company with fifteen thousand open tickets is queried every few seconds, and a count in the tables reads all of
+//! them each time. So the first query reads the tables, and triggers one load of the open tickets for the following
+//! queries. From then on every decision is recorded when it becomes durable, before it is acknowledged. Companies that
+//! are not queried cost nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

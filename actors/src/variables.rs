@@ -309,7 +309,7 @@ mod tests {
 
         #[test]
         fn variables_with_their_own_text_as_value_restore_the_text(text in texts()) {
-            // Blanks around the names are the only thing that is lost, and here there are none beside braces of names.
+            // Only the blanks around names are lost, so the texts are compared without blanks.
             let own = |name: &str| Some(Cow::Owned(format!("{{{{{name}}}}}")));
             let trimmed = render(&text, usize::MAX, own).expect("no limit");
             prop_assert_eq!(trimmed.replace([' '], ""), text.replace([' '], ""));

@@ -100,8 +100,8 @@ impl Base {
         self.directory.company(company).ok_or(Refusal::NotFound)
     }
 
-    /// Waits until actors use the company's committed configuration. To be called after a change of what the directory
-    /// holds.
+    /// Waits until actors use the company's committed configuration. To be called after a change of data in the
+    /// directory.
     pub(crate) async fn refresh(&self, company: CompanyId) {
         let refreshed = self.directory.refresh(self.db(company), company);
         match tokio::time::timeout(REFRESH_TIME_MAX, refreshed).await {
@@ -111,7 +111,7 @@ impl Base {
         }
     }
 
-    /// Drops what the store and the overviews hold of a closed company.
+    /// Drops a closed company from the store and the overviews.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         // The directory stays: every process has all companies. The other fields hold nothing by company.
         let Self { options: _, store, directory: _, arbiters: _, overviews, background: _, stopping: _ } = self;

@@ -39,8 +39,8 @@ struct Arrivals {
     count: usize,
 }
 
-/// Maximum messages in transit of a campaign of this rate: one second of sends. After an outage the provider receives no
-/// more than that at once.
+/// Maximum messages in transit of a campaign of this rate: one second of sends. After an outage the provider receives
+/// no more than that at once.
 pub(super) fn in_transit_max(per_minute: i32) -> usize {
     usize::try_from(per_minute).unwrap_or(1).div_ceil(60).clamp(1, IN_TRANSIT_MAX)
 }
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!([1, 60, 61, 600, 3840, 6000].map(in_transit_max), [1, 1, 2, 10, 64, 64]);
     }
 
-    /// Arrival times at a provider with this `latency` that is unavailable between the two seconds of `away`. The pace is
-    /// polled every other millisecond.
+    /// Arrival times at a provider with this `latency` that is unavailable between the two seconds of `away`. The pace
+    /// is polled every other millisecond.
     fn arrivals(per_minute: i32, seconds: u32, latency: impl Fn(u32) -> Duration, away: (u32, u32)) -> Vec<Duration> {
         let start = Instant::now();
         let (from, until) = (Duration::from_secs(away.0.into()), Duration::from_secs(away.1.into()));

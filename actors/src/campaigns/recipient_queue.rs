@@ -58,8 +58,8 @@ impl RecipientQueue {
         self.waiting.pop_front()
     }
 
-    /// Returns a recipient who could not be written to now; they stay first. One of an earlier generation is loaded again
-    /// with the others.
+    /// Returns a recipient who could not be written to now; they stay first. One of an earlier generation is loaded
+    /// again with the others.
     pub(super) fn push_front(&mut self, recipient: NextRecipient) {
         if recipient.generation == self.generation {
             self.waiting.push_front(recipient);

@@ -1,9 +1,9 @@
-//! Deduplication of what a channel's provider delivers. A provider repeats a call until it is acknowledged, sometimes
-//! for days, and may send it twice at once: each message must be received exactly once.
+//! Deduplication of the messages from a channel's provider. A provider repeats a call until it is acknowledged,
+//! sometimes for days, and may send it twice at once: each message must be received exactly once.
 //!
-//! Most messages are new, and memory alone shows it, even while the database is unavailable: it has the recently received
-//! ids, and the time since when none is missing. An older message is looked up in the tables, whose unique index
-//! (`messages_provider_id`) would reject a duplicate.
+//! Most messages are new, and memory alone shows it, even while the database is unavailable: it has the recently
+//! received ids, and the time since when none is missing. An older message is looked up in the tables, whose unique
+//! index (`messages_provider_id`) would reject a duplicate.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -89,8 +89,8 @@ impl Inboxes {
         }
     }
 
-    /// Whether statuses may be stored of a message that was just sent; false is certain. The caller has noted the id
-    /// before: whoever stores an early status looks for the id once more afterwards.
+    /// Whether statuses may be stored of a message that was just sent; false is certain. The caller has cached the id
+    /// before: after an early status is stored, the id is looked up once more.
     fn may_have_early_statuses(&self, channel: ChannelKey, provider_message_id: &str) -> bool {
         match self.cell(channel).get() {
             Some(inbox) => inbox.early_statuses.may_contain(provider_message_id),

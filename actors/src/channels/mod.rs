@@ -1,4 +1,4 @@
-//! Channels: the outboxes to their providers, and the inboxes of what the providers deliver.
+//! Channels: the outboxes to their providers, and the inboxes of the providers' messages.
 
 mod early_statuses;
 mod in_transit;

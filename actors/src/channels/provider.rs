@@ -11,8 +11,8 @@ use hotline_persistence::{ChannelId, CompanyId};
 
 /// Sends messages to providers.
 pub trait Provider: Send + Sync + 'static {
-    /// Hands one message over. The future has a time limit of its own, whatever the provider does. If a caller drops
-    /// it, it is unknown whether the provider has the message.
+    /// Hands one message over. The future has a time limit of its own. If a caller drops it, it is unknown whether the
+    /// provider has the message.
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>>;
 
     /// Drops cached data of a company for which nothing is being sent.

@@ -1,9 +1,9 @@
-//! Whether a campaign's message may have been withdrawn: a contact has opted out of campaigns, or a campaign was held or
-//! canceled.
+//! Whether a campaign's message may have been withdrawn: a contact has opted out of campaigns, or a campaign was held
+//! or canceled.
 //!
-//! The tables are checked some time before such a message is decided or sent. A [`WithdrawalVersion`] is read before that
-//! check, and compared in the step that decides or sends. Every withdrawal changes the version before it is acknowledged.
-//! So the check is repeated after a withdrawal, and only then.
+//! The tables are checked some time before such a message is decided or sent. A [`WithdrawalVersion`] is read before
+//! that check, and compared in the step that decides or sends. Every withdrawal changes the version before it is
+//! acknowledged. So the check is repeated after a withdrawal, and only then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,8 +31,8 @@ impl Withdrawals {
         *self.companies.entry(company).or_insert_with(|| self.next())
     }
 
-    /// Changes the version after a possible withdrawal. To be called once the tables or the log have it, and before it is
-    /// acknowledged. Never waits.
+    /// Changes the version after a possible withdrawal. To be called once the tables or the log have it, and before it
+    /// is acknowledged. Never waits.
     pub(crate) fn invalidate(&self, company: CompanyId) {
         // Without a version, nothing was checked yet.
         if let Some(mut version) = self.companies.get_mut(&company) {

@@ -2,9 +2,9 @@
 //!
 //! Contacts are plain: they are changed by SQL, without the actors. These rules keep the copies in memory current:
 //!
-//! - A load of a contact from the tables holds `ContactCache::read_lock` until the copy is stored: in the cache, or in a
-//!   registered ticket actor. A change of a contact holds `ContactCache::write_lock` while the contact is read again and
-//!   all copies are updated. So no copy from before a change survives it.
+//! - A load of a contact from the tables holds `ContactCache::read_lock` until the copy is stored: in the cache, or in
+//!   a registered ticket actor. A change of a contact holds `ContactCache::write_lock` while the contact is read again
+//!   and all copies are updated. So no copy from before a change survives it.
 //! - An opening notes the `ContactCache::version` of its contact; if that has changed, the opening reads the contact
 //!   again.
 //! - A contact about to be deleted is marked (`pending_deletions.rs`): nothing live begins or changes for it until the
@@ -47,8 +47,7 @@ pub(crate) type Key = (CompanyId, ContactId);
 /// The cache of recently used contacts.
 pub(crate) struct ContactCache {
     by_id: TtlCache<Key, Arc<ContactRef>>,
-    /// By the hash of the number, which takes less memory. Only a hint: the contact in `by_id` tells whether it has the
-    /// number.
+    /// By the hash of the number, which takes less memory. Only a hint: the contact in `by_id` has the current number.
     by_number: TtlCache<(CompanyId, u64), ContactId>,
     /// Hashes numbers with a secret, because callers choose them.
     numbers: RandomState,
@@ -100,7 +99,7 @@ impl ContactCache {
         self.by_id.remove(&(company, id));
     }
 
-    /// Drops a company's contacts. No work of the company may be under way.
+    /// Drops a company's contacts. No work of the company may be running.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self {
             by_id,
@@ -191,7 +190,7 @@ impl ContactCache {
         self.version_of(key).load(Ordering::Acquire)
     }
 
-    /// Marks what was read of a contact before as stale.
+    /// Marks earlier reads of a contact as stale.
     pub(crate) fn invalidate(&self, key: Key) {
         self.version_of(key).fetch_add(1, Ordering::AcqRel);
     }

@@ -72,8 +72,8 @@ impl Drop for CampaignStartGuard {
     }
 }
 
-/// Pauses a campaign until dropped: it decides no messages. If it was canceled meanwhile, messages that its provider does
-/// not have yet are not sent any more.
+/// Pauses a campaign until dropped: it decides no messages. If it was canceled meanwhile, messages that its provider
+/// does not have yet are no longer sent.
 pub struct CampaignHold {
     scope: Arc<CampaignScope>,
     company: CompanyId,
@@ -161,7 +161,7 @@ impl Campaigns {
         Ok(hold)
     }
 
-    /// Ends the actors of a closed company: none of its campaign messages are sent any more.
+    /// Ends the actors of a closed company, so that none of its campaign messages are sent.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
         let CampaignScope { base: _, contacts: _, sending: _, in_transit, hot, handed_over: _, skipped: _, failed: _ } =

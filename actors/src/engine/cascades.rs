@@ -56,8 +56,8 @@ impl Cascades {
         Self { base, schedules, wake: Notify::new(), failures: AtomicU64::new(0) }
     }
 
-    /// Takes the first step after a record was deleted; if few others refer to it, this is the last. Further steps, and a
-    /// failed one, follow after the answer.
+    /// Takes the first step after a record was deleted; if few others refer to it, this is the last. Further steps, and
+    /// a failed one, follow after the answer.
     pub async fn begin(&self, company: CompanyId, cascade: Cascade) {
         let first_step = async {
             let Some(deletion) = cascades::find(self.base.db(company), company, cascade).await? else {

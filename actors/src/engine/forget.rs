@@ -1,9 +1,9 @@
 //! Drops everything in memory of one company. A company's move to another process begins with this, and a process that
 //! serves the company again starts from this state.
 //!
-//! No data is lost: acknowledged changes are in the log, and are read from the tables afterwards, as after a start. Each
-//! part destructures itself with a pattern that names every field. So a new field must be dropped here, or be named as
-//! one that stays.
+//! No data is lost: acknowledged changes are in the log, and are read from the tables afterwards, as after a start.
+//! Each part destructures itself with a pattern that names every field. So a new field must be dropped here, or be
+//! named as one that stays.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::Refusal;
 use crate::registry::{Registered, Registry};
 use crate::tickets::Dismiss;
 
-/// How long actors may take to end. They have no work any more, but a socket's task may have to be woken first.
+/// How long actors may take to end. They have no work left, but a socket's task may have to be woken first.
 const DISMISS_TIME_MAX: Duration = Duration::from_secs(5);
 
 impl Engine {

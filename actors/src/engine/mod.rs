@@ -148,8 +148,8 @@ impl Engine {
         }
     }
 
-    /// Starts the periodic work: idle actors retire, abandoned sessions end, and references to deleted records are removed.
-    /// Once.
+    /// Starts the periodic work: idle actors retire, abandoned sessions end, and references to deleted records are
+    /// removed. Once.
     pub fn start_sweeping(&self) {
         if !self.swept.swap(true, Ordering::AcqRel) {
             actix::spawn(self.sweeper.clone().run());
@@ -184,7 +184,7 @@ impl Engine {
         self.base.begin_stopping();
     }
 
-    /// Stops the actors' own threads. The log keeps its entries. To be called when there are no requests any more.
+    /// Stops the actors' own threads. The log keeps its entries. To be called after the last request.
     pub fn stop(&self) {
         self.base.arbiters.stop();
     }
@@ -224,8 +224,8 @@ impl Engine {
         self.base.reads()
     }
 
-    /// Waits until actors use the company's committed configuration. To be called after a change of what the directory
-    /// holds.
+    /// Waits until actors use the company's committed configuration. To be called after a change of data in the
+    /// directory.
     pub async fn refresh(&self, company: CompanyId) {
         self.base.refresh(company).await;
     }
@@ -234,8 +234,8 @@ impl Engine {
     /// then the deletion is refused, or finds the contact gone.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while a ticket of theirs is open
-    /// or a session is active; [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while a ticket of theirs is
+    /// open or a session is active; [`Refusal::Unavailable`] when the database is away.
     pub async fn remove_contact(&self, company: CompanyId, id: ContactId, expected: Expected) -> Result<(), Refusal> {
         let sessions = self.sessions.clone();
         self.contacts.remove(company, id, expected, move |deleted| sessions.forget(company, deleted)).await?;

@@ -79,7 +79,7 @@ impl Schedules {
         self.hot(company).await.map(drop)
     }
 
-    /// Ends the actor of a closed company: none of its scheduled messages are sent any more.
+    /// Ends the actor of a closed company, so that none of its scheduled messages are sent.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
         let ScheduleScope { base: _, sending: _, hot, sent: _, failed: _ } = &**scope;

@@ -167,8 +167,8 @@ impl Sending {
         on_conflict(self.contacts.cache(), company, attempt, is_conflict).await
     }
 
-    /// Loads the data that a send to a contact will need, so that the send itself needs no database: the conversation stays
-    /// in memory for a while. Values of variables are not cached.
+    /// Loads the data that a send to a contact will need, so that the send itself needs no database: the conversation
+    /// stays in memory for a while. Values of variables are not cached.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
@@ -222,8 +222,8 @@ impl Sending {
         Ok(())
     }
 
-    /// Lets a conversation's actor retire early, because no use is expected soon: a campaign would otherwise fill the memory
-    /// with a hundred thousand of them.
+    /// Lets a conversation's actor retire early, because no use is expected soon: a campaign would otherwise fill the
+    /// memory with a hundred thousand of them.
     pub(crate) fn release_actor(&self, company: CompanyId, ticket: TicketId) {
         self.tickets.release_actor(company, ticket);
     }
@@ -284,8 +284,8 @@ impl Sending {
         }
     }
 
-    /// Adds to the command the facts that it needs of its contact: from the cache, else from the hot ticket, else from the
-    /// tables.
+    /// Adds to the command the facts that it needs of its contact: from the cache, else from the hot ticket, else from
+    /// the tables.
     async fn load_knowledge<C: Command>(
         &self,
         target: &Target,
@@ -390,7 +390,7 @@ impl Sending {
         self.outboxes.figures()
     }
 
-    /// Starts no further attempt for a company, and waits until the log has recorded the outcome of those under way.
+    /// Starts no further attempt for a company, and waits until the log has the outcomes of the running ones.
     pub(super) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
         self.outboxes.pause(company).await
     }
@@ -406,7 +406,7 @@ impl Sending {
         self.outboxes.resume(company);
     }
 
-    /// Starts no further attempt, and waits for those under way, with a time limit.
+    /// Starts no further attempt, and waits for the running ones, with a time limit.
     pub async fn stop(&self) {
         self.outboxes.stop().await;
     }

@@ -16,8 +16,9 @@ use crate::directory::LOADED_AT_ONCE;
 const READ_AT_ONCE: usize = (HOUSEKEEPING_MAX - 1) as usize;
 
 impl Engine {
-    /// Reloads the directory for every company of these slots, and returns the companies. Without it, this process could
-    /// decide by old data: the notification of a change that the last owner acknowledged may not have arrived yet.
+    /// Reloads the directory for every company of these slots, and returns the companies. Without it, this process
+    /// could decide by old data: the notification of a change that the last owner acknowledged may not have arrived
+    /// yet.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.

@@ -63,7 +63,7 @@ pub struct Population {
     pub waiting: usize,
 }
 
-/// Counts commands under way by clones of an `Arc`: each command holds one, however it ends.
+/// Counts commands in flight by clones of an `Arc`: each command holds one until it is accepted or dropped.
 #[derive(Clone, Default)]
 struct InFlight(Arc<()>);
 
@@ -73,8 +73,8 @@ impl InFlight {
     }
 }
 
-/// A command and the recipient of its reply. It counts as waiting until its actor accepts it, or until it is dropped with
-/// the actor's mailbox.
+/// A command and the recipient of its reply. It counts as waiting until its actor accepts it, or until it is dropped
+/// with the actor's mailbox.
 pub struct Envelope<M: Request> {
     message: M,
     reply_to: ReplyTo<M::Reply>,
@@ -120,8 +120,8 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         self.with_hot(key, ActorHandle::clone)
     }
 
-    /// The result of `read` on the actor's status, if it is hot. `read` must not block, because it holds the lock of the
-    /// actor's shard.
+    /// The result of `read` on the actor's status, if it is hot. `read` must not block, because it holds the lock of
+    /// the actor's shard.
     pub(crate) fn read_status<R>(&self, key: &K, read: impl FnOnce(&ActorStatus<A::Shared>) -> Option<R>) -> Option<R> {
         read(&self.actors.get(key)?.hot()?.status)
     }
@@ -136,7 +136,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             }
             hot.status.clone()
         };
-        // The actor ended by a panic outside a command: no message may be sent to it any more.
+        // The actor ended by a panic outside a command: no further message may be sent to it.
         self.remove(key, &dead);
         None
     }

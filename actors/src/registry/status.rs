@@ -1,4 +1,4 @@
-//! A hot actor and its status, which tells whether the actor is still needed.
+//! A hot actor and its status, which shows whether the actor is still needed.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};

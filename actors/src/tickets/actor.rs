@@ -165,8 +165,8 @@ impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
             Err(refusal) if !refusal.reveals_state() => return reply_to.send(Err(refusal)),
             Err(refusal) => Err(refusal),
         };
-        // The command has no entry to wait for, but the state it read must be durable before the caller sees it: that of this
-        // ticket, or of the one that is open instead.
+        // The command has no entry to wait for, but the state it read must be durable before the caller sees it: that
+        // of this ticket, or of the one that is open instead.
         let log = &self.scope.base.store.log;
         let read = match outcome {
             Err(Refusal::AlreadyOpen(_)) => log.last_of(self.ticket.row.company_id),

@@ -29,7 +29,7 @@ pub trait Command: Clone + Send + Sync + 'static {
         false
     }
 
-    /// Whether a ticket opened for this command is closed again in the same decision, because nobody is to handle it.
+    /// Whether a ticket opened for this command is closed again in the same decision, because no agent is to handle it.
     fn keeps_closed(&self) -> bool {
         false
     }
@@ -40,7 +40,7 @@ pub trait Command: Clone + Send + Sync + 'static {
         Needs::default()
     }
 
-    /// Receives what was loaded.
+    /// Receives the loaded facts.
     fn learn(&mut self, _knowledge: Knowledge) {}
 
     /// Applies the command to `ticket`, and records in `cx` the changes to journal. After an `Err` the ticket is
@@ -124,7 +124,7 @@ impl<'a> Context<'a> {
         self.changes.push(change);
     }
 
-    /// Records an event of the ticket, with the old values of what has changed since the event before.
+    /// Records an event of the ticket, with the old values of the fields that have changed since the previous event.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when no id is left.

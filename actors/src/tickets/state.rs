@@ -140,20 +140,21 @@ impl Ticket {
         }
     }
 
-    /// Whether a message that is written now may be the first response of this opening, or the answer a contact waits for.
+    /// Whether a message that is written now may be the first response of this opening, or the answer a contact waits
+    /// for.
     pub(crate) fn awaits_answer(&self) -> bool {
         self.row.first_response_at.is_none() || self.row.waiting_since.is_some()
     }
 
-    /// Records a sent message that counts as an answer: the first one of an opening is its first response. If the contact
-    /// has written since, they still wait.
+    /// Records a sent message that counts as an answer: the first one of an opening is its first response. If the
+    /// contact has written since, they still wait.
     pub(crate) fn record_answer(&mut self, message: MessageId, written_at: DateTime<Utc>) {
         if written_at < self.row.opened_at {
             return;
         }
         if self.row.first_response_at.is_none() {
             self.row.first_response_at = Some(written_at);
-            // A ticket that the company opened had nobody waiting, and is no part of the reports' averages.
+            // In a ticket that the company opened no contact was waiting, so it is not part of the reports' averages.
             self.row.answer_id = Some(message).filter(|_| self.row.creation_source == Source::Contact);
         }
         let last = self.last_message.as_ref().filter(|last| last.direction == Direction::Inbound);
@@ -184,7 +185,8 @@ impl Ticket {
 mod tests {
     use super::{LastMessage, Ticket};
 
-    /// With the two counters of an `Arc` they are 320 and 48 bytes, sizes the allocator has; the next ones are 384 and 64.
+    /// With the two counters of an `Arc` they are 320 and 48 bytes, sizes the allocator has; the next ones are 384 and
+    /// 64.
     #[test]
     fn a_state_fits_into_a_size_of_the_allocator() {
         assert!(size_of::<Ticket>() <= 304, "{}", size_of::<Ticket>());

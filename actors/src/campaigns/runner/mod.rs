@@ -2,8 +2,8 @@
 //!
 //! The campaign itself (its status, rate and content) is in the tables, where callers change it. A caller holds the
 //! campaign meanwhile ([`Hold`]): the actor pauses, and the hold is acknowledged when the outcome of every pending send
-//! is known. On release the actor reads the campaign again. So a pause is acknowledged after the campaign's last message
-//! was decided.
+//! is known. On release the actor reads the campaign again. So a pause is acknowledged after the campaign's last
+//! message was decided.
 //!
 //! A message to a recipient goes through their conversation like any other, and the recipient's new status is in the
 //! same entry of the log. Recipients are decided one at a time, in order; their entries become durable together. Only a
@@ -195,7 +195,7 @@ impl CampaignRunner {
         }
     }
 
-    /// Does what is due now, and sets the timer of the next round.
+    /// Does the work that is due, and sets the timer of the next round.
     fn round(&mut self, cx: &mut Mailbox<Self>) {
         if self.retired || self.scope.base.is_stopping() {
             return;
@@ -227,8 +227,8 @@ impl CampaignRunner {
         }
     }
 
-    /// Marks the campaign as stale after a release, whose holder may have changed it. Another message may arrive between
-    /// the release and [`Changed`].
+    /// Marks the campaign as stale after a release, whose holder may have changed it. Another message may arrive
+    /// between the release and [`Changed`].
     fn drop_released_holds(&mut self) {
         let holders = self.holders.len();
         self.holders.retain(|holder| holder.strong_count() > 0);
@@ -277,8 +277,8 @@ impl CampaignRunner {
             }
             self.send_to(run.clone(), recipient, presence, cx);
         }
-        // A restarted queue would load recipients with a pending send again, so loading waits until those have an outcome.
-        // Recipients whose turn is far away are not loaded yet, because their data may change by then.
+        // A restarted queue would load recipients with a pending send again, so loading waits until those have an
+        // outcome. Recipients whose turn is far away are not loaded yet, because their data may change by then.
         let is_soon = self.next_at(run, instant).is_some_and(|at| at <= instant + LOAD_AHEAD_MAX);
         if is_soon && (!self.recipients.is_new() || self.pending_sends.is_empty()) {
             self.load(page_size(run.rate_per_minute), run, cx);

@@ -134,7 +134,7 @@ impl Handler<RecipientDecided> for CampaignRunner {
     fn handle(&mut self, decided: RecipientDecided, cx: &mut Self::Context) {
         self.supervise(cx, |this, _| {
             this.deciding = this.deciding.filter(|contact| *contact != decided.contact);
-            // If the actor has retired since, the message is not tracked any more.
+            // If the actor has retired since, the message is no longer tracked.
             match decided.in_transit {
                 Some(message) if this.retired => this.scope.in_transit.forget(this.company, message),
                 Some(message) => {

@@ -20,7 +20,7 @@ use crate::tickets::UpdateDeliveryStatus;
 const RECORD_PAUSE_MIN: Duration = Duration::from_millis(50);
 const RECORD_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Consecutive defects after which an outcome is not retried any more in this run.
+/// Consecutive defects after which an outcome is no longer retried in this run.
 const DEFECTS_MAX: u32 = 5;
 
 /// The outcome of an attempt.
@@ -104,8 +104,8 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     }
 }
 
-/// Why a campaign's message is withdrawn; none: it may be sent, as of the time of return. The tables are queried only if
-/// a withdrawal is possible since the message was decided or last checked.
+/// Why a campaign's message is withdrawn; none: it may be sent, as of the time of return. The tables are queried only
+/// if a withdrawal is possible since the message was decided or last checked.
 async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<MessageError>, String> {
     let (company, id) = (outgoing.message.company_id, outgoing.message.id);
     let mut checked_version = scope.in_transit.checked_version(company, id);

@@ -62,7 +62,8 @@ struct OutboxMemory {
     /// Messages in memory, here and taken by the sender, and their bytes.
     count: usize,
     bytes: usize,
-    /// Whether the tables have messages that are not in memory. New ones come after them, so they stay in the tables too.
+    /// Whether the tables have messages that are not in memory. New ones come after them, so they stay in the tables
+    /// too.
     has_backlog: bool,
     /// The place in the log of the newest message left to the tables.
     backlog_seq: Seq,
@@ -122,8 +123,8 @@ impl Outbox {
         Some(ReadRequest { count: (self.count_max - state.count).min(READ_MAX), seq: state.backlog_seq })
     }
 
-    /// Ends a reading that requested `limit` messages, found `found`, and retained `readable`; none: the tables could not
-    /// be read.
+    /// Ends a reading that requested `limit` messages, found `found`, and retained `readable`; none: the tables could
+    /// not be read.
     pub(super) fn end_read(&self, found: Option<usize>, readable: &[Outgoing], limit: usize) {
         let mut state = self.lock();
         state.is_reading = false;

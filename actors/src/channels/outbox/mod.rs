@@ -54,7 +54,7 @@ use crate::base::Base;
 use crate::registry::Population;
 use crate::tickets::Ticket;
 
-/// How long a stop waits for the answers of attempts under way. A message without an answer is sent again at the next
+/// How long a stop waits for the answers of running attempts. A message without an answer is sent again at the next
 /// start.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -146,7 +146,7 @@ impl Outboxes {
         }
     }
 
-    /// Starts no further attempt for a company, and waits until the log has recorded the outcome of those under way.
+    /// Starts no further attempt for a company, and waits until the log has the outcomes of the running ones.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::resume`] undoes it.
@@ -208,7 +208,7 @@ impl Outboxes {
         }
     }
 
-    /// Starts no further attempt, waits for those under way with a time limit, and ends the senders.
+    /// Starts no further attempt, waits for the running ones with a time limit, and ends the senders.
     pub(crate) async fn stop(&self) {
         let Some(scope) = self.scope.get() else { return };
         scope.begin_stopping();

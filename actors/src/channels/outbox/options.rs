@@ -16,8 +16,8 @@ pub struct SendingOptions {
     /// Concurrent calls of one channel. Default 64: enough for the default pace while the provider takes most of a
     /// second.
     pub in_flight_max: usize,
-    /// Messages of one channel whose outcome is decided but not yet durable. These and the calls under way are the
-    /// messages that may be sent twice after a kill. Default 256: a disk that takes 10 ms for a sync delays nothing
+    /// Messages of one channel whose outcome is decided but not yet durable. These and the concurrent calls are
+    /// the messages that may be sent twice after a kill. Default 256: a disk that takes 10 ms for a sync delays nothing
     /// below 20,000 messages a second, and at the usual pace there is rarely more than one.
     pub unnoted_max: usize,
     /// Messages of one channel in memory; further ones wait in the tables. Default 2,000.

@@ -135,7 +135,7 @@ impl ChannelSender {
         }
         let (pause, after) = match failure {
             SendFailure::ChannelPaced { after } => {
-                // Calls that were under way together were refused together, and count as one failure.
+                // Concurrent calls are refused together, and count as one failure.
                 if self.state.paused_until.is_none_or(|until| until <= now) {
                     self.state.failures = self.state.failures.saturating_add(1);
                     let pause = self.state.retry.patient_pause(self.state.failures).max(after.unwrap_or_default());
@@ -151,7 +151,7 @@ impl ChannelSender {
             SendFailure::Retry { after, .. } => (self.state.retry.pause(self.state.lanes.failed(contact)), after),
             SendFailure::Failed(_) | SendFailure::TokenRefused { .. } => (Duration::ZERO, None),
         };
-        // A last attempt is made just before the message is given up, however long the pause would be.
+        // The pause is capped, so that a last attempt is made just before the message is given up.
         let pause = pause.max(after.unwrap_or_default()).min(left);
         self.state.lanes.schedule(contact, now + pause, now);
     }

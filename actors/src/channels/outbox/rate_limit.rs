@@ -16,8 +16,8 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    /// Maximum events per second, 0: without limit. A provider refuses more in any second, and a refusal delays the whole
-    /// channel. So a twentieth is left out of the rate: it is the burst, which makes up for a late timer.
+    /// Maximum events per second, 0: without limit. A provider refuses more in any second, and a refusal delays the
+    /// whole channel. So a twentieth is left out of the rate: it is the burst, which makes up for a late timer.
     pub(super) fn per_second(count: u32) -> Self {
         let spare = count / 20;
         let interval = Duration::from_secs(1).checked_div(count - spare).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The actor of a channel's outbox: it decides which message is sent next, and when.
 //!
-//! Ticket actors put messages into the outbox themselves, so the outbox is bounded however busy this actor is. It is
+//! Ticket actors put messages into the outbox themselves, so the outbox is bounded even if this actor is busy. It is
 //! notified once ([`MessageQueued`]) and takes all messages that have arrived. Everything else it waits for (calls,
 //! records, reads, the rate limits) is polled by one future, [`Rounds`].
 
@@ -169,7 +169,7 @@ impl Actor for ChannelSender {
     }
 }
 
-/// No code needed: the round after each message takes what has arrived.
+/// No code needed: the round after each message takes the messages that have arrived.
 impl Handler<MessageQueued> for ChannelSender {
     type Result = ();
 

@@ -26,7 +26,7 @@ pub struct ContactChanges {
     contacts: Arc<Contacts>,
     company: CompanyId,
     ids: Mutex<Vec<ContactId>>,
-    /// Whether some of them want campaigns from then on, or want none any more.
+    /// Whether some of them opt out of campaigns, or in again.
     preferences: AtomicBool,
 }
 
@@ -45,8 +45,8 @@ impl ContactChanges {
         std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Updates the conversations: later reads show the changed contacts, and campaigns send nothing more to contacts that
-    /// opted out.
+    /// Updates the conversations: later reads show the changed contacts, and campaigns send nothing more to contacts
+    /// that opted out.
     pub async fn settle(self) {
         self.invalidate_campaigns();
         let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -113,8 +113,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// Reads those contacts that are in memory; with `reads_all` all of them. The others need no read, except that an
-    /// opening may just have looked at them.
+    /// Reads the contacts that are in memory, or all of them with `reads_all`: an opening may just have read one.
     async fn reload(&self, company: CompanyId, ids: &[ContactId], reads_all: bool) -> Result<ChangedContacts, Refusal> {
         let is_cached =
             |id: ContactId| self.cache.get(company, id).is_some() || self.cache.hot_tickets.has((company, id));

@@ -81,8 +81,8 @@ impl Sessions {
     }
 
     /// The same for a visitor who already has a session. The contact of an anonymous session becomes the identity's
-    /// contact if the identity has none yet. The lock of its sessions is then returned too, so that nobody looks for
-    /// the verified session before this one is verified.
+    /// contact if the identity has none yet. The lock of its sessions is then returned too, so that the verified
+    /// session is not looked up before this one is verified.
     async fn contact_of(
         &self,
         company: CompanyId,
@@ -157,8 +157,8 @@ impl Sessions {
         Ok((successor, true))
     }
 
-    /// Adds a token to the contact's active verified session in a webchat, if there is one. To be called in the contact's turn
-    /// ([`Sessions::visitor_turn`]).
+    /// Adds a token to the contact's active verified session in a webchat, if there is one. To be called in the
+    /// contact's turn ([`Sessions::visitor_turn`]).
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be made durable.

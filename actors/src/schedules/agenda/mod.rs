@@ -1,5 +1,5 @@
-//! A company's scheduled messages in memory: which message is sent next. Has no clock and does no I/O: the caller passes
-//! the time.
+//! A company's scheduled messages in memory: which message is sent next. Has no clock and does no I/O: the caller
+//! passes the time.
 //!
 //! - Memory has every message that is pending up to a point ([`Agenda::until`]), and later ones that are due soon and
 //!   were created since the last load. The others are in the tables, and are loaded as time passes. If there are too
@@ -72,7 +72,7 @@ enum MessageState {
     Queued,
     Sending,
     Retrying(Instant),
-    /// Sent, canceled or failed; retained until no read under way can return the earlier state.
+    /// Sent, canceled or failed; retained until no running read can return the earlier state.
     Done,
 }
 
@@ -188,8 +188,8 @@ impl Agenda {
         self.evict();
     }
 
-    /// Applies the new state of a message. One that is due soon is kept even if earlier ones are not in memory: the tables
-    /// may be unavailable until then.
+    /// Applies the new state of a message. One that is due soon is kept even if earlier ones are not in memory: the
+    /// tables may be unavailable until then.
     pub(super) fn apply(&mut self, row: Arc<ScheduleRow>, now: DateTime<Utc>) {
         self.remove_entry(row.id);
         let is_pending = row.status == ScheduleStatus::Pending;

@@ -97,7 +97,7 @@ fn a_decision_takes_precedence_over_a_read_that_began_before() {
     let mut agenda = Agenda::default();
     agenda.begin_read();
     let after = agenda.until();
-    // Canceled, changed and created while the read is under way, which has seen none of it.
+    // Canceled, changed and created while the read is running, which includes none of it.
     agenda.apply(canceled(row(1, 1, 1)), at(0));
     agenda.apply(Arc::new(row(2, 5, 2)), at(0));
     agenda.apply(Arc::new(row(3, 3, 3)), at(0));
@@ -148,7 +148,7 @@ fn a_message_created_during_an_outage_is_sent_on_time() {
     assert_eq!(agenda.count(now).pending, 3, "the first, and those that are due within an hour");
     assert!(matches!(agenda.look_up(ScheduleId::new(3)), MessageLookup::Unknown));
     assert_eq!(sent(&mut agenda, 10_000), [1, 2, 4]);
-    // Back again, they find the rest, and nothing of what has left.
+    // Once they are available again, the read has the rest, and none of the sent ones.
     agenda.begin_read();
     agenda.add_loaded(
         agenda.until(),

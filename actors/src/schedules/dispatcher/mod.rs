@@ -175,7 +175,7 @@ impl ScheduleDispatcher {
         generation == self.generation && !self.retired
     }
 
-    /// Sends what is due, loads more, and sets the timer of the next round.
+    /// Sends the due messages, loads more, and sets the timer of the next round.
     fn round(&mut self, cx: &mut Mailbox<Self>) {
         if self.retired || self.scope.base.is_stopping() {
             return;

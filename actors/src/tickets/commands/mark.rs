@@ -41,7 +41,7 @@ impl Command for MarkDelivered {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        // Capped at the last message: a later one cannot have been delivered, whatever the caller claims.
+        // Capped at the last message: a later one cannot have been delivered.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
         if ticket.reached.delivered.max(ticket.reached.seen) < up_to.into() {
@@ -63,7 +63,7 @@ impl Command for MarkSeen {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        // Capped at the last message: a later one cannot have been read, whatever a browser claims.
+        // Capped at the last message: a later one cannot have been read.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
         if ticket.reached.seen < up_to.into() {

@@ -8,7 +8,7 @@ use crate::tickets::{Author, Command, Context, Ticket};
 /// theirs, nothing changes.
 #[derive(Clone, Debug)]
 pub struct Release {
-    /// Who leaves.
+    /// The user who leaves.
     pub user: UserId,
     /// The queue they leave; none: the company.
     pub queue: Option<QueueId>,

@@ -45,8 +45,8 @@ impl Command for UpdateDeliveryStatus {
 }
 
 impl FollowUp {
-    /// Records the answer, transfers, then closes. The latter two were checked when the message was accepted. A step that
-    /// has become impossible since, because the queue was deleted or the ticket was closed, is skipped.
+    /// Records the answer, transfers, then closes. The latter two were checked when the message was accepted. A step
+    /// that has become impossible since, because the queue was deleted or the ticket was closed, is skipped.
     fn execute(self, message: MessageId, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let Self { after, author, written_at } = self;
         if after.answers {

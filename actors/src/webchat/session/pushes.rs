@@ -66,7 +66,7 @@ struct QueuedBytes {
 pub(super) enum PushError {
     /// The queue is full.
     Full,
-    /// The socket has gone.
+    /// The socket is closed.
     Closed,
 }
 

@@ -75,7 +75,7 @@ fn a_failed_message_has_no_follow_up_even_if_later_statuses_arrive() {
 
 #[test]
 fn an_impossible_step_of_a_follow_up_is_skipped() {
-    // The queue was closed meanwhile: the ticket stays where it is, whose wrap-up types it then needs.
+    // The queue was closed meanwhile: the ticket stays in its queue, and needs a wrap-up type of that one.
     let mut desk = Desk::on(PHONE);
     let after = AfterSend { queue_id: Some(SALES), close_ticket: true, ..AfterSend::default() };
     let strict = desk.expect_refusal(Send { after: after.clone(), ..Send::text("hello", ana()) });

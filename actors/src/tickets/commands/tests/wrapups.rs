@@ -1,4 +1,4 @@
-//! How a ticket ended: which wrap-ups close it, and what is said of one later.
+//! Wrap-ups: which ones close a ticket, and how one is set later.
 
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::tables::tickets::TicketStatus;
