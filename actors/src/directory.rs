@@ -24,7 +24,7 @@ use hotline_persistence::{
 use ipnet::{IpNet, Ipv4Net};
 use tokio::sync::watch;
 
-use crate::map::IdMap;
+use crate::id_map::IdMap;
 
 /// Interval between full reloads, in case a notification was lost while the connection stayed up.
 pub const RELOAD_EVERY: Duration = Duration::from_secs(60);

@@ -13,7 +13,7 @@ use hotline_persistence::tables::queues::Distribution;
 use hotline_persistence::{CompanyId, QueueId, TicketId, UserId};
 use tokio::sync::watch;
 
-use crate::map::IdMap;
+use crate::id_map::IdMap;
 use crate::tickets::{Open, Ticket, default_queue};
 
 /// Pause before loads are counted again after a failure.

@@ -14,7 +14,7 @@ use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTickets};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::{Change, CompanyId, QueueId, TicketId, UserId};
 
-use crate::map::IdMap;
+use crate::id_map::IdMap;
 
 /// How long it stays in memory after the last query.
 const RETAINED_FOR: Duration = Duration::from_secs(600);

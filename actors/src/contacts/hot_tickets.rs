@@ -5,34 +5,34 @@ use std::sync::Arc;
 use hotline_persistence::TicketId;
 use smallvec::SmallVec;
 
-use super::Key;
-use crate::map::IdMap;
+use super::ContactKey;
+use crate::id_map::IdMap;
 
 /// The tickets of each contact that have an actor; usually one.
 #[derive(Default)]
-pub(crate) struct HotTickets(IdMap<Key, SmallVec<[TicketId; 2]>>);
+pub(crate) struct HotTickets(IdMap<ContactKey, SmallVec<[TicketId; 2]>>);
 
 /// Registers an actor's ticket under its contact until dropped.
 pub(crate) struct RegistrationGuard {
     hot_tickets: Arc<HotTickets>,
-    key: Key,
+    key: ContactKey,
     ticket: TicketId,
 }
 
 impl HotTickets {
     /// Registers the actor of a ticket. For a moment a ticket may have two: one that retires and its successor.
-    pub(crate) fn register(self: &Arc<Self>, key: Key, ticket: TicketId) -> RegistrationGuard {
+    pub(crate) fn register(self: &Arc<Self>, key: ContactKey, ticket: TicketId) -> RegistrationGuard {
         self.0.entry(key).or_default().push(ticket);
         RegistrationGuard { hot_tickets: self.clone(), key, ticket }
     }
 
     /// The tickets of a contact.
-    pub(crate) fn of(&self, key: Key) -> Vec<TicketId> {
+    pub(crate) fn of(&self, key: ContactKey) -> Vec<TicketId> {
         self.0.get(&key).map(|tickets| tickets.to_vec()).unwrap_or_default()
     }
 
     /// Whether a contact has any.
-    pub(crate) fn has(&self, key: Key) -> bool {
+    pub(crate) fn has(&self, key: ContactKey) -> bool {
         self.0.contains_key(&key)
     }
 }

@@ -42,11 +42,11 @@ const CONTACT_AGE_MAX: Duration = Duration::from_secs(3600);
 const VERSIONS: usize = 4096;
 
 /// A contact of a company.
-pub(crate) type Key = (CompanyId, ContactId);
+pub(crate) type ContactKey = (CompanyId, ContactId);
 
 /// The cache of recently used contacts.
 pub(crate) struct ContactCache {
-    by_id: TtlCache<Key, Arc<ContactRef>>,
+    by_id: TtlCache<ContactKey, Arc<ContactRef>>,
     /// By the hash of the number, which takes less memory. Only a hint: the contact in `by_id` has the current number.
     by_number: TtlCache<(CompanyId, u64), ContactId>,
     /// Hashes numbers with a secret, because callers choose them.
@@ -186,16 +186,16 @@ impl ContactCache {
     }
 
     /// The version of a contact's data: to be read before the contact itself.
-    pub(crate) fn version(&self, key: Key) -> u64 {
+    pub(crate) fn version(&self, key: ContactKey) -> u64 {
         self.version_of(key).load(Ordering::Acquire)
     }
 
     /// Marks earlier reads of a contact as stale.
-    pub(crate) fn invalidate(&self, key: Key) {
+    pub(crate) fn invalidate(&self, key: ContactKey) {
         self.version_of(key).fetch_add(1, Ordering::AcqRel);
     }
 
-    fn version_of(&self, key: Key) -> &AtomicU64 {
+    fn version_of(&self, key: ContactKey) -> &AtomicU64 {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         &self.versions[usize::try_from(hasher.finish() % VERSIONS as u64).unwrap_or(0)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 use dashmap::mapref::entry::Entry;
 use tokio::sync::watch;
 
-use super::Key;
+use super::ContactKey;
 use crate::Refusal;
-use crate::map::IdMap;
+use crate::id_map::IdMap;
 
 /// How long to wait for a mark to be removed. A deletion takes some milliseconds; one that takes longer than the time
 /// limit of its statements may mean that the database is away.
@@ -19,7 +19,7 @@ const WAIT_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 /// The marks.
 #[derive(Default)]
 pub(crate) struct PendingDeletions {
-    marks: IdMap<Key, watch::Receiver<()>>,
+    marks: IdMap<ContactKey, watch::Receiver<()>>,
     /// The number of marks, so that conversations need no look-up while there are none.
     count: AtomicUsize,
 }
@@ -27,7 +27,7 @@ pub(crate) struct PendingDeletions {
 /// Marks a contact until dropped.
 pub(crate) struct DeletionGuard {
     deletions: Arc<PendingDeletions>,
-    key: Key,
+    key: ContactKey,
     /// Closed when the mark is dropped, which wakes those that wait.
     _removal: watch::Sender<()>,
 }
@@ -37,7 +37,7 @@ impl PendingDeletions {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
-    pub(crate) async fn mark(self: &Arc<Self>, key: Key) -> Result<DeletionGuard, Refusal> {
+    pub(crate) async fn mark(self: &Arc<Self>, key: ContactKey) -> Result<DeletionGuard, Refusal> {
         loop {
             if let Some(guard) = self.try_mark(key) {
                 return Ok(guard);
@@ -47,7 +47,7 @@ impl PendingDeletions {
     }
 
     /// Marks a contact that is not marked yet.
-    pub(crate) fn try_mark(self: &Arc<Self>, key: Key) -> Option<DeletionGuard> {
+    pub(crate) fn try_mark(self: &Arc<Self>, key: ContactKey) -> Option<DeletionGuard> {
         let Entry::Vacant(free) = self.marks.entry(key) else { return None };
         let (removal, removed) = watch::channel(());
         self.count.fetch_add(1, Ordering::AcqRel);
@@ -56,7 +56,7 @@ impl PendingDeletions {
     }
 
     /// Whether a contact is marked.
-    pub(crate) fn is_marked(&self, key: Key) -> bool {
+    pub(crate) fn is_marked(&self, key: ContactKey) -> bool {
         self.count.load(Ordering::Acquire) > 0 && self.marks.contains_key(&key)
     }
 
@@ -64,7 +64,11 @@ impl PendingDeletions {
     ///
     /// # Errors
     /// [`Refusal::ContactLeaving`], or the error of `work`.
-    pub(crate) fn unless_marked<T>(&self, key: Key, work: impl FnOnce() -> Result<T, Refusal>) -> Result<T, Refusal> {
+    pub(crate) fn unless_marked<T>(
+        &self,
+        key: ContactKey,
+        work: impl FnOnce() -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         match self.marks.entry(key) {
             Entry::Occupied(_) => Err(Refusal::ContactLeaving(key.1)),
             Entry::Vacant(free) => {
@@ -79,7 +83,7 @@ impl PendingDeletions {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
-    pub(crate) async fn wait_until_unmarked(&self, key: Key) -> Result<(), Refusal> {
+    pub(crate) async fn wait_until_unmarked(&self, key: ContactKey) -> Result<(), Refusal> {
         let Some(mut removed) = self.marks.get(&key).map(|mark| mark.clone()) else { return Ok(()) };
         // The value never changes; the channel closes.
         match tokio::time::timeout(WAIT_TIME_MAX, removed.changed()).await {
@@ -102,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    const KEY: Key = (CompanyId::new(1), ContactId::new(2));
+    const KEY: ContactKey = (CompanyId::new(1), ContactId::new(2));
 
     #[tokio::test]
     async fn a_marked_contact_blocks_work_and_waiters_wake_when_the_mark_is_removed() {

@@ -18,7 +18,7 @@ use crate::channels::{Outboxes, Provider, SendingFigures};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::registry::Population;
-use crate::tickets::{Command, Context, Execute, Heard, Knowledge, Needs, Open, Send, apply};
+use crate::tickets::{Command, ContactFacts, Context, Execute, Heard, Open, RequiredFacts, Send, apply};
 
 /// The recipient of a message, as its sender names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,11 +132,11 @@ impl Sending {
         let cache = self.contacts.cache();
         match &target.to {
             TargetKind::Ticket(ticket, contact) => {
-                self.load_knowledge(target, *contact, &mut execute).await?;
+                self.load_facts(target, *contact, &mut execute).await?;
                 self.tickets.ask(company, *ticket, execute).await
             }
             TargetKind::Contact(contact) => {
-                self.load_knowledge(target, *contact, &mut execute).await?;
+                self.load_facts(target, *contact, &mut execute).await?;
                 let attempt = || self.attempt(target, *contact, &execute);
                 on_conflict(cache, company, attempt, is_slot_conflict).await
             }
@@ -159,7 +159,7 @@ impl Sending {
         let attempt = || async {
             let contact = self.contacts.find_or_create(company, new.as_numbered()).await?.id;
             let mut execute = execute.clone();
-            self.load_knowledge(target, contact, &mut execute).await?;
+            self.load_facts(target, contact, &mut execute).await?;
             self.attempt(target, contact, &execute).await
         };
         // If the contact was deleted since it was found, the number has another contact now.
@@ -181,7 +181,7 @@ impl Sending {
         if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
             self.tickets.keep_hot(company, ticket).await?;
         }
-        let Needs { reachable, last_inbound, .. } = send.needs(kind);
+        let RequiredFacts { reachable, last_inbound, .. } = send.required_facts(kind);
         if reachable {
             self.is_reachable(target, *contact).await?;
         }
@@ -211,7 +211,7 @@ impl Sending {
             }
         }
         self.tickets.keep_all_hot(company, &open).await?;
-        if send.needs(kind).last_inbound && self.base.options.conversation_window.is_some() {
+        if send.required_facts(kind).last_inbound && self.base.options.conversation_window.is_some() {
             let cache = self.contacts.cache();
             let is_unknown = |contact: &ContactId| cache.heard(company, channel, *contact) == Heard::Unknown;
             let unknown: Vec<ContactId> = contacts.iter().copied().filter(is_unknown).collect();
@@ -286,24 +286,24 @@ impl Sending {
 
     /// Adds to the command the facts that it needs of its contact: from the cache, else from the hot ticket, else from
     /// the tables.
-    async fn load_knowledge<C: Command>(
+    async fn load_facts<C: Command>(
         &self,
         target: &Target,
         contact: ContactId,
         execute: &mut Execute<C>,
     ) -> Result<(), Refusal> {
-        let Needs { reachable, last_inbound, values } = execute.command.needs(target.kind);
-        let mut knowledge = Knowledge::default();
+        let RequiredFacts { reachable, last_inbound, values } = execute.command.required_facts(target.kind);
+        let mut facts = ContactFacts::default();
         if reachable {
-            knowledge.reachable = self.is_reachable(target, contact).await?;
+            facts.reachable = self.is_reachable(target, contact).await?;
         }
         if last_inbound && self.base.options.conversation_window.is_some() {
-            knowledge.heard = self.heard(target, contact).await?;
+            facts.heard = self.heard(target, contact).await?;
         }
         if values {
-            knowledge.values = Box::pin(self.contacts.values(target.company, contact)).await?;
+            facts.values = Box::pin(self.contacts.values(target.company, contact)).await?;
         }
-        execute.command.learn(knowledge);
+        execute.command.set_facts(facts);
         Ok(())
     }
 
@@ -368,8 +368,8 @@ impl Sending {
         let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
         let ticket = open.decide(TicketId::new(0), &mut context())?;
         // A contact that does not exist yet has never written.
-        let knowledge = Knowledge { heard: Heard::Never, ..send.knowledge };
-        apply(Send { knowledge, ..send }, &ticket, context()).map(drop)
+        let facts = ContactFacts { heard: Heard::Never, ..send.facts };
+        apply(Send { facts, ..send }, &ticket, context()).map(drop)
     }
 
     /// Starts to hand messages over to providers, first those left by an earlier run. Once, before any request.

@@ -16,7 +16,7 @@ use tokio::sync::oneshot::Receiver;
 pub use self::status::{ActorHandle, ActorStatus};
 use crate::Refusal;
 use crate::answers::{Outcome, ReplyTo};
-use crate::map::IdMap;
+use crate::id_map::IdMap;
 
 /// Number of shards, which are locked one at a time. A scan of all actors blocks the start of actors in a shard only
 /// while it scans that shard.

@@ -36,12 +36,12 @@ pub trait Command: Clone + Send + Sync + 'static {
 
     /// What the command must know of its contact that the ticket may lack. The engine loads it before it sends the
     /// command.
-    fn needs(&self, _channel: ChannelType) -> Needs {
-        Needs::default()
+    fn required_facts(&self, _channel: ChannelType) -> RequiredFacts {
+        RequiredFacts::default()
     }
 
     /// Receives the loaded facts.
-    fn learn(&mut self, _knowledge: Knowledge) {}
+    fn set_facts(&mut self, _facts: ContactFacts) {}
 
     /// Applies the command to `ticket`, and records in `cx` the changes to journal. After an `Err` the ticket is
     /// discarded.
@@ -53,7 +53,7 @@ pub trait Command: Clone + Send + Sync + 'static {
 
 /// What a command must know of its contact that the ticket may lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct RequiredFacts {
     /// Whether a channel without phone numbers can reach the contact.
     pub reachable: bool,
     /// When the contact last wrote on the channel.
@@ -62,9 +62,9 @@ pub struct Needs {
     pub values: bool,
 }
 
-/// The loaded values that [`Needs`] asked for.
+/// The loaded values that [`RequiredFacts`] asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Knowledge {
+pub struct ContactFacts {
     /// Whether a channel without phone numbers is known to reach the contact.
     pub reachable: bool,
     /// When the contact last wrote on the channel.

@@ -16,7 +16,7 @@ pub(crate) use actor::{ContactChanged, Dismiss, ReadTicket, TicketDeleted, Ticke
 pub use after_send::AfterSend;
 pub use author::Author;
 pub use cached_answer::Written;
-pub use command::{Command, Context, Decided, Knowledge, Needs, apply};
+pub use command::{Command, ContactFacts, Context, Decided, RequiredFacts, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
     AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,

@@ -14,7 +14,7 @@ use hotline_persistence::tables::webchat_sessions::SessionStatus;
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, MessageId, SessionId};
 
 use crate::clock::now;
-use crate::map::IdMap;
+use crate::id_map::IdMap;
 
 /// A contact on a channel, which identifies their conversation.
 pub type Conversation = (CompanyId, ChannelId, ContactId);

@@ -167,7 +167,7 @@ impl Contacts {
         if names(text).any(ContactValues::need_contact) {
             // Without the database the greeting is sent with these variables empty.
             let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;
-            greeting.knowledge.values = values.ok().and_then(Result::ok).unwrap_or_default();
+            greeting.facts.values = values.ok().and_then(Result::ok).unwrap_or_default();
         }
         Some(greeting)
     }

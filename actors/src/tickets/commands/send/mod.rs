@@ -13,7 +13,7 @@ pub use content::{Check, Content};
 use super::receive::set_last_message;
 use super::{Close, Reopen};
 use crate::Refusal;
-use crate::tickets::{AfterSend, Author, Command, Context, FollowUp, Heard, Knowledge, Needs, Ticket};
+use crate::tickets::{AfterSend, Author, Command, ContactFacts, Context, FollowUp, Heard, RequiredFacts, Ticket};
 use crate::variables::{ContactValues, Values, names};
 
 /// Sends a message to the contact.
@@ -23,8 +23,8 @@ pub struct Send {
     pub content: Content,
     /// Whether a closed ticket is reopened first.
     pub reopen: bool,
-    /// The values loaded for [`Command::needs`].
-    pub knowledge: Knowledge,
+    /// The values loaded for [`Command::required_facts`].
+    pub facts: ContactFacts,
     /// The follow-up action.
     pub after: AfterSend,
     /// Whether a ticket that is opened for this send is closed again at once.
@@ -36,8 +36,8 @@ pub struct Send {
 impl Send {
     /// A send in the open ticket, without follow-up action.
     pub fn new(content: Content, author: Author) -> Self {
-        let (knowledge, after) = (Knowledge::default(), AfterSend::default());
-        Self { content, reopen: false, knowledge, after, keep_closed: false, author }
+        let (facts, after) = (ContactFacts::default(), AfterSend::default());
+        Self { content, reopen: false, facts, after, keep_closed: false, author }
     }
 
     /// Writes a text.
@@ -58,28 +58,28 @@ impl Command for Send {
         self.keep_closed
     }
 
-    fn needs(&self, channel: ChannelType) -> Needs {
-        Needs {
+    fn required_facts(&self, channel: ChannelType) -> RequiredFacts {
+        RequiredFacts {
             reachable: !channel.has_phone(),
             last_inbound: channel.has_phone() && !self.content.is_template(),
             values: self.content.texts().into_iter().any(|text| names(text).any(ContactValues::need_contact)),
         }
     }
 
-    fn learn(&mut self, knowledge: Knowledge) {
-        self.knowledge = knowledge;
+    fn set_facts(&mut self, facts: ContactFacts) {
+        self.facts = facts;
     }
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
         let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
         self.check(ticket, channel, cx)?;
-        let Self { content, knowledge, after, keep_closed, author, .. } = self;
+        let Self { content, facts, after, keep_closed, author, .. } = self;
         // A ticket that was opened earlier already has a conversation, or waits for an agent.
         let keeps_closed = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
-        let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &knowledge.values };
+        let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &facts.values };
         let parts = content.render(&values)?;
         let mut messages = create_messages(parts, ticket, cx, &author)?;
         cx.touch(ticket);
@@ -113,12 +113,12 @@ impl Send {
         if ticket.is_closed() && !self.reopen {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        ticket.reachable |= self.knowledge.reachable;
+        ticket.reachable |= self.facts.reachable;
         let is_reachable = if channel.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
         if !is_reachable {
             return Err(Refusal::ContactUnreachable(channel.into()));
         }
-        ticket.heard = ticket.heard.max(self.knowledge.heard);
+        ticket.heard = ticket.heard.max(self.facts.heard);
         if channel.has_phone() && !self.content.is_template() { check_window(ticket, cx) } else { Ok(()) }
     }
 }

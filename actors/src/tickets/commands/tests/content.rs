@@ -9,7 +9,7 @@ use hotline_persistence::tables::messages::{MessageRow, MessageStatus, MessageTy
 use serde_json::{Value, json};
 
 use super::fixture::*;
-use crate::tickets::{AfterSend, Content, Heard, Knowledge, Receive, Send, Transfer};
+use crate::tickets::{AfterSend, ContactFacts, Content, Heard, Receive, Send, Transfer};
 use crate::variables::ContactValues;
 use crate::{FieldError, Refusal};
 
@@ -93,7 +93,7 @@ fn every_variable_has_its_value() {
     ] {
         desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
         let sent = Send {
-            knowledge: Knowledge { values: values.clone(), ..Knowledge::default() },
+            facts: ContactFacts { values: values.clone(), ..ContactFacts::default() },
             ..text(&format!("<{{{{{name}}}}}>"))
         };
         assert_eq!(body(&mut desk, sent), format!("<{expected}>"), "{name}");
@@ -118,7 +118,7 @@ fn a_built_in_name_comes_before_a_custom_field_and_that_before_a_global_variable
     let custom = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let values = ContactValues { email: None, custom };
     let sent = Send {
-        knowledge: Knowledge { values, ..Knowledge::default() },
+        facts: ContactFacts { values, ..ContactFacts::default() },
         ..text("{{name}} {{size}} {{hours}} {{empty}}")
     };
     assert_eq!(body(&mut desk, sent), "Zoe own 9 to 18 global");
@@ -291,22 +291,22 @@ fn a_phone_channel_accepts_only_templates_outside_the_conversation_window() {
 }
 
 #[test]
-fn loaded_knowledge_opens_the_window_and_is_remembered() {
+fn loaded_facts_open_the_window_and_are_remembered() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
     let at = desk.now - TimeDelta::hours(1);
     let heard = Heard::At(at);
-    desk.run(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") });
+    desk.run(Send { facts: ContactFacts { heard, ..ContactFacts::default() }, ..text("hello") });
     desk.run(text("hello again"));
     desk.now += TimeDelta::hours(23);
     assert_eq!(
-        desk.expect_refusal(Send { knowledge: Knowledge { heard, ..Knowledge::default() }, ..text("hello") }),
+        desk.expect_refusal(Send { facts: ContactFacts { heard, ..ContactFacts::default() }, ..text("hello") }),
         Refusal::WindowClosed(Some(at + TimeDelta::hours(24)))
     );
 
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    desk.run(Send { knowledge: Knowledge { heard: Heard::Never, ..Knowledge::default() }, ..text("hello") });
+    desk.run(Send { facts: ContactFacts { heard: Heard::Never, ..ContactFacts::default() }, ..text("hello") });
     desk.run(text("hello again"));
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::tickets::{
-    AddNote, AfterSend, Author, Close, Knowledge, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show,
+    AddNote, AfterSend, Author, Close, ContactFacts, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show,
     Transfer,
 };
 use crate::{Refusal, Unreachable};
@@ -135,7 +135,7 @@ fn a_send_does_not_reopen_while_another_ticket_of_the_contact_is_open() {
 #[test]
 fn a_phone_channel_reaches_a_number_and_nothing_else() {
     assert_eq!(unreached(PHONE).expect_refusal(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
-    let claimed = Send { knowledge: Knowledge { reachable: true, ..Knowledge::default() }, ..send() };
+    let claimed = Send { facts: ContactFacts { reachable: true, ..ContactFacts::default() }, ..send() };
     assert_eq!(unreached(PHONE).expect_refusal(claimed), Refusal::ContactUnreachable(Unreachable::NoNumber));
 }
 
@@ -148,7 +148,7 @@ fn a_channel_without_phone_reaches_contacts_who_have_written_on_it() {
         desk.run(send());
 
         let mut desk = unreached(channel);
-        desk.run(Send { knowledge: Knowledge { reachable: true, ..Knowledge::default() }, ..send() });
+        desk.run(Send { facts: ContactFacts { reachable: true, ..ContactFacts::default() }, ..send() });
         // The result of the look-up is cached in the ticket.
         desk.run(send());
         assert!(desk.ticket.reachable);

@@ -14,7 +14,7 @@ use super::fixture::*;
 use super::model::{Call, Line, Model, Queue, Setup, Step, Wrapup, WrapupType};
 use crate::Refusal;
 use crate::tickets::{
-    AddNote, AfterSend, Close, Knowledge, MarkDelivered, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show,
+    AddNote, AfterSend, Close, ContactFacts, MarkDelivered, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show,
     Ticket, Transfer,
 };
 
@@ -164,8 +164,8 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
             let (kind, wrapup_note) = close.unwrap_or_default();
             let (queue_id, wrapup_type_id) = (queue.map(QueueId::new), kind.map(WrapupTypeId::new));
             let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note, answers: false };
-            let knowledge = Knowledge { reachable, ..Knowledge::default() };
-            desk.try_run(Send { reopen, knowledge, after, ..Send::text(body, author) }).map(|result| result.changes)
+            let facts = ContactFacts { reachable, ..ContactFacts::default() };
+            desk.try_run(Send { reopen, facts, after, ..Send::text(body, author) }).map(|result| result.changes)
         }
         Call::Receive(body) => {
             let message = Receive::text(body);
@@ -222,13 +222,13 @@ fn refusal_name(refusal: &Refusal) -> String {
 
 /// Values that only increase.
 #[derive(Default)]
-struct Marks {
+struct Highest {
     message: i64,
     event: i64,
     reopened: i32,
 }
 
-impl Marks {
+impl Highest {
     fn rise(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
@@ -247,7 +247,7 @@ impl Marks {
     }
 }
 
-fn assert_consistent(desk: &Desk, marks: &Marks) {
+fn assert_consistent(desk: &Desk, highest: &Highest) {
     let row = &desk.ticket.row;
     match row.status {
         TicketStatus::Open => {
@@ -256,9 +256,9 @@ fn assert_consistent(desk: &Desk, marks: &Marks) {
         TicketStatus::Closed => assert!(row.closed_at.is_some_and(|at| at >= row.opened_at)),
     }
     assert!(row.unread_count >= 0);
-    assert_eq!(row.reopen_count, marks.reopened, "reopenings are counted");
+    assert_eq!(row.reopen_count, highest.reopened, "reopenings are counted");
     assert_eq!(row.last_message_id.is_some(), desk.ticket.last_message.is_some());
-    assert!(row.last_message_id.is_none_or(|last| last.0 <= marks.message));
+    assert!(row.last_message_id.is_none_or(|last| last.0 <= highest.message));
 }
 
 /// Encodes and decodes every change, as a restart does with the journal.
@@ -276,8 +276,8 @@ fn any_sequence_of_commands_follows_the_contract() {
         let (mut desk, first) = Desk::opened(opening.clone()).expect("the ticket opens");
         assert_survives_the_journal(&first.changes);
         let mut model = opened(&opening, desk.now);
-        let mut marks = Marks::default();
-        marks.rise(&first.changes);
+        let mut highest = Highest::default();
+        highest.rise(&first.changes);
         for step in &steps {
             let before = desk.ticket.clone();
             let outcome = carry_out(&mut desk, step);
@@ -293,7 +293,7 @@ fn any_sequence_of_commands_follows_the_contract() {
                     if let Some(Change::Ticket(row)) = changes.first() {
                         prop_assert_eq!(row, &desk.ticket.row, "the row recorded is the row now");
                     }
-                    marks.rise(&changes);
+                    highest.rise(&changes);
                     assert_survives_the_journal(&changes);
                     *outcomes.borrow_mut().entry(recorded.join(" + ")).or_default() += 1;
                 }
@@ -308,7 +308,7 @@ fn any_sequence_of_commands_follows_the_contract() {
                 }
             }
             prop_assert_eq!(&seen(&desk), &model, "{:?}", step);
-            assert_consistent(&desk, &marks);
+            assert_consistent(&desk, &highest);
         }
         Ok(())
     };
