@@ -20,7 +20,7 @@ impl<'a> Reads<'a> {
     /// change that still waits for the journal's disk is not acknowledged yet, so a full disk does not block readers.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn shown(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
         // Every earlier answer was sent after its sync.
@@ -32,7 +32,7 @@ impl<'a> Reads<'a> {
     /// before.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away, or the journal has no room.
+    /// [`Refusal::Unavailable`] when the database is unavailable, or the journal has no room.
     pub async fn tables(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
         log.reached(log.last_of(company)).await?;
@@ -43,7 +43,7 @@ impl<'a> Reads<'a> {
     /// begun to watch the log and now read what came before.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn tables_as_of_now(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
         log.reached(log.appended()).await?;
@@ -53,7 +53,7 @@ impl<'a> Reads<'a> {
     /// A page of a company's tickets.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn tickets(
         &self,
         company: CompanyId,
@@ -70,7 +70,7 @@ impl<'a> Reads<'a> {
     /// One message, or none.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn message(&self, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>, Refusal> {
         Ok(messages::find(self.shown(company).await?, company, id).await?)
     }
@@ -78,7 +78,7 @@ impl<'a> Reads<'a> {
     /// The message with this id of the channel's provider, or none.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn message_by_provider_id(
         &self,
         company: CompanyId,
@@ -91,7 +91,7 @@ impl<'a> Reads<'a> {
     /// The message that a visitor's client sent under this id, or none.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn message_by_client_id(
         &self,
         company: CompanyId,

@@ -13,7 +13,7 @@ use crate::Refusal;
 use crate::id_map::IdMap;
 
 /// How long to wait for a mark to be removed. A deletion takes some milliseconds; one that takes longer than the time
-/// limit of its statements may mean that the database is away.
+/// limit of its statements may mean that the database is unavailable.
 const WAIT_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// The marks.

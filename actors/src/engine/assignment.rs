@@ -51,7 +51,7 @@ impl Assignment {
     /// The company's open tickets by queue and user, including every change that was acknowledged before.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it has to be read, and the database is away.
+    /// [`Refusal::Unavailable`] when it has to be read, and the database is unavailable.
     pub async fn open_tickets(&self, company: CompanyId) -> Result<Vec<OpenTickets>, Refusal> {
         let (overview, query) = self.base.overviews.query(company, Instant::now());
         match query {
@@ -99,7 +99,7 @@ impl Assignment {
     /// Runs `work` while no decision can choose the record. Earlier decisions are in the tables by then.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away, or the error of `work`; the record is then unchanged.
+    /// [`Refusal::Unavailable`] when the database is unavailable, or the error of `work`; the record is then unchanged.
     pub async fn delete_guarded<T, E: From<Refusal>>(
         &self,
         company: CompanyId,

@@ -115,7 +115,7 @@ impl Campaigns {
     /// Resumes campaigns of an earlier run, and schedules those to come. Once, after sending has begun.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn start(&self) -> Result<(), Refusal> {
         let store = &self.base.store;
         let unfinished = campaigns::unfinished(&store.housekeeping, &store.ownership().of_slots()).await?;
@@ -142,7 +142,7 @@ impl Campaigns {
     /// the actor reads the campaign again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it does not pause in time, or the database is away.
+    /// [`Refusal::Unavailable`] when it does not pause in time, or the database is unavailable.
     pub async fn hold(&self, company: CompanyId, id: CampaignId) -> Result<CampaignHold, Refusal> {
         let attempt = || async {
             let hot = self.hot(company, id).await?;

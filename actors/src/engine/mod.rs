@@ -235,7 +235,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while a ticket of theirs is
-    /// open or a session is active; [`Refusal::Unavailable`] when the database is away.
+    /// open or a session is active; [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn remove_contact(&self, company: CompanyId, id: ContactId, expected: Expected) -> Result<(), Refusal> {
         let sessions = self.sessions.clone();
         self.contacts.remove(company, id, expected, move |deleted| sessions.forget(company, deleted)).await?;

@@ -61,7 +61,7 @@ impl Schedules {
     /// begun.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn start(&self) -> Result<(), Refusal> {
         let store = &self.base.store;
         let companies = schedules::companies(&store.housekeeping, &store.ownership().of_slots()).await?;
@@ -116,7 +116,7 @@ impl Schedules {
     ///
     /// # Errors
     /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it is no longer pending; [`Refusal::Unavailable`] when it is
-    /// not in memory and the database is away.
+    /// not in memory and the database is unavailable.
     pub async fn update(
         &self,
         company: CompanyId,
@@ -148,7 +148,7 @@ impl Schedules {
     /// Fails the pending messages to a contact that was deleted. One that this does not reach fails when it is due.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away, or the log is full.
+    /// [`Refusal::Unavailable`] when the database is unavailable, or the log is full.
     pub(super) async fn fail_of_contact(
         &self,
         company: CompanyId,

@@ -107,7 +107,7 @@ impl Sending {
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when there is no such ticket or channel; [`Refusal::Unavailable`] when the database is
-    /// needed and away.
+    /// needed and unavailable.
     pub async fn resolve(&self, company: CompanyId, recipient: Recipient) -> Result<Target, Refusal> {
         let (channel, to) = match recipient {
             Recipient::Ticket(ticket) => {
@@ -171,7 +171,7 @@ impl Sending {
     /// stays in memory for a while. Values of variables are not cached.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn prefetch(&self, target: &Target, send: &Send) -> Result<(), Refusal> {
         let TargetKind::Contact(contact) = &target.to else { return Ok(()) };
         let Target { company, channel, kind, .. } = *target;
@@ -195,7 +195,7 @@ impl Sending {
     /// in memory.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn prefetch_conversations(
         &self,
         company: CompanyId,
@@ -375,7 +375,7 @@ impl Sending {
     /// Starts to hand messages over to providers, first those left by an earlier run. Once, before any request.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn start(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
         self.outboxes.start(provider, self.tickets.clone()).await
     }

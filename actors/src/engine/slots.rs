@@ -21,7 +21,7 @@ impl Engine {
     /// yet.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn learn(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
         let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;
@@ -34,7 +34,7 @@ impl Engine {
     /// Serves the companies of these slots. No other process may serve them, and memory must hold nothing of them.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away: the slots are then not served.
+    /// [`Refusal::Unavailable`] when the database is unavailable: the slots are then not served.
     pub async fn open(&self, slots: &[Slot]) -> Result<(), Refusal> {
         let Self {
             // Started on demand.

@@ -3,8 +3,8 @@
 use hotline_persistence::{QueueId, WrapupTypeId};
 use serde::{Deserialize, Serialize};
 
-/// Executed once the channel has accepted the message: it counts as an answer, then transfer, then close. The sender asks for
-/// the transfer and the close; whether it may count as an answer is decided with the message.
+/// Executed once the channel has accepted the message: it counts as an answer, then transfer, then close. The sender
+/// asks for the transfer and the close; whether it may count as an answer is decided with the message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterSend {

@@ -59,7 +59,7 @@ impl Contacts {
     /// A contact, or none.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it is not cached and the database is away.
+    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
     pub async fn get(&self, company: CompanyId, id: ContactId) -> Result<Option<Arc<ContactRef>>, Refusal> {
         if let Some(contact) = self.cache.get(company, id) {
             return Ok(Some(contact));
@@ -76,7 +76,7 @@ impl Contacts {
     /// Caches contacts that will soon be written to. Returns those that were not cached before.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn prefetch(&self, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactId>, Refusal> {
         let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.cache.get(company, *id).is_none()).collect();
         let _lock = self.cache.read_lock(company).await;
@@ -94,7 +94,7 @@ impl Contacts {
     /// The contact with a number: found, or created.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it is not cached and the database is away.
+    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
     pub async fn find_or_create(&self, company: CompanyId, new: Numbered<'_>) -> Result<Arc<ContactRef>, Refusal> {
         if let Some(contact) = self.cache.find_by_number(company, new.number) {
             return Ok(contact);
@@ -108,7 +108,7 @@ impl Contacts {
     /// Whether there is a contact with this number.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it is not cached and the database is away.
+    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
     pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
         if self.cache.find_by_number(company, number).is_some() {
             return Ok(true);
@@ -127,7 +127,7 @@ impl Contacts {
     /// Fills empty fields of a contact with the visitor's details.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn fill(
         self: &Arc<Self>,
         company: CompanyId,
@@ -147,7 +147,7 @@ impl Contacts {
     /// The contact's values of variables. A deleted contact has none; the send itself is refused later.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn values(&self, company: CompanyId, id: ContactId) -> Result<ContactValues, Refusal> {
         let found = contacts::find(self.base.db(company), company, id).await?;
         let Some(contact) = found else { return Ok(ContactValues::default()) };

@@ -43,7 +43,7 @@ impl Sessions {
     /// be someone else.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn vouch(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
         let _turn = self.visitor_turn(company, contact).await;
         self.end_unverified(company, contact, None).await?;
@@ -75,7 +75,7 @@ impl Sessions {
     /// The contact of a signed identity, with its details filled in.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away; [`Refusal::NotFound`] when it was deleted meanwhile.
+    /// [`Refusal::Unavailable`] when the database is unavailable; [`Refusal::NotFound`] when it was deleted meanwhile.
     pub async fn identified(&self, company: CompanyId, identity: &Identified) -> Result<SignedIn, Refusal> {
         Ok(self.contact_of(company, identity, None).await?.0)
     }
@@ -215,7 +215,7 @@ impl Sessions {
     /// first message that was not delivered there in time. None: from the start of the new session.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
+    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn shown_from(
         &self,
         company: CompanyId,

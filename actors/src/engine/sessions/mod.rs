@@ -134,7 +134,7 @@ impl Sessions {
     /// The session that the token with this hash opens in a webchat, or none.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the session is not hot and the database is away.
+    /// [`Refusal::Unavailable`] when the session is not hot and the database is unavailable.
     pub async fn by_token(
         &self,
         company: CompanyId,

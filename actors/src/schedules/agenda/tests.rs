@@ -135,7 +135,7 @@ fn a_message_created_during_an_outage_is_sent_on_time() {
     agenda.begin_read();
     agenda.add_loaded(agenda.until(), vec![row(1, 10, 1)], (at(5400), ScheduleId::new(i64::MAX)), true);
     agenda.end_read(at(0));
-    // The tables have been away for an hour.
+    // The database has been unavailable for an hour.
     let now = at(3600);
     assert!(agenda.needs_load(now));
     agenda.apply(Arc::new(row(2, 6000, 2)), now);
