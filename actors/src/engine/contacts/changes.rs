@@ -93,9 +93,9 @@ impl Contacts {
     }
 
     /// Reads contacts again, and updates everything in memory that holds a copy of them.
-    async fn settle(&self, company: CompanyId, ids: &[ContactId], reads_all: bool) -> Result<(), Refusal> {
+    async fn settle(&self, company: CompanyId, ids: &[ContactId], is_unclear: bool) -> Result<(), Refusal> {
         let _lock = self.cache.write_lock(company).await;
-        let read = self.reload(company, ids, reads_all).await;
+        let read = self.reload(company, ids, is_unclear).await;
         match &read {
             Ok(ChangedContacts { changed, deleted }) => {
                 deleted.iter().for_each(|id| self.cache.forget(company, *id));
@@ -113,15 +113,21 @@ impl Contacts {
         Ok(())
     }
 
-    /// Reads the contacts that are in memory, or all of them with `reads_all`: an opening may just have read one.
-    async fn reload(&self, company: CompanyId, ids: &[ContactId], reads_all: bool) -> Result<ChangedContacts, Refusal> {
+    /// Reads those contacts that are in memory, or all of them if the outcome of their change is unclear. The others need
+    /// no read, except that an opening may just have read them.
+    async fn reload(
+        &self,
+        company: CompanyId,
+        ids: &[ContactId],
+        is_unclear: bool,
+    ) -> Result<ChangedContacts, Refusal> {
         let is_cached =
             |id: ContactId| self.cache.get(company, id).is_some() || self.cache.hot_tickets.has((company, id));
-        let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| reads_all || is_cached(*id)).collect();
+        let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| is_unclear || is_cached(*id)).collect();
         if wanted.is_empty() {
             return Ok(ChangedContacts::default());
         }
-        let found = contacts::find_refs(self.base.db(company), company, &wanted, reads_all).await?;
+        let found = contacts::find_refs(self.base.db(company), company, &wanted, is_unclear).await?;
         let found_ids: HashSet<ContactId> = found.iter().map(|contact| contact.id).collect();
         let deleted = wanted.into_iter().filter(|id| !found_ids.contains(id)).collect();
         Ok(ChangedContacts { changed: found.into_iter().map(Arc::new).collect(), deleted })

@@ -19,7 +19,7 @@ use crate::webchat::{Admit, End, Leave, NewSession, Verify};
 
 /// Locks of contacts whose identity is being established. They ensure that no session of an unknown visitor begins with
 /// a contact that becomes verified, and that two simultaneous sign-ins of one visitor end in one session.
-pub(super) type VisitorTurns = KeyedLocks<(CompanyId, ContactId)>;
+pub(super) type VisitorLocks = KeyedLocks<(CompanyId, ContactId)>;
 
 /// Holds the lock of a contact's sessions until dropped.
 pub struct VisitorTurn(#[allow(dead_code)] KeyedGuard<(CompanyId, ContactId)>);
@@ -36,7 +36,7 @@ pub struct Identified {
 impl Sessions {
     /// Locks a contact's sessions. Never take a second lock while holding one.
     pub async fn visitor_turn(&self, company: CompanyId, contact: ContactId) -> VisitorTurn {
-        VisitorTurn(self.turns.lock((company, contact)).await)
+        VisitorTurn(self.visitor_locks.lock((company, contact)).await)
     }
 
     /// The company vouches for a contact's identity. Unverified sessions of the contact end, because their visitors may

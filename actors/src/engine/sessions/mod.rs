@@ -11,7 +11,7 @@ use hotline_persistence::tables::messages;
 use hotline_persistence::tables::webchat_sessions::{self, SessionRow};
 use hotline_persistence::{Change, ChannelId, CompanyId, Durable, SessionId};
 
-use identity::VisitorTurns;
+use identity::VisitorLocks;
 pub use identity::{Identified, VisitorTurn};
 
 use super::contacts::Contacts;
@@ -31,12 +31,12 @@ pub struct Sessions {
     base: Arc<Base>,
     contacts: Arc<Contacts>,
     scope: Arc<SessionScope>,
-    visitor_locks: VisitorTurns,
+    visitor_locks: VisitorLocks,
 }
 
 impl Sessions {
     pub(super) fn new(base: Arc<Base>, contacts: Arc<Contacts>, scope: Arc<SessionScope>) -> Self {
-        Self { base, contacts, scope, visitor_locks: VisitorTurns::default() }
+        Self { base, contacts, scope, visitor_locks: VisitorLocks::default() }
     }
 
     /// Begins a visitor session.
