@@ -2,16 +2,16 @@
 //!
 //! It has its own thread; only tests of webhooks share its HTTP client. Each active webhook has a courier (`courier/`),
 //! which sleeps until something happens in its company or is due. A failing endpoint delays only itself: its courier
-//! sends one event at a time, waiting deliveries are in the table, and places for attempts are shared between companies
-//! (`places.rs`).
+//! sends one event at a time, waiting deliveries are in the table, and concurrent attempts are shared between companies
+//! (`attempt_limit.rs`).
 //!
-//! The position of a webhook is in its row: every event up to it is delivered or noted in `webhook_deliveries`.
+//! The position of a webhook is in its row: every event up to it is delivered or recorded in `webhook_deliveries`.
 //! Attempts that were running when the process was killed are repeated from there.
 
+mod attempt_limit;
 mod courier;
-mod line;
 mod log;
-mod places;
+mod queue;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -28,16 +28,16 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until, timeout_at};
 
+use self::attempt_limit::AttemptLimit;
 use self::courier::Courier;
-use self::places::Places;
 use crate::app::App;
 
-/// How often deliveries of events that are no longer kept are removed: a day's events are dropped at once.
+/// How often deliveries of expired events are removed; events expire by the day.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// How long couriers may take to rest, including their statements: as long as the work of a company that is closed. If the
+/// How long couriers may take to retire, including their statements: as long as the work of a company that is closed. If the
 /// database takes longer, what was delivered last is sent again.
-const REST_TIME_MAX: Duration = Duration::from_secs(10);
+const RETIRE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Pause after a failed read of the tables.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
@@ -45,23 +45,23 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// The shared state of the couriers.
 struct Shared {
     app: Data<App>,
-    places: Places,
+    attempt_limit: AttemptLimit,
     stopping: watch::Receiver<bool>,
 }
 
 /// A request to the dispatcher.
-enum Order {
+enum Command {
     /// Stops all deliveries of a company; answered once none is running, and the outcomes are written.
-    Rest(CompanyId, oneshot::Sender<()>),
+    Pause(CompanyId, oneshot::Sender<()>),
     /// Resumes the deliveries of a company.
-    GoOn(CompanyId),
+    Resume(CompanyId),
 }
 
 /// The running dispatcher.
 pub struct Deliveries {
     thread: JoinHandle<()>,
     stop: watch::Sender<bool>,
-    orders: Orders,
+    control: DeliveryControl,
 }
 
 impl Deliveries {
@@ -71,12 +71,12 @@ impl Deliveries {
     /// When its thread or runtime cannot be created.
     pub fn start(app: Data<App>) -> io::Result<Self> {
         let (stop, stopping) = watch::channel(false);
-        let (orders, ordered) = mpsc::unbounded_channel();
+        let (control, commands) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let shared = Arc::new(Shared { app, places: Places::default(), stopping });
-        let work = move || runtime.block_on(Dispatcher::new(shared, ordered).run());
+        let shared = Arc::new(Shared { app, attempt_limit: AttemptLimit::default(), stopping });
+        let work = move || runtime.block_on(Dispatcher::new(shared, commands).run());
         let thread = std::thread::Builder::new().name("webhooks".to_owned()).spawn(work)?;
-        Ok(Self { thread, stop, orders: Orders(orders) })
+        Ok(Self { thread, stop, control: DeliveryControl(control) })
     }
 
     /// Stops the dispatcher. Running attempts are cancelled, and repeated after the next start.
@@ -89,58 +89,58 @@ impl Deliveries {
     }
 
     /// A handle to pause and resume deliveries.
-    pub fn orders(&self) -> Orders {
-        self.orders.clone()
+    pub fn control(&self) -> DeliveryControl {
+        self.control.clone()
     }
 }
 
 /// Pauses and resumes the deliveries of companies. Cheap to clone.
 #[derive(Clone)]
-pub struct Orders(mpsc::UnboundedSender<Order>);
+pub struct DeliveryControl(mpsc::UnboundedSender<Command>);
 
-impl Orders {
-    /// Drops everything in memory of a company; none of its deliveries is running afterwards. Those under way get some time
-    /// for their answers, and what has been answered is written: it is not sent again.
-    pub async fn rest(&self, company: CompanyId) {
-        let (done, rests) = oneshot::channel();
-        if self.0.send(Order::Rest(company, done)).is_ok() {
+impl DeliveryControl {
+    /// Drops everything in memory of a company; none of its deliveries is running afterwards. Running attempts get some
+    /// time to finish, and their outcomes are written, so that they are not repeated.
+    pub async fn pause(&self, company: CompanyId) {
+        let (done, paused) = oneshot::channel();
+        if self.0.send(Command::Pause(company, done)).is_ok() {
             // The sender is dropped only when the service stops.
-            drop(rests.await);
+            drop(paused.await);
         }
     }
 
-    /// Does so for many companies at the same time: together they take no longer than the slowest of them.
-    pub async fn rest_all(&self, companies: Vec<CompanyId>) {
-        join_all(companies.into_iter().map(|company| self.rest(company))).await;
+    /// Pauses many companies concurrently.
+    pub async fn pause_all(&self, companies: Vec<CompanyId>) {
+        join_all(companies.into_iter().map(|company| self.pause(company))).await;
     }
 
     /// Resumes the deliveries of a company.
-    pub fn go_on(&self, company: CompanyId) {
-        drop(self.0.send(Order::GoOn(company)));
+    pub fn resume(&self, company: CompanyId) {
+        drop(self.0.send(Command::Resume(company)));
     }
 }
 
 /// The dispatcher's handle of a courier.
-struct Running {
-    news: watch::Sender<Arc<Endpoint>>,
-    /// Tells the courier to rest.
-    rest: Arc<Notify>,
+struct CourierHandle {
+    settings: watch::Sender<Arc<Endpoint>>,
+    /// Tells the courier to retire.
+    retire: Arc<Notify>,
     /// Resolves when the courier has ended, in any way.
     ended: oneshot::Receiver<()>,
     task: AbortHandle,
 }
 
-/// Tells couriers to rest, and waits until they have ended.
-async fn all_rest(couriers: Vec<Running>) {
-    couriers.iter().for_each(|courier| courier.rest.notify_one());
-    let until = Instant::now() + REST_TIME_MAX;
-    for Running { news, ended, task, .. } in couriers {
+/// Tells couriers to retire, and waits until they have ended.
+async fn retire_all(couriers: Vec<CourierHandle>) {
+    couriers.iter().for_each(|courier| courier.retire.notify_one());
+    let until = Instant::now() + RETIRE_TIME_MAX;
+    for CourierHandle { settings, ended, task, .. } in couriers {
         // The sender is dropped with the courier.
         if timeout_at(until, ended).await.is_err() {
             task.abort();
         }
         // Without it the courier would take its webhook for deleted.
-        drop(news);
+        drop(settings);
     }
 }
 
@@ -148,40 +148,40 @@ type Key = (CompanyId, WebhookId);
 
 struct Dispatcher {
     shared: Arc<Shared>,
-    ordered: mpsc::UnboundedReceiver<Order>,
-    running: HashMap<Key, Running>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    running: HashMap<Key, CourierHandle>,
     couriers: JoinSet<Key>,
     /// Companies that have or had webhooks.
-    known: BTreeSet<CompanyId>,
+    with_webhooks: BTreeSet<CompanyId>,
     /// Companies whose webhooks must be read again.
     changed: BTreeSet<CompanyId>,
-    /// Those among them that another process serves. They are looked at now and then, in case they are served here: to
-    /// look at thousands of them with each order would hold up the moves that give the orders.
-    elsewhere: BTreeSet<CompanyId>,
-    /// When those are looked at next.
-    elsewhere_at: Instant,
+    /// Those among them that another process serves. They are checked periodically, because checking thousands of them at
+    /// each command would delay the moves that send the commands.
+    remote: BTreeSet<CompanyId>,
+    /// When `remote` is checked next.
+    remote_check_at: Instant,
     /// Companies whose deliveries are paused.
-    resting: BTreeSet<CompanyId>,
+    paused: BTreeSet<CompanyId>,
 }
 
 impl Dispatcher {
-    fn new(shared: Arc<Shared>, ordered: mpsc::UnboundedReceiver<Order>) -> Self {
+    fn new(shared: Arc<Shared>, commands: mpsc::UnboundedReceiver<Command>) -> Self {
         Self {
             shared,
-            ordered,
+            commands,
             running: HashMap::new(),
             couriers: JoinSet::new(),
-            known: BTreeSet::new(),
+            with_webhooks: BTreeSet::new(),
             changed: BTreeSet::new(),
-            elsewhere: BTreeSet::new(),
-            elsewhere_at: Instant::now(),
-            resting: BTreeSet::new(),
+            remote: BTreeSet::new(),
+            remote_check_at: Instant::now(),
+            paused: BTreeSet::new(),
         }
     }
 
     async fn run(mut self) {
         let shared = self.shared.clone();
-        let news = shared.app.engine.store().webhooks.clone();
+        let changed_webhooks = shared.app.engine.store().webhooks.clone();
         let mut stopping = shared.stopping.clone();
         let mut sweep = tokio::time::interval_at(Instant::now() + SWEEP_EVERY, SWEEP_EVERY);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -190,20 +190,20 @@ impl Dispatcher {
             if is_lost {
                 is_lost = self.find_companies().await.is_err();
             }
-            self.look_elsewhere();
-            self.look().await;
-            let is_to_retry = is_lost || !self.changed.is_empty();
-            let (is_any_elsewhere, elsewhere_at) = (!self.elsewhere.is_empty(), self.elsewhere_at);
+            self.check_remote();
+            self.read_changed().await;
+            let must_retry = is_lost || !self.changed.is_empty();
+            let (has_remote, remote_check_at) = (!self.remote.is_empty(), self.remote_check_at);
             tokio::select! {
-                told = news.told() => {
-                    is_lost |= told.is_all;
-                    self.changed.extend(told.companies);
+                changes = changed_webhooks.told() => {
+                    is_lost |= changes.is_all;
+                    self.changed.extend(changes.companies);
                 }
-                Some(order) = self.ordered.recv() => {
-                    self.obey(order);
-                    // A move of slots gives hundreds at the same time.
-                    while let Ok(order) = self.ordered.try_recv() {
-                        self.obey(order);
+                Some(command) = self.commands.recv() => {
+                    self.handle(command);
+                    // A move of slots sends hundreds at the same time.
+                    while let Ok(command) = self.commands.try_recv() {
+                        self.handle(command);
                     }
                 }
                 Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
@@ -214,8 +214,8 @@ impl Dispatcher {
                     }
                 }
                 _ = sweep.tick() => self.sweep_all(),
-                () = tokio::time::sleep(RETRY_AFTER), if is_to_retry => {}
-                () = sleep_until(elsewhere_at), if is_any_elsewhere => {}
+                () = tokio::time::sleep(RETRY_AFTER), if must_retry => {}
+                () = sleep_until(remote_check_at), if has_remote => {}
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
             }
         }
@@ -224,23 +224,23 @@ impl Dispatcher {
         while self.couriers.join_next().await.is_some() {}
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Rest(company, done) => {
-                self.resting.insert(company);
+    fn handle(&mut self, command: Command) {
+        match command {
+            Command::Pause(company, done) => {
+                self.paused.insert(company);
                 let of_company: Vec<Key> = self.running.keys().filter(|key| key.0 == company).copied().collect();
                 let couriers = of_company.iter().filter_map(|key| self.running.remove(key)).collect();
-                self.known.remove(&company);
+                self.with_webhooks.remove(&company);
                 self.changed.remove(&company);
-                self.elsewhere.remove(&company);
-                // Beside the dispatcher, which other companies need meanwhile.
+                self.remote.remove(&company);
+                // In a task: other companies need the dispatcher meanwhile.
                 tokio::spawn(async move {
-                    all_rest(couriers).await;
+                    retire_all(couriers).await;
                     let _ = done.send(());
                 });
             }
-            Order::GoOn(company) => {
-                self.resting.remove(&company);
+            Command::Resume(company) => {
+                self.paused.remove(&company);
                 self.changed.insert(company);
             }
         }
@@ -268,25 +268,25 @@ impl Dispatcher {
         }
     }
 
-    /// Looks which companies of other processes are served here by now.
-    fn look_elsewhere(&mut self) {
+    /// Checks which companies of other processes are served here by now.
+    fn check_remote(&mut self) {
         let now = Instant::now();
-        if now < self.elsewhere_at {
+        if now < self.remote_check_at {
             return;
         }
-        self.elsewhere_at = now + RETRY_AFTER;
+        self.remote_check_at = now + RETRY_AFTER;
         let engine = &self.shared.app.engine;
-        self.changed.extend(self.elsewhere.extract_if(.., |company| engine.owns(*company)));
+        self.changed.extend(self.remote.extract_if(.., |company| engine.owns(*company)));
     }
 
     /// Reads the webhooks of companies that may have changed.
-    async fn look(&mut self) {
+    async fn read_changed(&mut self) {
         let changed: Vec<CompanyId> =
-            self.changed.iter().filter(|company| !self.resting.contains(company)).copied().collect();
+            self.changed.iter().filter(|company| !self.paused.contains(company)).copied().collect();
         for company in changed {
             if !self.shared.app.engine.owns(company) {
                 self.changed.remove(&company);
-                self.elsewhere.insert(company);
+                self.remote.insert(company);
                 continue;
             }
             let shared = self.shared.clone();
@@ -297,8 +297,8 @@ impl Dispatcher {
             match found.await {
                 Ok(Ok(endpoints)) => {
                     self.changed.remove(&company);
-                    self.known.insert(company);
-                    self.appoint(company, endpoints);
+                    self.with_webhooks.insert(company);
+                    self.spawn_couriers(company, endpoints);
                     self.sweep(company);
                 }
                 Ok(Err(error)) => tracing::debug!(%error, company.id = %company, "reading webhooks will be retried"),
@@ -308,30 +308,30 @@ impl Dispatcher {
     }
 
     /// Ensures that each active webhook has a courier with its current settings, and no other webhook has one.
-    fn appoint(&mut self, company: CompanyId, endpoints: Vec<Endpoint>) {
+    fn spawn_couriers(&mut self, company: CompanyId, endpoints: Vec<Endpoint>) {
         let is_active = |key: &Key| endpoints.iter().any(|endpoint| endpoint.id == key.1);
         self.running.retain(|key, _| key.0 != company || is_active(key));
         for endpoint in endpoints {
             let key = (company, endpoint.id);
             let endpoint = Arc::new(endpoint);
             if let Some(running) = self.running.get(&key).filter(|running| !running.task.is_finished()) {
-                running.news.send_replace(endpoint);
+                running.settings.send_replace(endpoint);
                 continue;
             }
-            let (news, heard) = watch::channel(endpoint);
-            let (rest, (over, ended)) = (Arc::<Notify>::default(), oneshot::channel());
-            let courier = Courier::new(self.shared.clone(), heard, rest.clone());
+            let (settings, receiver) = watch::channel(endpoint);
+            let (retire, (end_sender, ended)) = (Arc::<Notify>::default(), oneshot::channel());
+            let courier = Courier::new(self.shared.clone(), receiver, retire.clone());
             let task = self.couriers.spawn(async move {
-                let _over: oneshot::Sender<()> = over;
+                let _end_sender: oneshot::Sender<()> = end_sender;
                 courier.run().await;
                 key
             });
-            self.running.insert(key, Running { news, rest, ended, task });
+            self.running.insert(key, CourierHandle { settings, retire, ended, task });
         }
     }
 
     fn sweep_all(&self) {
-        for company in &self.known {
+        for company in &self.with_webhooks {
             self.sweep(*company);
         }
     }

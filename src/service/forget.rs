@@ -6,14 +6,14 @@ use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
 
 use super::Service;
-use crate::deliveries::{Deliveries, Orders};
+use crate::deliveries::{Deliveries, DeliveryControl};
 use crate::routes::Handles;
 
 /// Drops a company from memory. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Forgetting {
     handles: Handles,
-    deliveries: Option<Orders>,
+    deliveries: Option<DeliveryControl>,
 }
 
 impl Service {
@@ -23,20 +23,20 @@ impl Service {
     /// [`Refusal::Unavailable`] when work of the company, a provider or the database does not end in time: the company
     /// is then served as before.
     pub async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
-        let deliveries = self.deliveries.as_ref().map(Deliveries::orders);
+        let deliveries = self.deliveries.as_ref().map(Deliveries::control);
         Forgetting::new(self.handles.clone(), deliveries).forget(company).await
     }
 }
 
 impl Forgetting {
-    pub(super) fn new(handles: Handles, deliveries: Option<Orders>) -> Self {
+    pub(super) fn new(handles: Handles, deliveries: Option<DeliveryControl>) -> Self {
         Self { handles, deliveries }
     }
 
     /// Has the deliveries of companies rest that are to be dropped next, all at the same time.
-    pub(super) async fn rest_all(&self, companies: Vec<CompanyId>) {
+    pub(super) async fn pause_all(&self, companies: Vec<CompanyId>) {
         if let Some(deliveries) = &self.deliveries {
-            deliveries.rest_all(companies).await;
+            deliveries.pause_all(companies).await;
         }
     }
 
@@ -63,14 +63,14 @@ impl Forgetting {
 
 /// Pauses the deliveries to a company's webhooks until it is dropped, in every case.
 struct Resting<'a> {
-    deliveries: Option<&'a Orders>,
+    deliveries: Option<&'a DeliveryControl>,
     company: CompanyId,
 }
 
 impl<'a> Resting<'a> {
-    async fn of(deliveries: Option<&'a Orders>, company: CompanyId) -> Self {
+    async fn of(deliveries: Option<&'a DeliveryControl>, company: CompanyId) -> Self {
         if let Some(deliveries) = deliveries {
-            deliveries.rest(company).await;
+            deliveries.pause(company).await;
         }
         Self { deliveries, company }
     }
@@ -79,7 +79,7 @@ impl<'a> Resting<'a> {
 impl Drop for Resting<'_> {
     fn drop(&mut self) {
         if let Some(deliveries) = self.deliveries {
-            deliveries.go_on(self.company);
+            deliveries.resume(self.company);
         }
     }
 }

@@ -160,7 +160,7 @@ impl Service {
             Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
             None => None,
         };
-        let forgetting = Forgetting::new(handles.clone(), deliveries.as_ref().map(Deliveries::orders));
+        let forgetting = Forgetting::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
         let Listened { address, peers, server } = listen(settings, doors.http, doors.peers, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
@@ -175,7 +175,7 @@ impl Service {
             keys: keys.clone(),
             rest: Arc::new(move |companies| {
                 let resting = resting.clone();
-                Box::pin(async move { resting.rest_all(companies).await })
+                Box::pin(async move { resting.pause_all(companies).await })
             }),
             leave: Arc::new(move |company| {
                 let forgetting = forgetting.clone();

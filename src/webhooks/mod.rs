@@ -95,12 +95,12 @@ pub struct Webhooks {
 }
 
 /// A running test of a webhook.
-pub struct Turn {
+pub struct RunningTest {
     tests: Arc<DashSet<(CompanyId, WebhookId)>>,
     key: (CompanyId, WebhookId),
 }
 
-impl Drop for Turn {
+impl Drop for RunningTest {
     fn drop(&mut self) {
         self.tests.remove(&self.key);
     }
@@ -110,7 +110,7 @@ impl Drop for Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The endpoint has accepted it.
-    Taken,
+    Accepted,
     /// The endpoint has not accepted it.
     Refused,
     /// The endpoint reports that it no longer exists.
@@ -119,7 +119,7 @@ pub enum Verdict {
 
 /// The outcome of one attempt.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct AttemptResult {
     /// When it started.
     pub at: DateTime<Utc>,
     /// The status of the endpoint's response.
@@ -132,11 +132,11 @@ pub struct Tried {
     pub body: String,
 }
 
-impl Tried {
+impl AttemptResult {
     /// The verdict on this outcome.
     pub fn verdict(&self) -> Verdict {
         match (self.error.is_none(), self.status) {
-            (true, _) => Verdict::Taken,
+            (true, _) => Verdict::Accepted,
             (false, Some(GONE)) => Verdict::Gone,
             (false, _) => Verdict::Refused,
         }
@@ -173,9 +173,9 @@ impl Webhooks {
     }
 
     /// Starts a test of a webhook, unless one is running.
-    pub fn begin_test(&self, company: CompanyId, webhook: WebhookId) -> Option<Turn> {
+    pub fn begin_test(&self, company: CompanyId, webhook: WebhookId) -> Option<RunningTest> {
         let key = (company, webhook);
-        self.tests.insert(key).then(|| Turn { tests: self.tests.clone(), key })
+        self.tests.insert(key).then(|| RunningTest { tests: self.tests.clone(), key })
     }
 
     /// Checks a webhook's URL, without resolving its host.
@@ -192,25 +192,25 @@ impl Webhooks {
 
     /// Sends JSON to a URL, signed with every valid secret, under an id that is the same in every attempt. Failures are
     /// part of the result.
-    pub async fn deliver(&self, url: &str, secrets: &[Secret], id: &str, json: Bytes) -> Tried {
-        let (at, begun) = (clock::now(), Instant::now());
-        let tried = |status: Option<u16>, error: Option<String>| Tried {
+    pub async fn deliver(&self, url: &str, secrets: &[Secret], id: &str, json: Bytes) -> AttemptResult {
+        let (at, started) = (clock::now(), Instant::now());
+        let result = |status: Option<u16>, error: Option<String>| AttemptResult {
             at,
             status,
             error,
-            duration: begun.elapsed(),
+            duration: started.elapsed(),
             body: String::new(),
         };
         let headers = match headers(secrets, id, at, &json) {
             Ok(headers) => headers,
-            Err(error) => return tried(None, Some(error)),
+            Err(error) => return result(None, Some(error)),
         };
         match self.outbound.post(url, headers, json).await {
-            Err(error) => tried(None, Some(error.to_string())),
+            Err(error) => result(None, Some(error.to_string())),
             Ok(response) => {
                 let status = response.status();
-                let tried = tried(Some(status.as_u16()), refused(status.as_u16()));
-                Tried { body: beginning(response).await, ..tried }
+                let result = result(Some(status.as_u16()), refused(status.as_u16()));
+                AttemptResult { body: beginning(response).await, ..result }
             }
         }
     }

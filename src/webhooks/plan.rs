@@ -57,12 +57,12 @@ impl Plan {
     }
 
     /// Whether an endpoint that fails has done so since it failed last.
-    pub fn is_going_on(&self, failed_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    pub fn is_same_period(&self, failed_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         now - failed_at <= self.lull_max
     }
 
     /// Whether an endpoint that has failed since then is given up.
-    pub fn is_given_up(&self, failing_since: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    pub fn must_disable(&self, failing_since: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         now - failing_since >= self.failing_max
     }
 }
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn an_endpoint_is_given_up_after_five_days_and_not_before() {
         let (plan, now) = (Plan::default(), Utc::now());
-        assert!(!plan.is_given_up(now - TimeDelta::days(5) + TimeDelta::seconds(1), now));
-        assert!(plan.is_given_up(now - TimeDelta::days(5), now));
+        assert!(!plan.must_disable(now - TimeDelta::days(5) + TimeDelta::seconds(1), now));
+        assert!(plan.must_disable(now - TimeDelta::days(5), now));
     }
 
     #[test]
@@ -97,8 +97,8 @@ mod tests {
         let (plan, now) = (Plan::default(), Utc::now());
         for pause in PAUSES {
             let longest = TimeDelta::from_std(pause.mul_f64(1.0 + JITTER)).expect("some hours");
-            assert!(plan.is_going_on(now - longest, now), "{pause:?}");
+            assert!(plan.is_same_period(now - longest, now), "{pause:?}");
         }
-        assert!(!plan.is_going_on(now - TimeDelta::days(2), now));
+        assert!(!plan.is_same_period(now - TimeDelta::days(2), now));
     }
 }

@@ -19,7 +19,7 @@ use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::values::FromField;
 use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
-use crate::webhooks::{Tried, new_secret};
+use crate::webhooks::{AttemptResult, new_secret};
 
 /// `POST /webhooks/{webhookId}/rotate-secret`.
 pub async fn rotate_secret(
@@ -61,8 +61,8 @@ pub struct Tested {
     pub body: String,
 }
 
-impl From<Tried> for Tested {
-    fn from(tried: Tried) -> Self {
+impl From<AttemptResult> for Tested {
+    fn from(tried: AttemptResult) -> Self {
         Self {
             delivered: tried.error.is_none(),
             status: tried.status,

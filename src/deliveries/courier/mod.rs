@@ -2,7 +2,7 @@
 //! runs one statement at a time, beside many attempts. Its only timers are for what is due, so an idle webhook costs
 //! nothing.
 
-mod work;
+mod statements;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use self::work::{Known, NOT_SERVED, Recorded, Unwritten, Work, due, switch_off, write};
+use self::statements::{NOT_SERVED, QueueContents, StatementResult, WriteFailure, WriteResult, disable, due, write};
 use super::Shared;
-use super::line::{Consequence, Failing, Letter, Line, Why};
+use super::attempt_limit::AttemptPermit;
 use super::log::{self, Page};
-use super::places::Place;
+use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod, OutgoingEvent};
 use crate::metrics::AttemptEnd;
-use crate::webhooks::Tried;
+use crate::webhooks::AttemptResult;
 
 /// How long outcomes are collected before they are written, so that each costs only a part of a transaction.
 const WRITE_EVERY: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ const WRITE_EVERY: Duration = Duration::from_millis(100);
 const WRITTEN_AT_ONCE: usize = 64;
 
 /// How often the position is written while the webhook only skips events that it does not want.
-const NOTE_EVERY: Duration = Duration::from_secs(1);
+const POSITION_EVERY: Duration = Duration::from_secs(1);
 
 /// Minimum room for reading more events, so that the cost of a read is shared by many.
 const READ_MIN: usize = 64;
@@ -46,25 +46,25 @@ const DUE_AT_ONCE: usize = 64;
 /// Pause after a failed statement.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// How long a courier that is to rest waits for the answers to attempts under way. Nearly every endpoint answers in this
-/// time, and it is less than the 5 s that requests wait for a company that moves. What is not answered by then is sent
-/// again by the next owner.
-const REST_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a courier that retires waits for the responses to running attempts. Nearly every endpoint responds in this
+/// time, and it is less than the 5 s that requests wait for a company that moves. Deliveries without a response by then
+/// are repeated by the next owner.
+const RETIRE_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// What is shown of an event that is withheld.
+/// The error of a delivery that is withheld.
 const WITHHELD: &str = "the webhook's creator may not see every card";
 
 /// An event and how its attempt ended; `None`: it is withheld.
-type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Option<Tried>)>>;
+type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Option<AttemptResult>)>>;
 
 /// The courier of one webhook.
 pub(super) struct Courier {
     shared: Arc<Shared>,
-    news: watch::Receiver<Arc<Endpoint>>,
-    /// Notified when the courier is to rest.
-    rest: Arc<Notify>,
+    updates: watch::Receiver<Arc<Endpoint>>,
+    /// Notified when the courier must retire.
+    retire: Arc<Notify>,
     endpoint: Arc<Endpoint>,
-    line: Line,
+    queue: DeliveryQueue,
     /// Held while anything is in memory: the company is closed only after the outcomes are written.
     presence: Option<Presence>,
     after: After,
@@ -74,29 +74,31 @@ pub(super) struct Courier {
     due_at: Option<DateTime<Utc>>,
     /// The age of the oldest delivery in the table.
     oldest_in_table: Option<DateTime<Utc>>,
-    /// When something in memory must be noted in the table.
-    note_at: Option<DateTime<Utc>>,
+    /// When something in memory must be saved in the table.
+    spill_at: Option<DateTime<Utc>>,
     written_at: Instant,
     /// No statements before this time.
     paused_until: Option<Instant>,
 }
 
 impl Courier {
-    pub(super) fn new(shared: Arc<Shared>, news: watch::Receiver<Arc<Endpoint>>, rest: Arc<Notify>) -> Self {
-        let endpoint = news.borrow().clone();
-        let failing = endpoint.failing_since.map(|since| Failing { since, last: endpoint.failed_at.unwrap_or(since) });
+    pub(super) fn new(shared: Arc<Shared>, updates: watch::Receiver<Arc<Endpoint>>, retire: Arc<Notify>) -> Self {
+        let endpoint = updates.borrow().clone();
+        let failing = endpoint
+            .failing_since
+            .map(|since| FailurePeriod { since, last_failed_at: endpoint.failed_at.unwrap_or(since) });
         Self {
             shared,
-            news,
-            rest,
-            line: Line::new(endpoint.told_to, failing),
+            updates,
+            retire,
+            queue: DeliveryQueue::new(endpoint.told_to, failing),
             presence: None,
             after: After::event(LoggedEventId::new(endpoint.told_to)),
             endpoint,
             is_behind: true,
             due_at: Some(clock::now()),
             oldest_in_table: None,
-            note_at: None,
+            spill_at: None,
             written_at: Instant::now(),
             paused_until: None,
         }
@@ -106,44 +108,44 @@ impl Courier {
         self.endpoint.company
     }
 
-    /// Delivers until the webhook is deleted, disabled or repositioned, until the company's deliveries are to rest, or
+    /// Delivers until the webhook is deleted, disabled or repositioned, until the company's deliveries are paused, or
     /// until the service stops.
     pub(super) async fn run(mut self) {
-        let Some(mut listening) = self.shared.app.engine.listen(self.company()) else { return };
+        let Some(mut log_changes) = self.shared.app.engine.listen(self.company()) else { return };
         let shared = self.shared.clone();
         let mut stopping = shared.stopping.clone();
         let mut attempts: Attempts = FuturesUnordered::new();
-        let mut work: Option<JoinHandle<Work>> = None;
-        let rest = self.rest.clone();
-        let mut rests_until = None;
+        let mut work: Option<JoinHandle<StatementResult>> = None;
+        let retire = self.retire.clone();
+        let mut retire_until = None;
         let mut ends = loop {
-            let freed = shared.places.freed();
-            tokio::pin!(freed);
-            // Enabled before a place is requested, so that a release in between is not missed.
-            freed.as_mut().enable();
-            let is_refused = self.begin_attempts(&mut attempts);
+            let released = shared.attempt_limit.released();
+            tokio::pin!(released);
+            // Enabled before a permit is requested, so that a release in between is not missed.
+            released.as_mut().enable();
+            let at_limit = self.start_attempts(&mut attempts);
             let now = clock::now();
-            if self.note_at.is_none_or(|at| at <= now) {
-                self.note_at = self.line.note(now);
+            if self.spill_at.is_none_or(|at| at <= now) {
+                self.spill_at = self.queue.spill_old(now);
             }
             if work.is_none() {
-                work = self.begin_work(now);
+                work = self.start_statement(now);
             }
-            if work.is_none() && self.line.is_empty() {
+            if work.is_none() && self.queue.is_empty() {
                 self.presence = None;
             }
-            let wake_in = self.wake_in(now, work.is_some());
+            let wake_after = self.wake_after(now, work.is_some());
             tokio::select! {
-                Some((event, tried)) = attempts.next(), if !attempts.is_empty() => {
-                    if let Some(why) = self.tried(event, tried.as_ref()) {
-                        break Some(why);
+                Some((event, result)) = attempts.next(), if !attempts.is_empty() => {
+                    if let Some(reason) = self.record_attempt(event, result.as_ref()) {
+                        break Some(reason);
                     }
                 }
-                done = async { match &mut work { Some(work) => work.await, None => std::future::pending().await } } => {
+                result = async { match &mut work { Some(work) => work.await, None => std::future::pending().await } } => {
                     work = None;
-                    match done {
-                        Ok(done) => {
-                            if !self.did(done) {
+                    match result {
+                        Ok(result) => {
+                            if !self.handle_result(result) {
                                 break None;
                             }
                         }
@@ -153,63 +155,63 @@ impl Courier {
                         }
                     }
                 }
-                () = listening.changed() => self.is_behind = true,
-                changed = self.news.changed() => {
-                    if changed.is_err() || self.leads_elsewhere() {
+                () = log_changes.changed() => self.is_behind = true,
+                changed = self.updates.changed() => {
+                    if changed.is_err() || self.url_changed() {
                         break None;
                     }
                 }
-                () = rest.notified() => {
-                    rests_until = Some(Instant::now() + REST_TIME_MAX);
+                () = retire.notified() => {
+                    retire_until = Some(Instant::now() + RETIRE_TIME_MAX);
                     break None;
                 }
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break None,
-                () = &mut freed, if is_refused => {}
-                () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => {}
+                () = &mut released, if at_limit => {}
+                () = tokio::time::sleep(wake_after.unwrap_or_default()), if wake_after.is_some() => {}
             }
         };
-        if let Some(until) = rests_until {
-            while let Ok(Some((event, tried))) = timeout_at(until, attempts.next()).await {
-                ends = ends.or(self.tried(event, tried.as_ref()));
+        if let Some(until) = retire_until {
+            while let Ok(Some((event, result))) = timeout_at(until, attempts.next()).await {
+                ends = ends.or(self.record_attempt(event, result.as_ref()));
             }
         }
         drop(attempts);
-        if let Some(Ok(done)) = match work {
+        if let Some(Ok(result)) = match work {
             Some(work) => Some(work.await),
             None => None,
         } {
-            self.did(done);
+            self.handle_result(result);
         }
-        if rests_until.is_some() {
+        if retire_until.is_some() {
             // Otherwise the next owner would begin before those that were not delivered, and repeat the others.
-            self.line.note_all(clock::now());
+            self.queue.spill_all(clock::now());
         }
-        self.end(ends, rests_until).await;
+        self.end(ends, retire_until).await;
     }
 
-    /// Takes what the webhook is now. Whether it leads somewhere else: then another courier begins, and what is under way is
-    /// sent there.
-    fn leads_elsewhere(&mut self) -> bool {
-        let endpoint = self.news.borrow_and_update().clone();
-        let is_elsewhere = endpoint.url != self.endpoint.url;
-        if is_elsewhere || endpoint.failing_since.is_none() {
-            // It may be that the table has not been told yet that it fails: then it fails from its next failure on.
-            self.line.forgive();
+    /// Reads the current settings of the webhook. Returns whether its URL has changed: then another courier begins, and
+    /// sends running deliveries to the new one.
+    fn url_changed(&mut self) -> bool {
+        let endpoint = self.updates.borrow_and_update().clone();
+        let url_changed = endpoint.url != self.endpoint.url;
+        if url_changed || endpoint.failing_since.is_none() {
+            // The failure may not be in the table yet; then the period begins with the next failure.
+            self.queue.clear_failure();
         }
         self.endpoint = endpoint;
-        self.line.ask();
+        self.queue.request_check();
         self.due_at = Some(clock::now());
         self.is_behind = true;
-        is_elsewhere
+        url_changed
     }
 
-    /// Starts all attempts that are possible now. Returns whether a place was refused.
-    fn begin_attempts(&mut self, attempts: &mut Attempts) -> bool {
-        while self.line.has_next() && self.may_act() {
-            let Some(place) = self.shared.places.take(self.company()) else { return true };
-            match self.line.next() {
-                Some(letter) => {
-                    attempts.push(Box::pin(attempt(self.shared.clone(), self.endpoint.clone(), letter, place)))
+    /// Starts all attempts that are possible now. Returns whether a permit was refused.
+    fn start_attempts(&mut self, attempts: &mut Attempts) -> bool {
+        while self.queue.has_ready() && self.may_act() {
+            let Some(permit) = self.shared.attempt_limit.try_acquire(self.company()) else { return true };
+            match self.queue.start_next() {
+                Some(event) => {
+                    attempts.push(Box::pin(attempt(self.shared.clone(), self.endpoint.clone(), event, permit)))
                 }
                 None => break,
             }
@@ -235,13 +237,13 @@ impl Courier {
     }
 
     /// Records the outcome of an attempt; returns why the webhook must be disabled, if so.
-    fn tried(&mut self, event: i64, tried: Option<&Tried>) -> Option<Why> {
-        let Some(tried) = tried else {
-            self.line.withheld(event, WITHHELD, clock::now());
+    fn record_attempt(&mut self, event: i64, result: Option<&AttemptResult>) -> Option<DisableReason> {
+        let Some(result) = result else {
+            self.queue.withhold(event, WITHHELD, clock::now());
             return None;
         };
         let (status, consequence) =
-            self.line.ended(event, tried.verdict(), tried.attempt(), &self.shared.app.webhooks.plan, clock::now());
+            self.queue.finish(event, result.verdict(), result.attempt(), &self.shared.app.webhooks.plan, clock::now());
         self.shared.app.figures.webhooks.ended(match status {
             DeliveryStatus::Delivered => AttemptEnd::Delivered,
             DeliveryStatus::Pending => AttemptEnd::Retried,
@@ -249,12 +251,12 @@ impl Courier {
         });
         match consequence {
             Consequence::None => None,
-            Consequence::SwitchOff(why) => Some(why),
+            Consequence::Disable(reason) => Some(reason),
         }
     }
 
     /// The next statement, if there is one.
-    fn begin_work(&mut self, now: DateTime<Utc>) -> Option<JoinHandle<Work>> {
+    fn start_statement(&mut self, now: DateTime<Utc>) -> Option<JoinHandle<StatementResult>> {
         if self.paused_until.is_some_and(|until| Instant::now() < until) {
             return None;
         }
@@ -262,73 +264,77 @@ impl Courier {
         let shared = self.shared.clone();
         let endpoint = self.endpoint.clone();
         let background = self.shared.app.engine.background().clone();
-        if self.is_to_be_written() {
-            let writing = self.line.writing();
-            let known = self.known();
+        if self.must_write() {
+            let batch = self.queue.take_batch();
+            let contents = self.contents();
             return Some(
-                background.spawn(async move { Work::Written(write(&shared, &endpoint, writing, known).await) }),
+                background
+                    .spawn(async move { StatementResult::Written(write(&shared, &endpoint, batch, contents).await) }),
             );
         }
-        let room = self.line.room();
-        let is_due = self.line.may_wait() && self.due_at.is_some_and(|at| at <= now) && room > 0;
-        let is_to_be_read = self.is_behind && room >= READ_MIN;
-        if (is_due || is_to_be_read) && !self.enter() {
+        let room = self.queue.room();
+        let is_due = self.queue.may_have_waiting() && self.due_at.is_some_and(|at| at <= now) && room > 0;
+        let must_read = self.is_behind && room >= READ_MIN;
+        if (is_due || must_read) && !self.enter() {
             self.pause(NOT_SERVED);
             return None;
         }
         if is_due {
-            let (known, limit) = (self.known(), room.min(DUE_AT_ONCE));
-            return Some(background.spawn(async move { Work::Due(due(&shared, &endpoint, now, known, limit).await) }));
+            let (contents, limit) = (self.contents(), room.min(DUE_AT_ONCE));
+            return Some(
+                background
+                    .spawn(async move { StatementResult::Due(due(&shared, &endpoint, now, contents, limit).await) }),
+            );
         }
-        if is_to_be_read {
+        if must_read {
             self.is_behind = false;
-            let (after, may_wait) = (self.after, self.line.may_wait());
+            let (after, may_have_waiting) = (self.after, self.queue.may_have_waiting());
             return Some(background.spawn(async move {
                 let Some(_presence) = shared.app.engine.store().ownership().follow(endpoint.company) else {
-                    return Work::Read(Err(NOT_SERVED.to_owned()));
+                    return StatementResult::Read(Err(NOT_SERVED.to_owned()));
                 };
-                Work::Read(log::page(&shared.app, &endpoint, after, room, may_wait).await)
+                StatementResult::Read(log::page(&shared.app, &endpoint, after, room, may_have_waiting).await)
             }));
         }
         None
     }
 
-    fn known(&self) -> Known {
-        Known { read_to: self.line.read_to(), held: self.line.held() }
+    fn contents(&self) -> QueueContents {
+        QueueContents { read_to: self.queue.read_to(), event_ids: self.queue.event_ids() }
     }
 
-    fn is_to_be_written(&self) -> bool {
+    fn must_write(&self) -> bool {
         let since = self.written_at.elapsed();
-        self.line.is_unwritten() && (self.line.unwritten() >= WRITTEN_AT_ONCE || since >= self.write_after())
+        self.queue.is_unwritten() && (self.queue.unwritten_count() >= WRITTEN_AT_ONCE || since >= self.write_after())
     }
 
     /// How long outcomes may be collected before they are written.
     fn write_after(&self) -> Duration {
-        if self.line.is_asked() {
+        if self.queue.must_check() {
             Duration::ZERO
-        } else if self.line.unwritten() == 0 {
-            NOTE_EVERY
+        } else if self.queue.unwritten_count() == 0 {
+            POSITION_EVERY
         } else {
             WRITE_EVERY
         }
     }
 
     /// When the next timer fires. While a statement is running, its result is awaited instead.
-    fn wake_in(&self, now: DateTime<Utc>, is_working: bool) -> Option<Duration> {
+    fn wake_after(&self, now: DateTime<Utc>, is_working: bool) -> Option<Duration> {
         let at = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
         let mut next: Vec<Duration> = Vec::with_capacity(4);
-        next.extend(self.note_at.map(at));
-        if self.line.has_next() && !self.may_act() {
+        next.extend(self.spill_at.map(at));
+        if self.queue.has_ready() && !self.may_act() {
             next.push(RETRY_AFTER);
         }
         if !is_working {
             if let Some(until) = self.paused_until {
                 next.push(until.saturating_duration_since(Instant::now()));
             } else {
-                if self.line.is_unwritten() {
+                if self.queue.is_unwritten() {
                     next.push(self.write_after().saturating_sub(self.written_at.elapsed()));
                 }
-                if self.line.may_wait() && self.line.room() > 0 {
+                if self.queue.may_have_waiting() && self.queue.room() > 0 {
                     next.extend(self.due_at.map(at));
                 }
             }
@@ -338,46 +344,46 @@ impl Courier {
     }
 
     /// Processes the result of a statement. `false`: this courier's work is over.
-    fn did(&mut self, work: Work) -> bool {
+    fn handle_result(&mut self, work: StatementResult) -> bool {
         match work {
-            Work::Written(Ok(Recorded { stands, waiting })) => {
+            StatementResult::Written(Ok(WriteResult { is_current, waiting })) => {
                 self.written_at = Instant::now();
                 if let Some(waiting) = waiting {
                     if waiting.oldest.is_none() {
-                        self.line.none_waits();
+                        self.queue.clear_waiting();
                     }
                     self.due_at = waiting.next_at;
                     self.oldest_in_table = waiting.oldest;
                 }
-                self.tell_lag();
-                return stands;
+                self.report_lag();
+                return is_current;
             }
-            Work::Written(Err(Unwritten { writing, reason })) => {
-                self.line.not_written(writing);
+            StatementResult::Written(Err(WriteFailure { batch, reason })) => {
+                self.queue.restore(batch);
                 self.pause(&reason);
             }
-            Work::Due(Ok(due)) => {
+            StatementResult::Due(Ok(due)) => {
                 // Deliveries beyond the limit are due as soon as there is room.
                 self.due_at = (due.len() >= DUE_AT_ONCE).then(clock::now);
                 let now = clock::now();
-                for (due, letter) in due {
-                    match letter {
-                        Some(letter) => self.line.take_due(&due, letter, now),
-                        None => self.line.give_up(due, "the event has expired", now),
+                for (due, event) in due {
+                    match event {
+                        Some(event) => self.queue.push_due(&due, event, now),
+                        None => self.queue.expire(due, "the event has expired", now),
                     }
                 }
-                // The next write also asks what is due after these.
-                self.line.look_again();
+                // The next write also queries what is due after these.
+                self.queue.request_due_check();
             }
-            Work::Due(Err(reason)) => self.pause(&reason),
-            Work::Read(Ok(Page { letters, next, has_more, busy })) => {
+            StatementResult::Due(Err(reason)) => self.pause(&reason),
+            StatementResult::Read(Ok(Page { events, next, has_more, busy })) => {
                 self.after = next;
                 self.is_behind |= has_more;
-                self.line.take(letters, next.id.0, &busy, clock::now());
-                self.note_at = None;
-                self.tell_lag();
+                self.queue.push_page(events, next.id.0, &busy, clock::now());
+                self.spill_at = None;
+                self.report_lag();
             }
-            Work::Read(Err(reason)) => {
+            StatementResult::Read(Err(reason)) => {
                 self.is_behind = true;
                 self.pause(&reason);
             }
@@ -390,23 +396,23 @@ impl Courier {
         self.paused_until = Some(Instant::now() + RETRY_AFTER);
     }
 
-    fn tell_lag(&self) {
-        let oldest = [self.line.oldest(), self.oldest_in_table].into_iter().flatten().min();
+    fn report_lag(&self) {
+        let oldest = [self.queue.oldest(), self.oldest_in_table].into_iter().flatten().min();
         self.shared.app.figures.webhooks.waits(self.company(), self.endpoint.id.0, oldest);
     }
 
-    /// Writes all known outcomes, and disables the webhook if required. What cannot be written is tried again until then,
-    /// if a time is given; whatever is not written is sent again.
-    async fn end(mut self, why: Option<Why>, until: Option<Instant>) {
+    /// Writes all known outcomes, and disables the webhook if required. Failed writes are retried until the given time;
+    /// deliveries whose outcome is not written are repeated.
+    async fn end(mut self, reason: Option<DisableReason>, until: Option<Instant>) {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
         shared.app.figures.webhooks.waits(endpoint.company, endpoint.id.0, None);
-        let mut writing = self.line.is_unwritten().then(|| self.line.writing());
-        let known = self.known();
+        let mut batch = self.queue.is_unwritten().then(|| self.queue.take_batch());
+        let contents = self.contents();
         let background = shared.app.engine.background().clone();
         let ending = background.spawn(async move {
-            while let Some(unwritten) = writing.take() {
-                let Err(Unwritten { writing: again, reason }) =
-                    write(&shared, &endpoint, unwritten, known.clone()).await
+            while let Some(unwritten) = batch.take() {
+                let Err(WriteFailure { batch: again, reason }) =
+                    write(&shared, &endpoint, unwritten, contents.clone()).await
                 else {
                     break;
                 };
@@ -414,11 +420,11 @@ impl Courier {
                     tracing::debug!(reason, webhook.id = %endpoint.id, "could not save delivery results; the last deliveries may be repeated");
                     break;
                 }
-                writing = Some(again);
+                batch = Some(again);
                 sleep(RETRY_AFTER).await;
             }
-            if let Some(why) = why {
-                switch_off(&shared, &endpoint, why).await;
+            if let Some(reason) = reason {
+                disable(&shared, &endpoint, reason).await;
             }
         });
         drop(ending.await);
@@ -426,16 +432,21 @@ impl Courier {
     }
 }
 
-async fn attempt(shared: Arc<Shared>, endpoint: Arc<Endpoint>, letter: Letter, place: Place) -> (i64, Option<Tried>) {
-    if !work::may_tell(&shared, &endpoint, &letter).await {
-        return (letter.event, None);
+async fn attempt(
+    shared: Arc<Shared>,
+    endpoint: Arc<Endpoint>,
+    event: OutgoingEvent,
+    permit: AttemptPermit,
+) -> (i64, Option<AttemptResult>) {
+    if !statements::may_deliver(&shared, &endpoint, &event).await {
+        return (event.id, None);
     }
-    let id = format!("evt_{}_{}", endpoint.company, letter.event);
+    let id = format!("evt_{}_{}", endpoint.company, event.id);
     let figures = &shared.app.figures.webhooks;
-    figures.set_under_way(shared.places.count());
+    figures.set_under_way(shared.attempt_limit.count());
     let secrets = endpoint.secrets_at(clock::now());
-    let tried = shared.app.webhooks.deliver(&endpoint.url, secrets, &id, letter.json).await;
-    drop(place);
-    figures.set_under_way(shared.places.count());
-    (letter.event, Some(tried))
+    let result = shared.app.webhooks.deliver(&endpoint.url, secrets, &id, event.json).await;
+    drop(permit);
+    figures.set_under_way(shared.attempt_limit.count());
+    (event.id, Some(result))
 }

@@ -10,104 +10,105 @@ use hotline_persistence::tables::webhooks::{self, Endpoint};
 
 use super::RETRY_AFTER;
 use crate::deliveries::Shared;
-use crate::deliveries::line::{Letter, Why, Writing};
-use crate::deliveries::log::{self, Page, Unread};
+use crate::deliveries::log::{self, Page, ReadError};
+use crate::deliveries::queue::{DisableReason, OutgoingEvent, WriteBatch};
 
 /// Why a statement is not begun: the company is about to move, and its courier has nothing in memory.
 pub(super) const NOT_SERVED: &str = "the company is unavailable";
 
 /// The result of a courier's statement.
-pub(super) enum Work {
-    Written(Result<Recorded, Unwritten>),
-    Due(Result<Vec<(Due, Option<Letter>)>, Unread>),
-    Read(Result<Page, Unread>),
+pub(super) enum StatementResult {
+    Written(Result<WriteResult, WriteFailure>),
+    Due(Result<Vec<(Due, Option<OutgoingEvent>)>, ReadError>),
+    Read(Result<Page, ReadError>),
 }
 
-pub(super) struct Recorded {
+pub(super) struct WriteResult {
     /// Whether the webhook exists, and its position was not changed.
-    pub(super) stands: bool,
+    pub(super) is_current: bool,
     /// What waits in the table; `None`: this was not queried.
     pub(super) waiting: Option<Waiting>,
 }
 
-pub(super) struct Unwritten {
-    pub(super) writing: Writing,
+pub(super) struct WriteFailure {
+    pub(super) batch: WriteBatch,
     pub(super) reason: String,
 }
 
 /// What is in memory of a webhook's events.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct QueueContents {
     /// The position up to which the log was read.
     pub(super) read_to: i64,
     /// The ids of the events in memory.
-    pub(super) held: Vec<i64>,
+    pub(super) event_ids: Vec<i64>,
 }
 
 pub(super) async fn write(
     shared: &Shared,
     endpoint: &Endpoint,
-    writing: Writing,
-    Known { read_to, held }: Known,
-) -> Result<Recorded, Unwritten> {
+    batch: WriteBatch,
+    QueueContents { read_to, event_ids }: QueueContents,
+) -> Result<WriteResult, WriteFailure> {
     let store = shared.app.engine.store();
     let Some(_presence) = store.ownership().follow(endpoint.company) else {
-        return Err(Unwritten { writing, reason: NOT_SERVED.to_owned() });
+        return Err(WriteFailure { batch, reason: NOT_SERVED.to_owned() });
     };
     let (company, id) = (endpoint.company, endpoint.id);
-    let written = async {
+    let statement = async {
         let mut change = store.db(company).begin().await?;
         let connection = change.connection()?;
-        let stands =
-            deliveries::record(connection, endpoint, writing.standing, &writing.outcomes, writing.frees).await?;
+        let is_current =
+            deliveries::record(connection, endpoint, batch.standing, &batch.outcomes, batch.may_unblock).await?;
         change.commit().await?;
-        Ok::<_, hotline_persistence::Error>(stands)
+        Ok::<_, hotline_persistence::Error>(is_current)
     };
-    let stands = match written.await {
-        Ok(stands) => stands,
-        Err(error) => return Err(Unwritten { writing, reason: error.to_string() }),
+    let is_current = match statement.await {
+        Ok(is_current) => is_current,
+        Err(error) => return Err(WriteFailure { batch, reason: error.to_string() }),
     };
-    if !writing.frees {
-        return Ok(Recorded { stands, waiting: None });
+    if !batch.may_unblock {
+        return Ok(WriteResult { is_current, waiting: None });
     }
     // If this query fails, the next statement reports the failure.
-    let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &held)).await;
+    let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &event_ids)).await;
     let waiting = waiting.unwrap_or_else(|_| Waiting { next_at: Some(clock::now()), oldest: Some(clock::now()) });
-    Ok(Recorded { stands, waiting: Some(waiting) })
+    Ok(WriteResult { is_current, waiting: Some(waiting) })
 }
 
 pub(super) async fn due(
     shared: &Shared,
     endpoint: &Endpoint,
     now: DateTime<Utc>,
-    Known { read_to, held }: Known,
+    QueueContents { read_to, event_ids }: QueueContents,
     limit: usize,
-) -> Result<Vec<(Due, Option<Letter>)>, Unread> {
+) -> Result<Vec<(Due, Option<OutgoingEvent>)>, ReadError> {
     let store = shared.app.engine.store();
     let Some(_presence) = store.ownership().follow(endpoint.company) else {
         return Err(NOT_SERVED.to_owned());
     };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (company, id) = (endpoint.company, endpoint.id);
-    let due = deliveries::due(store.db(company), company, id, now, (read_to, &held), limit).await;
+    let due = deliveries::due(store.db(company), company, id, now, (read_to, &event_ids), limit).await;
     log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
 }
 
-/// Whether a webhook may be told of an event, decided when it is tried: an event of a card is only for who may see every card,
-/// and a right may have been taken since the webhook was made. Asks until the database answers; who rests or stops drops it.
-pub(super) async fn may_tell(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, letter: &Letter) -> bool {
-    let is_of_card = letter.kind.parse::<EventKind>().is_ok_and(EventKind::is_of_card);
+/// Whether a webhook may receive an event, decided at each attempt: events of cards require that its creator may see every
+/// card, and this permission may have been revoked since. Retries until the database responds; a courier that retires or
+/// stops drops it.
+pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, event: &OutgoingEvent) -> bool {
+    let is_of_card = event.kind.parse::<EventKind>().is_ok_and(EventKind::is_of_card);
     if !is_of_card || endpoint.maker.is_none() {
         return true;
     }
     loop {
-        let (asking, asked) = (shared.clone(), endpoint.clone());
-        let asking = shared.app.engine.background().spawn(async move {
-            let store = asking.app.engine.store();
-            let _presence = store.ownership().follow(asked.company)?;
-            webhooks::may_tell_of_cards(store.db(asked.company), asked.company, asked.id).await.ok()
+        let (of_task, target) = (shared.clone(), endpoint.clone());
+        let task = shared.app.engine.background().spawn(async move {
+            let store = of_task.app.engine.store();
+            let _presence = store.ownership().follow(target.company)?;
+            webhooks::may_tell_of_cards(store.db(target.company), target.company, target.id).await.ok()
         });
-        if let Ok(Some(may)) = asking.await {
+        if let Ok(Some(may)) = task.await {
             return may;
         }
         tokio::time::sleep(RETRY_AFTER).await;
@@ -115,10 +116,10 @@ pub(super) async fn may_tell(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, let
 }
 
 /// Disables a webhook, and retries until this succeeds: otherwise it would be tried again after the next start.
-pub(super) async fn switch_off(shared: &Shared, endpoint: &Endpoint, why: Why) {
-    let reason = match why {
-        Why::Gone => "the endpoint responded with 410 Gone".to_owned(),
-        Why::FailingSince(since) => {
+pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason: DisableReason) {
+    let reason = match disable_reason {
+        DisableReason::Gone => "the endpoint responded with 410 Gone".to_owned(),
+        DisableReason::FailingSince(since) => {
             format!("every delivery has failed since {}", since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
         }
     };

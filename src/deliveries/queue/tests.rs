@@ -1,0 +1,369 @@
+use std::collections::{BTreeMap, HashSet};
+
+use chrono::TimeDelta;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::*;
+
+const START: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+fn outgoing(id: i64, lane: &str) -> OutgoingEvent {
+    let (kind, lane) = ("ticket.read".to_owned(), lane.to_owned());
+    OutgoingEvent { id, kind, lane, created_at: START, json: Bytes::from_static(b"{}") }
+}
+
+fn attempt() -> Attempt {
+    Attempt { at: String::new(), status: None, error: None, duration_ms: 1 }
+}
+
+fn accept(queue: &mut DeliveryQueue, event: i64) {
+    let ended = queue.finish(event, Verdict::Accepted, attempt(), &Plan::default(), START);
+    assert_eq!(ended, (DeliveryStatus::Delivered, Consequence::None));
+}
+
+fn start_all(queue: &mut DeliveryQueue) -> Vec<i64> {
+    std::iter::from_fn(|| queue.start_next()).map(|event| event.id).collect()
+}
+
+#[test]
+fn of_one_record_one_event_is_tried_at_a_time_and_of_many_many() {
+    let mut queue = DeliveryQueue::new(0, None);
+    let events =
+        vec![outgoing(1, "ticket:1"), outgoing(2, "ticket:2"), outgoing(3, "ticket:1"), outgoing(5, "ticket:1")];
+    queue.push_page(events, 6, &HashSet::new(), START);
+    assert_eq!(start_all(&mut queue), [1, 2]);
+    accept(&mut queue, 2);
+    assert!(start_all(&mut queue).is_empty());
+    accept(&mut queue, 1);
+    assert_eq!(start_all(&mut queue), [3]);
+    let batch = queue.take_batch();
+    assert_eq!(batch.standing.told_to, 2, "3 is neither done nor in the table");
+    assert_eq!(batch.outcomes.len(), 2);
+    accept(&mut queue, 3);
+    assert_eq!(start_all(&mut queue), [5]);
+    accept(&mut queue, 5);
+    assert_eq!(queue.take_batch().standing.told_to, 6, "of the other types nothing waits");
+    assert!(!queue.is_unwritten());
+}
+
+#[test]
+fn what_fails_waits_in_the_table_with_all_that_follows_it() {
+    let mut queue = DeliveryQueue::new(0, None);
+    queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a"), outgoing(3, "b")], 3, &HashSet::new(), START);
+    assert_eq!(start_all(&mut queue), [1, 3]);
+    let ended = queue.ended(1, Verdict::Refused, attempt(), &Plan::default(), START);
+    assert_eq!(ended, (DeliveryStatus::Pending, Consequence::None));
+    accept(&mut queue, 3);
+    // New events wait behind the others, even while nothing is written yet.
+    queue.push_page(vec![outgoing(4, "a")], 4, &HashSet::new(), START);
+    assert!(start_all(&mut queue).is_empty());
+    let batch = queue.take_batch();
+    let written: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
+    use DeliveryStatus::{Delivered, Pending};
+    assert_eq!(written, [(1, Pending, true), (2, Pending, false), (3, Delivered, false), (4, Pending, false)]);
+    assert_eq!((batch.standing.told_to, batch.may_unblock), (4, true));
+    assert!(queue.event_ids().is_empty());
+}
+
+#[test]
+fn an_endpoint_that_fails_is_asked_by_one_at_a_time_and_one_that_answers_again_by_more() {
+    let mut queue = DeliveryQueue::new(0, None);
+    let events = (1..=100).map(|event| outgoing(event, &event.to_string())).collect();
+    queue.push_page(events, 100, &HashSet::new(), START);
+    let first = start_all(&mut queue);
+    assert_eq!(first.len(), UNDER_WAY_FIRST);
+    for event in first {
+        queue.finish(event, Verdict::Refused, attempt(), &Plan::default(), START);
+    }
+    let one = start_all(&mut queue);
+    assert_eq!(one.len(), 1);
+    accept(&mut queue, one[0]);
+    assert_eq!(start_all(&mut queue).len(), 2);
+}
+
+#[test]
+fn an_endpoint_is_switched_off_when_it_is_gone_or_has_failed_for_five_days() {
+    let plan = Plan::default();
+    let mut queue = DeliveryQueue::new(0, None);
+    queue.push_page(vec![outgoing(1, "a"), outgoing(2, "b"), outgoing(3, "c")], 3, &HashSet::new(), START);
+    start_all(&mut queue);
+    let (_, consequence) = queue.ended(1, Verdict::Gone, attempt(), &plan, START);
+    assert_eq!(consequence, Consequence::Disable(DisableReason::Gone));
+    // Others fail all the while.
+    let failed = |queue: &mut DeliveryQueue, event: i64, after: TimeDelta| {
+        queue.finish(event, Verdict::Refused, attempt(), &plan, START + after).1
+    };
+    for (event, day) in (10..).zip(1..5) {
+        fail_first(&mut queue, event, START + TimeDelta::days(day));
+    }
+    assert_eq!(failed(&mut queue, 2, TimeDelta::days(5) - TimeDelta::seconds(1)), Consequence::None);
+    let late = failed(&mut queue, 3, TimeDelta::days(5));
+    assert_eq!(late, Consequence::Disable(DisableReason::FailingSince(START)));
+}
+
+/// Has an event of its own record come and fail; what follows for the webhook.
+fn fail_first(queue: &mut DeliveryQueue, event: i64, now: DateTime<Utc>) -> Consequence {
+    queue.push_page(vec![outgoing(event, &event.to_string())], event, &HashSet::new(), now);
+    start_all(queue);
+    queue.finish(event, Verdict::Refused, attempt(), &Plan::default(), now).1
+}
+
+#[test]
+fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
+    let weeks = |weeks: i64| START + TimeDelta::weeks(weeks);
+    let mut queue = DeliveryQueue::new(0, None);
+    assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
+    assert_eq!(fail_first(&mut queue, 2, weeks(3)), Consequence::None, "nobody has asked it for three weeks");
+    assert_eq!(queue.take_batch().standing.failing_since, Some(weeks(3)));
+    // The same of one that was written before the service was started.
+    let failing = FailurePeriod { since: START, last: START + TimeDelta::days(3) };
+    let mut queue = DeliveryQueue::new(0, Some(failing));
+    assert!(!queue.is_unwritten());
+    assert_eq!(fail_first(&mut queue, 1, weeks(3)), Consequence::None);
+    let mut queue = DeliveryQueue::new(0, Some(failing));
+    let fifth = START + TimeDelta::days(5);
+    assert_eq!(fail_first(&mut queue, 1, fifth - TimeDelta::hours(20)), Consequence::None);
+    assert_eq!(fail_first(&mut queue, 2, fifth), Consequence::Disable(DisableReason::FailingSince(START)));
+}
+
+#[test]
+fn an_endpoint_that_is_forgiven_fails_from_its_next_failure_on() {
+    let failing = FailurePeriod { since: START - TimeDelta::days(6), last: START };
+    let mut queue = DeliveryQueue::new(0, Some(failing));
+    queue.clear_failure();
+    assert!(queue.is_unwritten(), "the table is told");
+    assert_eq!(queue.take_batch().standing.failing_since, None);
+    assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
+    assert_eq!(queue.take_batch().standing.failing_since, Some(START));
+}
+
+#[test]
+fn a_delivery_has_failed_after_its_last_attempt_and_the_next_of_its_record_is_tried() {
+    let plan = Plan { pauses: vec![std::time::Duration::from_secs(1)], ..Plan::default() };
+    let mut queue = DeliveryQueue::new(2, None);
+    let due = Due { event_id: 1, kind: "ticket.read".to_owned(), lane: "a".to_owned(), tries: 1, created_at: START };
+    queue.push_due(&due, outgoing(1, "a"), START);
+    assert_eq!(start_all(&mut queue), [1]);
+    let ended = queue.ended(1, Verdict::Refused, attempt(), &plan, START);
+    assert_eq!(ended, (DeliveryStatus::Failed, Consequence::None));
+    let batch = queue.take_batch();
+    assert_eq!((batch.outcomes[0].tries, batch.may_unblock), (2, true));
+}
+
+#[test]
+fn what_is_withheld_has_failed_and_says_nothing_of_the_endpoint() {
+    let mut queue = DeliveryQueue::new(0, None);
+    queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a")], 2, &HashSet::new(), START);
+    assert_eq!(start_all(&mut queue), [1]);
+    queue.withhold(1, "not for this one", START);
+    assert_eq!(start_all(&mut queue), [2], "the next of its record is tried");
+    let batch = queue.take_batch();
+    let outcomes: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.tries)).collect();
+    assert_eq!(outcomes, [(1, DeliveryStatus::Failed, 0)]);
+    let error = batch.outcomes[0].attempt.as_ref().and_then(|attempt| attempt.error.as_deref());
+    assert_eq!(error, Some("not for this one"));
+    assert_eq!(batch.standing.failing_since, None);
+}
+
+#[test]
+fn memory_is_bounded_by_events_and_by_bytes() {
+    let mut queue = DeliveryQueue::new(0, None);
+    let large = OutgoingEvent { json: Bytes::from(vec![b'x'; BYTES_MAX]), ..outgoing(1, "a") };
+    queue.push_page(vec![large], 1, &HashSet::new(), START);
+    assert_eq!(queue.room(), 0);
+    start_all(&mut queue);
+    accept(&mut queue, 1);
+    assert_eq!(queue.room(), EVENTS_MAX);
+}
+
+#[test]
+fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() {
+    use DeliveryStatus::{Delivered, Pending};
+    let mut queue = DeliveryQueue::new(0, None);
+    let events = vec![outgoing(1, "a"), outgoing(2, "a"), outgoing(3, "b"), outgoing(4, "c")];
+    queue.push_page(events, 5, &HashSet::new(), START);
+    assert_eq!(start_all(&mut queue), [1, 3, 4]);
+    accept(&mut queue, 3);
+    queue.spill_all(START);
+    let batch = queue.take_batch();
+    let written: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
+    // The second waits for the first of its record.
+    assert_eq!(written, [(3, Delivered, false), (1, Pending, true), (2, Pending, false), (4, Pending, true)]);
+    assert_eq!(batch.standing.told_to, 5);
+    assert!(!queue.is_empty());
+    accept(&mut queue, 1);
+    accept(&mut queue, 4);
+    assert_eq!(start_all(&mut queue), [2]);
+    accept(&mut queue, 2);
+    assert_eq!(queue.take_batch().outcomes.len(), 3);
+    assert!(queue.is_empty());
+}
+
+/// The table, with the semantics of the real one (`deliveries.rs` of the tables).
+#[derive(Default)]
+struct Table {
+    told_to: i64,
+    rows: BTreeMap<i64, Row>,
+}
+
+/// Lane, status, attempts, due time.
+type Row = (String, DeliveryStatus, i32, Option<DateTime<Utc>>);
+
+impl Table {
+    fn record(&mut self, batch: &WriteBatch, now: DateTime<Utc>) {
+        assert_eq!(self.told_to, batch.standing.from);
+        self.told_to = batch.standing.told_to;
+        for o in &batch.outcomes {
+            self.rows.insert(o.event_id, (o.lane.clone(), o.status, o.tries, o.next_attempt_at));
+        }
+        let over = batch.outcomes.iter().filter(|o| o.status != DeliveryStatus::Pending && batch.may_unblock);
+        for lane in over.map(|o| o.lane.clone()).collect::<HashSet<_>>() {
+            let first = self.rows.values_mut().find(|row| row.0 == lane && row.1 == DeliveryStatus::Pending);
+            if let Some((_, _, _, due @ None)) = first {
+                *due = Some(now);
+            }
+        }
+    }
+
+    fn busy(&self, read_to: i64) -> HashSet<String> {
+        let pending = self.rows.iter().filter(|(event, row)| **event <= read_to && row.1 == DeliveryStatus::Pending);
+        pending.map(|(_, row)| row.0.clone()).collect()
+    }
+
+    fn waits(&self, read_to: i64) -> bool {
+        self.rows.iter().any(|(event, row)| *event <= read_to && row.1 == DeliveryStatus::Pending)
+    }
+
+    fn due(&self, now: DateTime<Utc>, read_to: i64, in_memory: &[i64]) -> Vec<Due> {
+        let due = self.rows.iter().filter(|(event, row)| {
+            row.1 == DeliveryStatus::Pending
+                && row.3.is_some_and(|at| at <= now)
+                && **event <= read_to
+                && !in_memory.contains(event)
+        });
+        due.map(|(event, row)| Due {
+            event_id: *event,
+            kind: "ticket.read".to_owned(),
+            lane: row.0.clone(),
+            tries: row.2,
+            created_at: START,
+        })
+        .take(4)
+        .collect()
+    }
+}
+
+/// Random events, failures, database outages and kills: in the end all events have arrived, those of one record in
+/// order.
+#[test]
+fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
+    // Longer than any of these runs: nothing fails permanently.
+    let plan = Plan {
+        pauses: vec![std::time::Duration::from_secs(5); 1_000],
+        failing_max: TimeDelta::days(1_000),
+        ..Plan::default()
+    };
+    for seed in 0..1_000 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let last = random.random_range(1..80);
+        let log: Vec<OutgoingEvent> =
+            (1..=last).map(|event| outgoing(event, &format!("l{}", random.random_range(0..8)))).collect();
+        let (mut table, mut now) = (Table::default(), START);
+        let mut queue = DeliveryQueue::new(0, None);
+        let mut under_way: Vec<i64> = Vec::new();
+        let mut arrived: Vec<i64> = Vec::new();
+        let mut is_killed = false;
+        for step in 0..100_000 {
+            let is_calm = step > 600;
+            match random.random_range(0..100) {
+                0..=19 => {
+                    let after = queue.read_to;
+                    let page = log.iter().filter(|event| event.id > after).take(random.random_range(1..9));
+                    let page: Vec<OutgoingEvent> = page.cloned().collect();
+                    if let Some(to) = page.last().map(|event| event.id) {
+                        let busy = table.busy(after);
+                        queue.push_page(page, to, &busy, now);
+                    }
+                }
+                // Only queried if there may be something.
+                20..=29 if queue.may_have_waiting() => {
+                    for due in table.due(now, queue.read_to(), &queue.event_ids()) {
+                        let event = log[usize::try_from(due.event_id - 1).expect("an index")].clone();
+                        queue.push_due(&due, event, now);
+                    }
+                }
+                30..=49 => under_way.extend(queue.start_next().map(|event| event.id)),
+                50..=74 if !under_way.is_empty() => {
+                    let event = under_way.swap_remove(random.random_range(0..under_way.len()));
+                    let is_accepted = is_calm || random.random_bool(0.6);
+                    if is_accepted {
+                        arrived.push(event);
+                    }
+                    let verdict = if is_accepted { Verdict::Accepted } else { Verdict::Refused };
+                    queue.finish(event, verdict, attempt(), &plan, now);
+                }
+                75..=84 => {
+                    if queue.is_unwritten() {
+                        let batch = queue.take_batch();
+                        if is_calm || random.random_bool(0.8) {
+                            table.record(&batch, now);
+                            if batch.may_unblock && !table.waits(queue.read_to()) {
+                                queue.clear_waiting();
+                            }
+                        } else {
+                            queue.restore(batch);
+                        }
+                    }
+                }
+                85..=89 => drop(queue.spill_old(now)),
+                90 if !is_calm => {
+                    // Killed: running attempts may have arrived.
+                    is_killed = true;
+                    arrived.extend(under_way.drain(..).filter(|_| random.random_bool(0.5)));
+                    queue = DeliveryQueue::new(table.told_to, None);
+                }
+                91 if !is_calm => {
+                    // Rests: what is under way is answered, or cancelled before it has arrived.
+                    for event in under_way.drain(..).filter(|_| random.random_bool(0.7)).collect::<Vec<_>>() {
+                        arrived.push(event);
+                        queue.finish(event, Verdict::Accepted, attempt(), &plan, now);
+                    }
+                    queue.spill_all(now);
+                    if queue.is_unwritten() {
+                        table.record(&queue.take_batch(), now);
+                    }
+                    queue = DeliveryQueue::new(table.told_to, None);
+                    assert_eq!(queue.read_to(), table.told_to);
+                    let repeated: Vec<i64> = arrived
+                        .iter()
+                        .copied()
+                        .filter(|event| {
+                            *event > table.told_to
+                                || table.rows.get(event).is_some_and(|row| row.1 == DeliveryStatus::Pending)
+                        })
+                        .collect();
+                    assert!(is_killed || repeated.is_empty(), "seed {seed}: {repeated:?} is sent again");
+                }
+                _ => now += TimeDelta::milliseconds(random.random_range(0..3_000)),
+            }
+            let are_all_written = table.told_to == last
+                && (1..=last).all(|event| table.rows.get(&event).is_some_and(|row| row.1 == DeliveryStatus::Delivered));
+            if are_all_written {
+                break;
+            }
+            assert!(step < 99_999, "seed {seed}: {:?} of {last}, {:?}, {queue:?}", table.told_to, table.rows);
+        }
+        for lane in log.iter().map(|event| &event.lane).collect::<HashSet<_>>() {
+            let sent: Vec<i64> = log.iter().filter(|event| event.lane == *lane).map(|event| event.id).collect();
+            // The first arrival of each.
+            let mut firsts: Vec<i64> = Vec::new();
+            for event in arrived.iter().filter(|event| sent.contains(event)) {
+                if !firsts.contains(event) {
+                    firsts.push(*event);
+                }
+            }
+            assert_eq!(firsts, sent, "seed {seed}, {lane}");
+        }
+    }
+}
