@@ -11,7 +11,7 @@ use crate::routes::Handles;
 
 /// Drops a company from memory. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Forgetting {
+pub(super) struct CompanyEviction {
     handles: Handles,
     deliveries: Option<DeliveryControl>,
 }
@@ -24,16 +24,16 @@ impl Service {
     /// is then served as before.
     pub async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let deliveries = self.deliveries.as_ref().map(Deliveries::control);
-        Forgetting::new(self.handles.clone(), deliveries).forget(company).await
+        CompanyEviction::new(self.handles.clone(), deliveries).forget(company).await
     }
 }
 
-impl Forgetting {
+impl CompanyEviction {
     pub(super) fn new(handles: Handles, deliveries: Option<DeliveryControl>) -> Self {
         Self { handles, deliveries }
     }
 
-    /// Has the deliveries of companies rest that are to be dropped next, all at the same time.
+    /// Pauses the deliveries of companies that are dropped next.
     pub(super) async fn pause_all(&self, companies: Vec<CompanyId>) {
         if let Some(deliveries) = &self.deliveries {
             deliveries.pause_all(companies).await;
@@ -44,7 +44,7 @@ impl Forgetting {
     pub(super) async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let engine = &self.handles.app.engine;
         // Before the company is closed, which waits for what couriers have in memory.
-        let _resting = Resting::of(self.deliveries.as_ref(), company).await;
+        let _paused = PausedDeliveries::of(self.deliveries.as_ref(), company).await;
         let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;
         self.handles.forget(company);
@@ -62,12 +62,12 @@ impl Forgetting {
 }
 
 /// Pauses the deliveries to a company's webhooks until it is dropped, in every case.
-struct Resting<'a> {
+struct PausedDeliveries<'a> {
     deliveries: Option<&'a DeliveryControl>,
     company: CompanyId,
 }
 
-impl<'a> Resting<'a> {
+impl<'a> PausedDeliveries<'a> {
     async fn of(deliveries: Option<&'a DeliveryControl>, company: CompanyId) -> Self {
         if let Some(deliveries) = deliveries {
             deliveries.pause(company).await;
@@ -76,7 +76,7 @@ impl<'a> Resting<'a> {
     }
 }
 
-impl Drop for Resting<'_> {
+impl Drop for PausedDeliveries<'_> {
     fn drop(&mut self) {
         if let Some(deliveries) = self.deliveries {
             deliveries.resume(self.company);

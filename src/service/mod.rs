@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use self::doors::{Doors, LISTEN, METRICS_LISTEN};
 pub use self::error::ServiceError;
-use self::forget::Forgetting;
+use self::forget::CompanyEviction;
 pub use self::settings::{ClusterSettings, EventOptions, Settings};
 use crate::app::App;
 use crate::cluster::{Around, Edge, Member, Parts};
@@ -160,7 +160,7 @@ impl Service {
             Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
             None => None,
         };
-        let forgetting = Forgetting::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
+        let eviction = CompanyEviction::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
         let Listened { address, peers, server } = listen(settings, doors.http, doors.peers, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
@@ -169,21 +169,21 @@ impl Service {
             }
             None => None,
         };
-        let (looking, resting) = (handles.clone(), forgetting.clone());
+        let (opened, deliveries) = (handles.clone(), eviction.clone());
         let member = Member::start(Parts {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
             rest: Arc::new(move |companies| {
-                let resting = resting.clone();
-                Box::pin(async move { resting.pause_all(companies).await })
+                let deliveries = deliveries.clone();
+                Box::pin(async move { deliveries.pause_all(companies).await })
             }),
             leave: Arc::new(move |company| {
-                let forgetting = forgetting.clone();
-                Box::pin(async move { forgetting.forget(company).await })
+                let eviction = eviction.clone();
+                Box::pin(async move { eviction.forget(company).await })
             }),
             opened: Arc::new(move || {
-                let engine = &looking.app.engine;
-                looking.hooks.downloads.look_soon();
+                let engine = &opened.app.engine;
+                opened.hooks.downloads.look_soon();
                 let pending = engine.inbound.clone();
                 engine.spawn(async move { pending.find_pending().await });
             }),

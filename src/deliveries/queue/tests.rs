@@ -18,8 +18,8 @@ fn attempt() -> Attempt {
 }
 
 fn accept(queue: &mut DeliveryQueue, event: i64) {
-    let ended = queue.finish(event, Verdict::Accepted, attempt(), &Plan::default(), START);
-    assert_eq!(ended, (DeliveryStatus::Delivered, Consequence::None));
+    let outcome = queue.finish(event, Verdict::Accepted, attempt(), &Plan::default(), START);
+    assert_eq!(outcome, (DeliveryStatus::Delivered, Consequence::None));
 }
 
 fn start_all(queue: &mut DeliveryQueue) -> Vec<i64> {
@@ -52,8 +52,8 @@ fn what_fails_waits_in_the_table_with_all_that_follows_it() {
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a"), outgoing(3, "b")], 3, &HashSet::new(), START);
     assert_eq!(start_all(&mut queue), [1, 3]);
-    let ended = queue.ended(1, Verdict::Refused, attempt(), &Plan::default(), START);
-    assert_eq!(ended, (DeliveryStatus::Pending, Consequence::None));
+    let outcome = queue.finish(1, Verdict::Refused, attempt(), &Plan::default(), START);
+    assert_eq!(outcome, (DeliveryStatus::Pending, Consequence::None));
     accept(&mut queue, 3);
     // New events wait behind the others, even while nothing is written yet.
     queue.push_page(vec![outgoing(4, "a")], 4, &HashSet::new(), START);
@@ -88,7 +88,7 @@ fn an_endpoint_is_switched_off_when_it_is_gone_or_has_failed_for_five_days() {
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "b"), outgoing(3, "c")], 3, &HashSet::new(), START);
     start_all(&mut queue);
-    let (_, consequence) = queue.ended(1, Verdict::Gone, attempt(), &plan, START);
+    let (_, consequence) = queue.finish(1, Verdict::Gone, attempt(), &plan, START);
     assert_eq!(consequence, Consequence::Disable(DisableReason::Gone));
     // Others fail all the while.
     let failed = |queue: &mut DeliveryQueue, event: i64, after: TimeDelta| {
@@ -117,7 +117,7 @@ fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
     assert_eq!(fail_first(&mut queue, 2, weeks(3)), Consequence::None, "nobody has asked it for three weeks");
     assert_eq!(queue.take_batch().standing.failing_since, Some(weeks(3)));
     // The same of one that was written before the service was started.
-    let failing = FailurePeriod { since: START, last: START + TimeDelta::days(3) };
+    let failing = FailurePeriod { since: START, last_failed_at: START + TimeDelta::days(3) };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     assert!(!queue.is_unwritten());
     assert_eq!(fail_first(&mut queue, 1, weeks(3)), Consequence::None);
@@ -145,8 +145,8 @@ fn a_delivery_has_failed_after_its_last_attempt_and_the_next_of_its_record_is_tr
     let due = Due { event_id: 1, kind: "ticket.read".to_owned(), lane: "a".to_owned(), tries: 1, created_at: START };
     queue.push_due(&due, outgoing(1, "a"), START);
     assert_eq!(start_all(&mut queue), [1]);
-    let ended = queue.ended(1, Verdict::Refused, attempt(), &plan, START);
-    assert_eq!(ended, (DeliveryStatus::Failed, Consequence::None));
+    let outcome = queue.finish(1, Verdict::Refused, attempt(), &plan, START);
+    assert_eq!(outcome, (DeliveryStatus::Failed, Consequence::None));
     let batch = queue.take_batch();
     assert_eq!((batch.outcomes[0].tries, batch.may_unblock), (2, true));
 }
