@@ -38,31 +38,31 @@ pub(super) struct Call {
     pub unreadable: usize,
 }
 
-/// One thing that happened.
+/// One event of a call.
 #[derive(Debug)]
 pub(super) struct Event {
     /// The number or page that the event belongs to, as the provider names it.
     pub account: Option<String>,
-    /// The event itself.
-    pub what: What,
+    /// The event.
+    pub kind: EventKind,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum EventKind {
     /// A contact has sent a message.
-    Said(Box<InboundMessage>),
+    Message(Box<InboundMessage>),
     /// The status of one of our messages has changed.
-    Status { message_id: String, milestone: DeliveryStatus, at: Option<DateTime<Utc>> },
+    Status { message_id: String, status: DeliveryStatus, at: Option<DateTime<Utc>> },
     /// The status of all our messages to a contact up to a time has changed.
-    Until { address: String, milestone: DeliveryStatus, until: DateTime<Utc> },
+    StatusesUntil { address: String, status: DeliveryStatus, until: DateTime<Utc> },
     /// A contact came by a link, and has not written yet.
-    Came { address: String, referral: Referral },
+    Referral { address: String, referral: Referral },
 }
 
 /// A file at the provider. Until it is downloaded, its message stores this in the column `media`, under `wanted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Wanted {
+pub(super) struct FileReference {
     /// The provider's id of the file; its URL must be requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -77,7 +77,7 @@ pub(super) struct Wanted {
     pub file_name: Option<String>,
 }
 
-impl Wanted {
+impl FileReference {
     /// The value for the column `media`.
     pub(super) fn into_media(self) -> Value {
         serde_json::json!({"wanted": self})
@@ -95,11 +95,11 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Some(value);
     }
-    serde_json::from_str(&with_whole_characters(&String::from_utf8_lossy(bytes))).ok()
+    serde_json::from_str(&replace_unpaired_surrogates(&String::from_utf8_lossy(bytes))).ok()
 }
 
 /// Replaces escapes of unpaired surrogates.
-fn with_whole_characters(json: &str) -> String {
+fn replace_unpaired_surrogates(json: &str) -> String {
     let mut whole = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(start) = rest.find('\\') {
@@ -136,12 +136,12 @@ pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
 
 /// A text field, or a number converted to text; `None` when it is empty.
 pub(super) fn text(value: &Value, field: &str) -> Option<String> {
-    scalar(value.get(field)?).map(|text| cut(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
+    scalar(value.get(field)?).map(|text| truncate(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
 }
 
 /// A text of a nested object.
 pub(super) fn text_at(value: &Value, pointer: &str) -> Option<String> {
-    scalar(value.pointer(pointer)?).map(|text| cut(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
+    scalar(value.pointer(pointer)?).map(|text| truncate(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
 }
 
 /// An id. It is never truncated, since a part of it would identify something else.
@@ -158,7 +158,7 @@ pub(super) fn id_at(value: &Value, pointer: &str) -> Option<String> {
 pub(super) fn name_at(value: &Value, pointer: &str) -> Option<String> {
     let name = scalar(value.pointer(pointer)?)?;
     let line: Vec<&str> = name.split_whitespace().collect();
-    let name = letters::composed(&cut(letters::composed(&line.join(" ")), NAME_CHARACTERS_MAX));
+    let name = letters::composed(&truncate(letters::composed(&line.join(" ")), NAME_CHARACTERS_MAX));
     Some(name).filter(|name| !letters::is_blank(name))
 }
 
@@ -187,7 +187,7 @@ pub(super) fn lines(parts: impl IntoIterator<Item = Option<String>>) -> Option<S
 
 /// The text for content that messages cannot represent: its kind.
 pub(super) fn placeholder(kind: &str) -> String {
-    format!("[{}]", cut(kind.to_owned(), NAME_CHARACTERS_MAX))
+    format!("[{}]", truncate(kind.to_owned(), NAME_CHARACTERS_MAX))
 }
 
 /// A location as a text with a link.
@@ -222,7 +222,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-fn cut(text: String, characters_max: usize) -> String {
+fn truncate(text: String, characters_max: usize) -> String {
     match text.char_indices().nth(characters_max) {
         Some((end, _)) => text[..end].to_owned(),
         None => text,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hotline_actors::ttl_cache::TtlCache;
 use hotline_persistence::CompanyId;
 
-use super::seats::Channel;
+use super::budget::Channel;
 use crate::web::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
@@ -85,7 +85,7 @@ mod tests {
     const CHANNEL: Channel = (CompanyId::new(1), ChannelId::new(2));
 
     #[test]
-    fn who_guesses_too_often_is_told_so_and_nobody_else() {
+    fn only_the_address_that_guesses_too_often_is_limited() {
         let guard = Guard::default();
         let address = |last| Some(Address::of(IpAddr::from([192, 0, 2, last])));
         let guess = Guess::Signature(CHANNEL);

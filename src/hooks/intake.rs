@@ -9,7 +9,7 @@ use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::call::{Call, Event, What};
+use super::call::{Call, Event, EventKind};
 use super::downloads::Downloads;
 use crate::metrics::Tally;
 
@@ -18,7 +18,7 @@ const AT_ONCE: usize = 16;
 
 #[derive(Default)]
 struct Counts {
-    taken: AtomicUsize,
+    processed: AtomicUsize,
     repeated: AtomicUsize,
     unreadable: AtomicUsize,
 }
@@ -28,7 +28,7 @@ struct Counts {
 /// # Errors
 /// Why something cannot be processed now. What was processed stays so: the provider repeats the call, and nothing is
 /// processed twice.
-pub(super) async fn take(
+pub(super) async fn process_call(
     engine: &Engine,
     downloads: &Downloads,
     channel: &ChannelRow,
@@ -38,22 +38,23 @@ pub(super) async fn take(
     let organization = engine.directory().company(company).ok_or(Refusal::NotFound)?;
     let settings = channel.settings()?;
     let Call { events, mut ignored, unreadable } = call;
-    let mut strands: HashMap<(ChannelId, String), Vec<What>> = HashMap::new();
-    for Event { account, what } in events {
+    let mut conversations: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
+    for Event { account, kind } in events {
         match addressee(&organization, channel, &settings, account.as_deref()) {
-            Some(channel) => strands.entry((channel, strand(&what))).or_default().push(what),
+            Some(channel) => conversations.entry((channel, conversation_key(&kind))).or_default().push(kind),
             None => ignored += 1,
         }
     }
     let counts = Counts::default();
-    let to = Told { engine, downloads, company };
-    let strands = stream::iter(strands).map(|((channel, _), strand)| follow(to, channel, strand, &counts));
-    let outcomes: Vec<Result<(), Refusal>> = strands.buffer_unordered(AT_ONCE).collect().await;
+    let context = IntakeContext { engine, downloads, company };
+    let conversations = stream::iter(conversations)
+        .map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
+    let outcomes: Vec<Result<(), Refusal>> = conversations.buffer_unordered(AT_ONCE).collect().await;
     if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
         return Err(refusal);
     }
     let tally = Tally {
-        taken: counts.taken.into_inner(),
+        taken: counts.processed.into_inner(),
         repeated: counts.repeated.into_inner(),
         ignored,
         unreadable: unreadable + counts.unreadable.into_inner(),
@@ -65,15 +66,15 @@ pub(super) async fn take(
 }
 
 /// The conversation of an event: events of one conversation are processed in order.
-fn strand(what: &What) -> String {
-    match what {
-        What::Said(inbound) => {
+fn conversation_key(kind: &EventKind) -> String {
+    match kind {
+        EventKind::Message(inbound) => {
             let from = &inbound.from;
             let number = from.number.as_ref().map(|number| number.digits.as_str());
             format!("contact {}", number.or(from.address.as_deref()).unwrap_or_default())
         }
-        What::Until { address, .. } | What::Came { address, .. } => format!("contact {address}"),
-        What::Status { message_id, .. } => format!("message {message_id}"),
+        EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
+        EventKind::Status { message_id, .. } => format!("message {message_id}"),
     }
 }
 
@@ -82,45 +83,50 @@ fn strand(what: &What) -> String {
 /// (see below).
 fn addressee(
     organization: &Organization,
-    called: &ChannelRow,
+    called_channel: &ChannelRow,
     settings: &ChannelSettings,
     account: Option<&str>,
 ) -> Option<ChannelId> {
-    let account_of = |settings: &ChannelSettings| match called.kind {
+    let account_of = |settings: &ChannelSettings| match called_channel.kind {
         ChannelType::Whatsapp => settings.phone_number_id.clone(),
         _ => settings.page_id.clone(),
     };
-    let (Some(account), Some(own)) = (account, account_of(settings)) else { return Some(called.id) };
+    let (Some(account), Some(own)) = (account, account_of(settings)) else { return Some(called_channel.id) };
     if account == own {
-        return Some(called.id);
+        return Some(called_channel.id);
     }
     let sibling = organization.channels.values().find(|other| {
-        other.kind == called.kind
+        other.kind == called_channel.kind
             && other.settings().is_ok_and(|other| {
                 account_of(&other).as_deref() == Some(account) && other.app_secret == settings.app_secret
             })
     });
     // On Instagram, the account in an event is not the page that the settings may name.
-    sibling.map(|sibling| sibling.id).or((called.kind == ChannelType::Instagram).then_some(called.id))
+    sibling.map(|sibling| sibling.id).or((called_channel.kind == ChannelType::Instagram).then_some(called_channel.id))
 }
 
 /// The company whose events are processed.
 #[derive(Clone, Copy)]
-struct Told<'a> {
+struct IntakeContext<'a> {
     engine: &'a Engine,
     downloads: &'a Downloads,
     company: CompanyId,
 }
 
-async fn follow(to: Told<'_>, channel: ChannelId, strand: Vec<What>, counts: &Counts) -> Result<(), Refusal> {
-    for what in strand {
-        let counted = match carry_out(to, channel, what).await {
-            Ok(true) => &counts.taken,
+async fn process_conversation(
+    context: IntakeContext<'_>,
+    channel: ChannelId,
+    events: Vec<EventKind>,
+    counts: &Counts,
+) -> Result<(), Refusal> {
+    for kind in events {
+        let counted = match process_event(context, channel, kind).await {
+            Ok(true) => &counts.processed,
             Ok(false) => &counts.repeated,
             Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_) | Refusal::Defect(_))) => return Err(refusal),
             // Repeating the call would not help: it would be refused again.
             Err(refusal) => {
-                tracing::warn!(%refusal, company.id = %to.company, channel.id = %channel, "part of a provider call was refused");
+                tracing::warn!(%refusal, company.id = %context.company, channel.id = %channel, "part of a provider call was refused");
                 &counts.unreadable
             }
         };
@@ -130,29 +136,33 @@ async fn follow(to: Told<'_>, channel: ChannelId, strand: Vec<What>, counts: &Co
 }
 
 /// Processes one event; `false` when it was processed before.
-async fn carry_out(to: Told<'_>, channel: ChannelId, what: What) -> Result<bool, Refusal> {
-    let Told { engine, company, .. } = to;
-    match what {
-        What::Said(inbound) => said(to, channel, *inbound).await,
-        What::Status { message_id, milestone, at } => {
+async fn process_event(context: IntakeContext<'_>, channel: ChannelId, kind: EventKind) -> Result<bool, Refusal> {
+    let IntakeContext { engine, company, .. } = context;
+    match kind {
+        EventKind::Message(inbound) => receive_message(context, channel, *inbound).await,
+        EventKind::Status { message_id, status, at } => {
             let at = at.unwrap_or_else(clock::now);
-            engine.inbound.record_status(company, channel, &message_id, milestone, at).await.map(|()| true)
+            engine.inbound.record_status(company, channel, &message_id, status, at).await.map(|()| true)
         }
-        What::Until { address, milestone, until } => {
-            engine.inbound.record_statuses_until(company, channel, &address, milestone, until).await.map(|()| true)
+        EventKind::StatusesUntil { address, status, until } => {
+            engine.inbound.record_statuses_until(company, channel, &address, status, until).await.map(|()| true)
         }
-        What::Came { address, referral } => {
+        EventKind::Referral { address, referral } => {
             engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| true)
         }
     }
 }
 
-async fn said(to: Told<'_>, channel: ChannelId, inbound: InboundMessage) -> Result<bool, Refusal> {
+async fn receive_message(
+    context: IntakeContext<'_>,
+    channel: ChannelId,
+    inbound: InboundMessage,
+) -> Result<bool, Refusal> {
     let has_file = inbound.media.is_some();
-    match to.engine.inbound.receive_inbound(to.company, channel, inbound).await? {
+    match context.engine.inbound.receive_inbound(context.company, channel, inbound).await? {
         Some(message) => {
             if has_file {
-                to.downloads.begin(&message);
+                context.downloads.begin(&message);
             }
             Ok(true)
         }

@@ -18,13 +18,13 @@
 //!
 //! A call is processed to its end even if the provider disconnects: its repetition then finds it done.
 
+mod budget;
 mod call;
-mod described;
+mod document;
 mod downloads;
 mod guard;
 mod intake;
 mod numbers;
-mod seats;
 mod signature;
 mod social;
 mod state;
@@ -39,10 +39,10 @@ use hotline_persistence::tables::events::{By, acting};
 use serde_json::{Value, json};
 
 use self::call::Call;
-pub use self::described::{Challenge, Received};
+pub use self::document::{Challenge, Received};
 pub use self::downloads::Downloads;
 use self::guard::Guess;
-use self::intake::take;
+use self::intake::process_call;
 pub use self::state::Hooks;
 use crate::app::App;
 use crate::metrics::Tally;
@@ -90,7 +90,7 @@ pub fn configure(services: &mut web::ServiceConfig) {
 /// `GET /hooks/{publicKey}`: the provider verifies the URL.
 /// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
 pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> ApiResult<Written<Challenge>> {
-    let address = caller(&request, &app);
+    let address = caller_address(&request, &app);
     let channel = channel(&request, &app, &hooks, address)?;
     let guess = Guess::Token((channel.company_id, channel.id));
     hooks.guard.check(address, guess)?;
@@ -126,49 +126,49 @@ pub async fn receive(
     hooks: Data<Hooks>,
     payload: web::Payload,
 ) -> ApiResult<Written<Received>> {
-    let outcome = carry_out(&request, &app, &hooks, payload).await;
+    let outcome = execute(&request, &app, &hooks, payload).await;
     match &outcome {
         Ok(tally) => app.figures.hooks.told(tally),
         Err(_) => app.figures.hooks.refused(),
     }
-    outcome.map(answer)
+    outcome.map(respond)
 }
 
-async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload: web::Payload) -> ApiResult<Tally> {
-    let address = caller(request, app);
+async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload: web::Payload) -> ApiResult<Tally> {
+    let address = caller_address(request, app);
     let channel = channel(request, app, hooks, address)?;
     let key = (channel.company_id, channel.id);
     request.extensions_mut().insert(Tenant(key.0));
-    let seat = hooks.seats.enter(key)?;
-    let bytes = seat.read(payload.into_inner()).await?;
+    let permit = hooks.budget.admit(key)?;
+    let bytes = permit.read(payload.into_inner()).await?;
     let secret = channel.settings()?.app_secret;
     if !secret.is_some_and(|secret| signature::is_valid(request.headers(), &bytes, &secret)) {
         let message = "the signature is missing or invalid".to_owned();
         let refused = ApiError { message, ..ApiError::unauthorized() };
         return Err(hooks.guard.refuse(address, Guess::Signature(key), refused));
     }
-    seat.settle();
+    permit.mark_verified();
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
     // A request that has already acquired the company's presence reuses it.
-    let followed = Entered::has(request, key.0).then(|| app.engine.store().ownership().follow(key.0)).flatten();
-    let presence = match followed {
+    let reused = Entered::has(request, key.0).then(|| app.engine.store().ownership().follow(key.0)).flatten();
+    let presence = match reused {
         Some(presence) => presence,
         None => app.engine.enter(key.0).await?,
     };
     let (engine, downloads) = (app.engine.clone(), hooks.downloads.clone());
-    let carried_out = app.engine.background().spawn(async move {
-        let (_seat, _presence) = (seat, presence);
+    let outcome = app.engine.background().spawn(async move {
+        let (_permit, _presence) = (permit, presence);
         let call = read(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
-        acting(By::ITS_CONTACT, take(&engine, &downloads, &channel, call)).await
+        acting(By::ITS_CONTACT, process_call(&engine, &downloads, &channel, call)).await
     });
-    Ok(carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
+    Ok(outcome.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
 }
 
-fn answer(tally: Tally) -> Written<Received> {
+fn respond(tally: Tally) -> Written<Received> {
     HttpResponse::Ok().json(json!({"data": tally})).into()
 }
 
@@ -185,15 +185,15 @@ fn read(channel: &ChannelRow, call: Option<&Value>) -> Call {
     }
 }
 
-fn caller(request: &HttpRequest, app: &App) -> Option<Address> {
+fn caller_address(request: &HttpRequest, app: &App) -> Option<Address> {
     origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of)
 }
 
 /// The channel that the path names.
 fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Address>) -> ApiResult<ChannelRow> {
     let directory = app.engine.directory();
-    let named = request.match_info().get("publicKey").and_then(|key| directory.channel(key));
-    let channel = named.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());
+    let key = request.match_info().get("publicKey").and_then(|key| directory.channel(key));
+    let channel = key.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());
     // A webchat has no provider.
     channel.filter(|channel| channel.kind != ChannelType::Webchat).ok_or_else(|| {
         // Only after the look-up: a caller with a known key is not limited because of callers with unknown ones.

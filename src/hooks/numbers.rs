@@ -4,7 +4,7 @@
 const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
 /// Whether the text is a valid phone number of a contact.
-pub(super) fn is_one(text: &str) -> bool {
+pub(super) fn is_phone_number(text: &str) -> bool {
     DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -43,7 +43,7 @@ mod tests {
         for (one, other) in
             [("551187654321", "5511987654321"), ("5215512345678", "525512345678"), ("5491112345678", "541112345678")]
         {
-            assert!(is_one(one) && is_one(other));
+            assert!(is_phone_number(one) && is_phone_number(other));
             assert_eq!(other_spellings(one), [other]);
             assert_eq!(other_spellings(other), [one], "{other}");
         }
@@ -51,6 +51,6 @@ mod tests {
             assert!(other_spellings(only).is_empty(), "{only}");
         }
         assert_eq!(country("5511987654321").as_deref(), Some("BR"));
-        assert!(!is_one("1234567") && !is_one("1650555123a") && !is_one("+16505551234"));
+        assert!(!is_phone_number("1234567") && !is_phone_number("1650555123a") && !is_phone_number("+16505551234"));
     }
 }

@@ -25,8 +25,8 @@ pub(super) fn is_valid(headers: &HeaderMap, body: &[u8], secret: &Secret) -> boo
 }
 
 /// Whether two secrets are equal. Their hashes are compared, which have the same length.
-pub(super) fn is_same(secret: &Secret, shown: &str) -> bool {
-    !secret.0.is_empty() && bool::from(key::hash(&secret.0).ct_eq(&key::hash(shown)))
+pub(super) fn is_same(secret: &Secret, candidate: &str) -> bool {
+    !secret.0.is_empty() && bool::from(key::hash(&secret.0).ct_eq(&key::hash(candidate)))
 }
 
 #[cfg(test)]

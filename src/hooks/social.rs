@@ -15,7 +15,8 @@ use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::{Value, json};
 
 use super::call::{
-    Call, Event, Wanted, What, body, id, id_at, lines, list, name_at, place, placeholder, text, text_at, time,
+    Call, Event, EventKind, FileReference, body, id, id_at, lines, list, name_at, place, placeholder, text, text_at,
+    time,
 };
 
 /// The kinds of attachment that are files.
@@ -75,24 +76,24 @@ impl Network {
             return;
         };
         let before = read.events.len();
-        let mut add = |what| read.events.push(Event { account: account.map(str::to_owned), what });
+        let mut add = |kind| read.events.push(Event { account: account.map(str::to_owned), kind });
         let mut is_readable = true;
         if let Some(message) = event.get("message") {
             is_readable = self.read_message(&sender, event, message, &mut add);
         } else if let Some(postback) = event.get("postback") {
-            add(What::Said(Box::new(self.postback(&sender, event, postback))));
+            add(EventKind::Message(Box::new(self.postback(&sender, event, postback))));
         } else if let Some(reaction) = event.get("reaction") {
             match self.reaction(&sender, event, reaction) {
-                Some(Some(inbound)) => add(What::Said(Box::new(inbound))),
+                Some(Some(inbound)) => add(EventKind::Message(Box::new(inbound))),
                 Some(None) => {}
                 None => is_readable = false,
             }
         } else if let Some(delivery) = event.get("delivery") {
-            reached(&sender, event, delivery, &DeliveryStatus::Delivered, &mut add);
-        } else if let Some(seen) = event.get("read") {
-            reached(&sender, event, seen, &DeliveryStatus::Read, &mut add);
-        } else if let Some(told) = event.get("referral") {
-            add(What::Came { address: sender, referral: referral(told) });
+            add_statuses(&sender, event, delivery, &DeliveryStatus::Delivered, &mut add);
+        } else if let Some(read_receipt) = event.get("read") {
+            add_statuses(&sender, event, read_receipt, &DeliveryStatus::Read, &mut add);
+        } else if let Some(value) = event.get("referral") {
+            add(EventKind::Referral { address: sender, referral: referral(value) });
         }
         match (read.events.len() == before, is_readable) {
             (_, false) => read.unreadable += 1,
@@ -123,7 +124,7 @@ impl Network {
     }
 
     /// `false` when the message is unreadable.
-    fn read_message(self, sender: &str, event: &Value, message: &Value, add: &mut impl FnMut(What)) -> bool {
+    fn read_message(self, sender: &str, event: &Value, message: &Value, add: &mut impl FnMut(EventKind)) -> bool {
         let is = |flag: &str| message.get(flag).and_then(Value::as_bool) == Some(true);
         if is("is_echo") || is("is_self") || is("is_deleted") {
             return true;
@@ -135,8 +136,8 @@ impl Network {
         first.reply = chosen.map(|chosen| ChosenOption::of_payload(text(chosen, "payload"), text(message, "text")));
         first.referral = referral(message.get("referral").unwrap_or(&Value::Null));
         let story = text_at(message, "/reply_to/story/url").map(|url| format!("{} {url}", placeholder("story")));
-        let said = message.get("text").and_then(Value::as_str).map(str::to_owned);
-        first.body = lines([story, said]);
+        let text_body = message.get("text").and_then(Value::as_str).map(str::to_owned);
+        first.body = lines([story, text_body]);
 
         let mut files = Vec::new();
         for attachment in list(message, "attachments").iter().take(ATTACHMENTS_MAX) {
@@ -144,32 +145,32 @@ impl Network {
             match text_at(attachment, "/payload/url") {
                 Some(url) if FILES.contains(&kind.as_str()) => {
                     let file_name = name_at(attachment, "/payload/title").or_else(|| name_at(attachment, "/name"));
-                    files.push(Wanted { url: Some(url), file_name, ..Wanted::default() });
+                    files.push(FileReference { url: Some(url), file_name, ..FileReference::default() });
                 }
-                url => first.body = lines([first.body.take(), Some(attached(&kind, attachment, url))]),
+                url => first.body = lines([first.body.take(), Some(attachment_text(&kind, attachment, url))]),
             }
         }
         if first.body.is_none() && files.is_empty() {
             first.body = body(placeholder(if is("is_unsupported") { "unsupported" } else { "message" }));
         }
-        let mut files = files.into_iter().map(Wanted::into_media);
+        let mut files = files.into_iter().map(FileReference::into_media);
         first.media = files.next();
-        add(What::Said(Box::new(first)));
+        add(EventKind::Message(Box::new(first)));
         for (media, number) in files.zip(2..) {
             // The provider has one message where we have several: each needs its own id for deduplication.
             let more = self.inbound(sender, event, format!("{mid}#{number}"));
-            add(What::Said(Box::new(InboundMessage { media: Some(media), ..more })));
+            add(EventKind::Message(Box::new(InboundMessage { media: Some(media), ..more })));
         }
         true
     }
 
     fn postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
         // Older events have no id; nobody presses two buttons in a millisecond.
-        let message_id = id(postback, "mid").unwrap_or_else(|| happened("postback", sender, event));
+        let message_id = id(postback, "mid").unwrap_or_else(|| synthetic_id("postback", sender, event));
         let (title, payload) = (text(postback, "title"), text(postback, "payload"));
-        let words = title.clone().or_else(|| payload.clone());
+        let label = title.clone().or_else(|| payload.clone());
         InboundMessage {
-            body: body(words.unwrap_or_else(|| placeholder("postback"))),
+            body: body(label.unwrap_or_else(|| placeholder("postback"))),
             reply: Some(ChosenOption::of_payload(payload, title)),
             referral: referral(postback.get("referral").unwrap_or(&Value::Null)),
             ..self.inbound(sender, event, message_id)
@@ -183,33 +184,34 @@ impl Network {
             return Some(None);
         }
         let emoji = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)))?;
-        let message_id = format!("{}:{mid}", happened("reaction", sender, event));
+        let message_id = format!("{}:{mid}", synthetic_id("reaction", sender, event));
         Some(Some(InboundMessage { body: body(emoji), quotes: Some(mid), ..self.inbound(sender, event, message_id) }))
     }
 }
 
 /// An id for events to which the provider gives none.
-fn happened(what: &str, sender: &str, event: &Value) -> String {
-    format!("{what}:{sender}:{}", time(event, "timestamp").map_or(0, |at| at.timestamp_millis()))
+fn synthetic_id(kind: &str, sender: &str, event: &Value) -> String {
+    format!("{kind}:{sender}:{}", time(event, "timestamp").map_or(0, |at| at.timestamp_millis()))
 }
 
 /// The status of our messages: of each named message, or, if none is named, of all up to a time.
-fn reached(sender: &str, event: &Value, told: &Value, milestone: &DeliveryStatus, add: &mut impl FnMut(What)) {
-    let at = time(told, "watermark").or_else(|| time(event, "timestamp"));
-    let mut named: Vec<String> = list(told, "mids").iter().filter_map(|mid| id(&json!({"mid": mid}), "mid")).collect();
-    named.extend(id(told, "mid"));
-    if named.is_empty()
-        && let Some(until) = time(told, "watermark")
+fn add_statuses(sender: &str, event: &Value, value: &Value, status: &DeliveryStatus, add: &mut impl FnMut(EventKind)) {
+    let at = time(value, "watermark").or_else(|| time(event, "timestamp"));
+    let mut message_ids: Vec<String> =
+        list(value, "mids").iter().filter_map(|mid| id(&json!({"mid": mid}), "mid")).collect();
+    message_ids.extend(id(value, "mid"));
+    if message_ids.is_empty()
+        && let Some(until) = time(value, "watermark")
     {
-        add(What::Until { address: sender.to_owned(), milestone: milestone.clone(), until });
+        add(EventKind::StatusesUntil { address: sender.to_owned(), status: status.clone(), until });
     }
-    for message_id in named {
-        add(What::Status { message_id, milestone: milestone.clone(), at });
+    for message_id in message_ids {
+        add(EventKind::Status { message_id, status: status.clone(), at });
     }
 }
 
 /// The text for an attachment that is not a file.
-fn attached(kind: &str, attachment: &Value, url: Option<String>) -> String {
+fn attachment_text(kind: &str, attachment: &Value, url: Option<String>) -> String {
     let payload = attachment.get("payload").unwrap_or(&Value::Null);
     let title = text(attachment, "title").or_else(|| text(payload, "title"));
     if let Some(at) = payload.get("coordinates")
@@ -222,8 +224,8 @@ fn attached(kind: &str, attachment: &Value, url: Option<String>) -> String {
 }
 
 /// The advertisement or link that brought the contact.
-fn referral(told: &Value) -> Referral {
-    let ad = told.get("ads_context_data").unwrap_or(&Value::Null);
+fn referral(value: &Value) -> Referral {
+    let ad = value.get("ads_context_data").unwrap_or(&Value::Null);
     let (photo, video) = (text(ad, "photo_url"), text(ad, "video_url"));
     let media_type = match (&photo, &video) {
         (Some(_), _) => Some("image".to_owned()),
@@ -231,9 +233,9 @@ fn referral(told: &Value) -> Referral {
         (None, None) => None,
     };
     Referral {
-        ctwa_clid: text(told, "ctwa_clid"),
-        source_url: text(told, "referer_uri").or_else(|| text(told, "source_url")),
-        source_id: text(told, "ad_id").or_else(|| text(told, "ref")),
+        ctwa_clid: text(value, "ctwa_clid"),
+        source_url: text(value, "referer_uri").or_else(|| text(value, "source_url")),
+        source_id: text(value, "ad_id").or_else(|| text(value, "ref")),
         headline: text(ad, "ad_title"),
         media_type,
         media_url: photo.or(video),

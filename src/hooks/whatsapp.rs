@@ -23,7 +23,8 @@ use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::Value;
 
 use super::call::{
-    Call, Event, Wanted, What, body, failure, id, id_at, lines, list, name_at, place, placeholder, text, text_at, time,
+    Call, Event, EventKind, FileReference, body, failure, id, id_at, lines, list, name_at, place, placeholder, text,
+    text_at, time,
 };
 use super::numbers;
 
@@ -48,12 +49,12 @@ fn read_messages(value: &Value, read: &mut Call) {
     let account = id_at(value, "/metadata/phone_number_id");
     let contacts = list(value, "contacts");
     for message in list(value, "messages") {
-        match said(message, contacts) {
-            Said::Message(inbound) => {
-                read.events.push(Event { account: account.clone(), what: What::Said(inbound) });
+        match parse_message(message, contacts) {
+            ParsedMessage::Message(inbound) => {
+                read.events.push(Event { account: account.clone(), kind: EventKind::Message(inbound) });
             }
-            Said::Nothing => read.ignored += 1,
-            Said::Unreadable => read.unreadable += 1,
+            ParsedMessage::Ignored => read.ignored += 1,
+            ParsedMessage::Unreadable => read.unreadable += 1,
         }
     }
     for status in list(value, "statuses") {
@@ -61,10 +62,10 @@ fn read_messages(value: &Value, read: &mut Call) {
             read.unreadable += 1;
             continue;
         };
-        match milestone(status) {
-            Some(milestone) => {
-                let what = What::Status { message_id, milestone, at: time(status, "timestamp") };
-                read.events.push(Event { account: account.clone(), what });
+        match delivery_status(status) {
+            Some(delivery_status) => {
+                let kind = EventKind::Status { message_id, status: delivery_status, at: time(status, "timestamp") };
+                read.events.push(Event { account: account.clone(), kind });
             }
             None => read.ignored += 1,
         }
@@ -76,7 +77,7 @@ fn read_messages(value: &Value, read: &mut Call) {
     }
 }
 
-fn milestone(status: &Value) -> Option<DeliveryStatus> {
+fn delivery_status(status: &Value) -> Option<DeliveryStatus> {
     match status.get("status")?.as_str()? {
         "sent" => Some(DeliveryStatus::Sent),
         "delivered" => Some(DeliveryStatus::Delivered),
@@ -87,15 +88,15 @@ fn milestone(status: &Value) -> Option<DeliveryStatus> {
     }
 }
 
-enum Said {
+enum ParsedMessage {
     Message(Box<InboundMessage>),
-    Nothing,
+    Ignored,
     Unreadable,
 }
 
-fn said(message: &Value, contacts: &[Value]) -> Said {
+fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
     let (Some(message_id), Some(from)) = (id(message, "id"), sender(message, contacts)) else {
-        return Said::Unreadable;
+        return ParsedMessage::Unreadable;
     };
     let kind = text(message, "type").unwrap_or_else(|| "unknown".to_owned());
     let part = message.get(&kind).unwrap_or(&Value::Null);
@@ -104,14 +105,14 @@ fn said(message: &Value, contacts: &[Value]) -> Said {
     let body = match kind.as_str() {
         "text" => text_body(part),
         file if FILES.contains(&file) => {
-            media = wanted(part).map(Wanted::into_media);
+            media = file_reference(part).map(FileReference::into_media);
             text(part, "caption").and_then(body)
         }
         "reaction" => {
             quotes = id(part, "message_id");
             match text(part, "emoji") {
                 Some(emoji) => body(emoji),
-                None => return Said::Nothing,
+                None => return ParsedMessage::Ignored,
             }
         }
         "button" => {
@@ -130,7 +131,7 @@ fn said(message: &Value, contacts: &[Value]) -> Said {
         _ => None,
     };
     let body = body.or_else(|| media.is_none().then(|| unknown(&kind, message)));
-    Said::Message(Box::new(InboundMessage {
+    ParsedMessage::Message(Box::new(InboundMessage {
         message_id,
         written_at: time(message, "timestamp"),
         from,
@@ -149,7 +150,7 @@ fn text_body(part: &Value) -> Option<String> {
 
 fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
     let (from, address) = (id(message, "from"), id(message, "from_user_id"));
-    let number = from.as_deref().filter(|from| numbers::is_one(from));
+    let number = from.as_deref().filter(|from| numbers::is_phone_number(from));
     // Any other sender id is all the provider has.
     let address = address.or_else(|| from.clone().filter(|_| number.is_none()));
     let number = number.map(|digits| Number {
@@ -157,9 +158,9 @@ fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
         others: numbers::other_spellings(digits),
         country: numbers::country(digits),
     });
-    let last_characters = |named: &str| {
-        let from = named.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
-        format!("WhatsApp {}", &named[from..])
+    let last_characters = |name: &str| {
+        let from = name.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
+        format!("WhatsApp {}", &name[from..])
     };
     let fallback_name = last_characters(address.as_deref().or(from.as_deref())?);
     let is_theirs = |contact: &&Value| {
@@ -175,8 +176,8 @@ fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
     Some(Sender { number, address, name, fallback_name, social_username, origin: "whatsapp" })
 }
 
-fn wanted(part: &Value) -> Option<Wanted> {
-    Some(Wanted {
+fn file_reference(part: &Value) -> Option<FileReference> {
+    Some(FileReference {
         id: Some(id(part, "id")?),
         url: None,
         mime_type: text(part, "mime_type"),
@@ -226,12 +227,12 @@ fn order(part: &Value) -> Option<String> {
 
 /// The kind, and the provider's reason for not showing the content.
 fn unknown(kind: &str, message: &Value) -> String {
-    let named = text_at(message, &format!("/{kind}/type")).filter(|_| kind == "unsupported");
+    let name = text_at(message, &format!("/{kind}/type")).filter(|_| kind == "unsupported");
     let error = list(message, "errors").first();
     let reason = error.and_then(|error| {
         text_at(error, "/error_data/details").or_else(|| text(error, "title")).or_else(|| text(error, "message"))
     });
-    let kind = named.map_or_else(|| kind.to_owned(), |named| format!("{kind}: {named}"));
+    let kind = name.map_or_else(|| kind.to_owned(), |name| format!("{kind}: {name}"));
     let placeholder = placeholder(&kind);
     match reason {
         Some(reason) => format!("{placeholder} {reason}"),
@@ -240,13 +241,15 @@ fn unknown(kind: &str, message: &Value) -> String {
 }
 
 /// The advertisement or post that brought the contact.
-fn referral(told: &Value) -> Referral {
+fn referral(value: &Value) -> Referral {
     Referral {
-        ctwa_clid: text(told, "ctwa_clid"),
-        source_url: text(told, "source_url"),
-        source_id: text(told, "source_id"),
-        headline: text(told, "headline"),
-        media_type: text(told, "media_type"),
-        media_url: text(told, "image_url").or_else(|| text(told, "video_url")).or_else(|| text(told, "thumbnail_url")),
+        ctwa_clid: text(value, "ctwa_clid"),
+        source_url: text(value, "source_url"),
+        source_id: text(value, "source_id"),
+        headline: text(value, "headline"),
+        media_type: text(value, "media_type"),
+        media_url: text(value, "image_url")
+            .or_else(|| text(value, "video_url"))
+            .or_else(|| text(value, "thumbnail_url")),
     }
 }

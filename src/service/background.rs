@@ -22,7 +22,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     let retries = handles.front.retries.clone();
     engine.spawn(async move { retries.keys.keep_swept(retries.engine.store().housekeeper()).await });
     let downloads = handles.hooks.downloads.clone();
-    engine.spawn(async move { downloads.keep_looking().await });
+    engine.spawn(async move { downloads.run_search().await });
     let pending = engine.inbound.clone();
     engine.spawn(async move { pending.keep_pending().await });
     let store = engine.store().clone();

@@ -56,7 +56,7 @@ impl CompanyEviction {
             tracing::debug!(%error, company.id = %company, "could not load a company's idempotency keys; looking them up in the database");
         }
         drop(closed);
-        self.handles.hooks.downloads.look_soon();
+        self.handles.hooks.downloads.search_soon();
         Ok(())
     }
 }

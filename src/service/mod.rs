@@ -183,7 +183,7 @@ impl Service {
             }),
             opened: Arc::new(move || {
                 let engine = &opened.app.engine;
-                opened.hooks.downloads.look_soon();
+                opened.hooks.downloads.search_soon();
                 let pending = engine.inbound.clone();
                 engine.spawn(async move { pending.find_pending().await });
             }),

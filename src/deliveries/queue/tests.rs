@@ -129,7 +129,7 @@ fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
 
 #[test]
 fn an_endpoint_that_is_forgiven_fails_from_its_next_failure_on() {
-    let failing = FailurePeriod { since: START - TimeDelta::days(6), last: START };
+    let failing = FailurePeriod { since: START - TimeDelta::days(6), last_failed_at: START };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     queue.clear_failure();
     assert!(queue.is_unwritten(), "the table is told");

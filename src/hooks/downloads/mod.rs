@@ -1,4 +1,4 @@
-//! Downloads of files that contacts send: the provider keeps them for a while and says where.
+//! Downloads of files that contacts send: the provider keeps them for a while and returns their URL.
 //! <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media>
 //!
 //! The message comes first: it is durable, and records which file it wants, before the provider gets its response; so
@@ -6,12 +6,12 @@
 //! longer has it, then stored and added to its message. Downloads that a restart interrupts are found in the table.
 //!
 //! The location of a file comes from the call, so it may be anywhere: it is downloaded only through [`Outbound`].
-//! Companies take turns (`line.rs`), so that one whose files cannot be downloaded delays only its own. A file is
+//! Companies take turns (`queue.rs`), so that one whose files cannot be downloaded delays only its own. A file is
 //! retried after half of the time since it was received, so pauses need no memory of earlier attempts. It is given up
-//! after [`ASKED_FOR`] if the provider can be asked for its URL, after [`ADDRESS_TRIED_FOR`] if only a URL is known,
+//! after [`ID_RETRY_MAX`] if the provider can be asked for its URL, after [`URL_RETRY_MAX`] if only a URL is known,
 //! and at once if the URL is forbidden.
 
-mod line;
+mod queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,29 +27,29 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use self::line::{Lines, Shares, Wait};
-use super::call::Wanted;
+use self::queue::{DownloadLimits, DownloadQueue, PendingFile};
+use super::call::FileReference;
 use crate::media::{Declared, Media, Refused, StoreError};
 use crate::outbound::{Outbound, OutboundError};
 use crate::providers::{Graph, GraphError};
 
-/// The type of bytes of which nothing is said.
+/// The content type of bytes without a declared one.
 const OCTETS: &str = "application/octet-stream";
 
 /// Shortest and longest pause before a retry, with jitter: each pause is drawn from its upper half.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// How long a file is requested from the provider, which keeps files for at least a week.
-const ASKED_FOR: TimeDelta = TimeDelta::days(7);
+/// How long a file with an id is retried; the provider keeps files for at least a week.
+const ID_RETRY_MAX: TimeDelta = TimeDelta::days(7);
 
-/// How long a URL is tried that cannot be renewed. The file exists when the call arrives; a day is longer than an
+/// How long a URL is retried that cannot be renewed. The file exists when the call arrives; a day is longer than an
 /// outage of the provider's file servers.
-const ADDRESS_TRIED_FOR: TimeDelta = TimeDelta::days(1);
+const URL_RETRY_MAX: TimeDelta = TimeDelta::days(1);
 
 /// How often the table is searched for waiting files, and how many are read at once.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
-const LOOKED_FOR: i64 = 1000;
+const SEARCH_EVERY: Duration = Duration::from_secs(60);
+const SEARCH_LIMIT: i64 = 1000;
 
 /// The downloads. Cheap to clone.
 #[derive(Clone)]
@@ -60,31 +60,31 @@ struct Inner {
     graph: Graph,
     outbound: Outbound,
     media: Media,
-    lines: Mutex<Lines<Job>>,
-    look_asked: Notify,
+    queue: Mutex<DownloadQueue<Job>>,
+    search_requested: Notify,
 }
 
 /// A message and its file.
 struct Job {
     message: MessageRow,
-    wanted: Wanted,
+    file: FileReference,
 }
 
 impl Job {
     fn of(message: &MessageRow) -> Option<Self> {
-        let wanted = message.media.as_ref().and_then(Wanted::of)?;
-        Some(Self { message: message.clone(), wanted })
+        let file = message.media.as_ref().and_then(FileReference::of)?;
+        Some(Self { message: message.clone(), file })
     }
 }
 
-impl Wanted {
+impl FileReference {
     /// How long the file is retried.
-    fn tried_for(&self) -> TimeDelta {
-        if self.id.is_some() { ASKED_FOR } else { ADDRESS_TRIED_FOR }
+    fn retry_max(&self) -> TimeDelta {
+        if self.id.is_some() { ID_RETRY_MAX } else { URL_RETRY_MAX }
     }
 }
 
-impl Wait for Job {
+impl PendingFile for Job {
     fn company(&self) -> CompanyId {
         self.message.company_id
     }
@@ -99,91 +99,91 @@ impl Wait for Job {
 }
 
 /// A running download. Its slot is freed however the download ends.
-struct Running {
+struct RunningDownload {
     downloads: Downloads,
     job: Option<Job>,
 }
 
-impl Running {
+impl RunningDownload {
     /// Retries it after a pause, and frees its slot meanwhile.
     fn pause(mut self, pause: Duration) {
         let Some(job) = self.job.take() else { return };
         let (company, message) = (job.message.company_id, job.message.id);
-        self.downloads.lines().pause(job);
-        self.downloads.go_on();
+        self.downloads.queue().pause(job);
+        self.downloads.start_next();
         let downloads = self.downloads.clone();
         self.downloads.0.engine.spawn(async move {
             tokio::time::sleep(jittered(pause)).await;
-            downloads.lines().wake(company, message);
-            downloads.go_on();
+            downloads.queue().wake(company, message);
+            downloads.start_next();
         });
     }
 
     /// The file is downloaded. Other files need not wait while its message cannot be changed; until then it still
     /// counts as running, because otherwise it would be downloaded again.
-    fn leave(&self) {
+    fn finish(&self) {
         if let Some(job) = &self.job {
-            self.downloads.lines().leave(job);
+            self.downloads.queue().finish(job);
         }
-        self.downloads.go_on();
+        self.downloads.start_next();
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningDownload {
     fn drop(&mut self) {
         let Some(job) = self.job.take() else { return };
-        self.downloads.lines().done(&job);
-        self.downloads.go_on();
+        self.downloads.queue().complete(&job);
+        self.downloads.start_next();
     }
 }
 
 /// Why a file is not available.
-enum Missing {
+enum FetchError {
     /// It may become available.
-    Yet(String),
+    Transient(String),
     /// It never will.
-    Forever(MessageError),
+    Permanent(MessageError),
 }
 
 impl Downloads {
     /// Creates the downloads with these clients.
     pub fn new(engine: Engine, graph: Graph, outbound: Outbound, media: Media) -> Self {
-        let lines = Mutex::new(Lines::new(Shares::default()));
-        Self(Arc::new(Inner { engine, graph, outbound, media, lines, look_asked: Notify::new() }))
+        let queue = Mutex::new(DownloadQueue::new(DownloadLimits::default()));
+        Self(Arc::new(Inner { engine, graph, outbound, media, queue, search_requested: Notify::new() }))
     }
 
     /// Drops a company's waiting files; the table still has them.
     pub fn forget(&self, company: CompanyId) {
-        let Inner { engine: _, graph: _, outbound: _, media: _, lines: _, look_asked: _ } = &*self.0;
-        self.lines().forget(company);
+        let Inner { engine: _, graph: _, outbound: _, media: _, queue: _, search_requested: _ } = &*self.0;
+        self.queue().forget(company);
     }
 
     /// Requests a search for files that are not being downloaded.
-    pub fn look_soon(&self) {
-        self.0.look_asked.notify_one();
+    pub fn search_soon(&self) {
+        self.0.search_requested.notify_one();
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines<Job>> {
-        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, DownloadQueue<Job>> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the download of a new message's file, unless the limits are reached: then a later search finds it.
     pub(super) fn begin(&self, message: &MessageRow) {
         let Some(job) = Job::of(message) else { return };
-        self.lines().add_news(job);
-        self.go_on();
+        self.queue().add_new(job);
+        self.start_next();
     }
 
     /// Searches for files that are not being downloaded, for as long as the process lives.
-    pub async fn keep_looking(&self) {
-        let mut clock = tokio::time::interval(LOOK_EVERY);
+    pub async fn run_search(&self) {
+        let mut clock = tokio::time::interval(SEARCH_EVERY);
         let mut from = MessageId::new(0);
         loop {
             tokio::select! {
                 _ = clock.tick() => {}
-                () = self.0.look_asked.notified() => {}
+                () = self.0.search_requested.notified() => {}
             }
-            match self.look(from).await {
+            match self.search(from).await {
                 Ok(next) => from = next,
                 Err(error) => tracing::debug!(%error, "search for files to download will be retried"),
             }
@@ -193,38 +193,38 @@ impl Downloads {
     /// Searches all waiting files, from this message on and around to it. The id only marks the page: it does not
     /// follow companies or time. Returns where the next search starts: at the first file that found no room, so that
     /// none is left out forever.
-    async fn look(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
+    async fn search(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
         let store = self.0.engine.store();
         // Waits for the tables: completed files are then no longer found.
         store.log.reached(store.log.durable()).await?;
         let served = store.ownership().of_slots();
-        let mut first_left = None;
+        let mut first_skipped = None;
         for (mut after, until) in [(from, None), (MessageId::new(0), Some(from))] {
             loop {
-                let wanted = messages::media_wanted(&store.housekeeping, &served, after, LOOKED_FOR).await?;
-                let Some(last) = wanted.last() else { break };
+                let waiting = messages::media_wanted(&store.housekeeping, &served, after, SEARCH_LIMIT).await?;
+                let Some(last) = waiting.last() else { break };
                 after = last.id;
-                let is_round = until.is_some_and(|until| after > until);
-                let wanted = wanted.iter().filter(|message| until.is_none_or(|until| message.id <= until));
-                for message in wanted.filter(|message| self.0.engine.owns(message.company_id)) {
+                let is_last_page = until.is_some_and(|until| after > until);
+                let waiting = waiting.iter().filter(|message| until.is_none_or(|until| message.id <= until));
+                for message in waiting.filter(|message| self.0.engine.owns(message.company_id)) {
                     let Some(job) = Job::of(message) else { continue };
-                    if !self.lines().add_found(job) && first_left.is_none() {
+                    if !self.queue().add_found(job) && first_skipped.is_none() {
                         // The search starts after this id.
-                        first_left = Some(MessageId::new(message.id.0 - 1));
+                        first_skipped = Some(MessageId::new(message.id.0 - 1));
                     }
                 }
-                self.go_on();
-                if is_round {
+                self.start_next();
+                if is_last_page {
                     break;
                 }
             }
         }
-        Ok(first_left.unwrap_or(MessageId::new(0)))
+        Ok(first_skipped.unwrap_or(MessageId::new(0)))
     }
 
     /// Starts as many downloads as there are slots.
-    fn go_on(&self) {
-        while let Some(job) = { self.lines().next() } {
+    fn start_next(&self) {
+        while let Some(job) = { self.queue().start_next() } {
             let downloads = self.clone();
             self.0.engine.spawn(async move { downloads.fetch(job).await });
         }
@@ -232,14 +232,14 @@ impl Downloads {
 
     /// Tries to download a file. Adds it to its message, or schedules a retry.
     async fn fetch(&self, job: Job) {
-        let running = Running { downloads: self.clone(), job: Some(job) };
-        let Some(Job { message, wanted }) = &running.job else { return };
+        let running = RunningDownload { downloads: self.clone(), job: Some(job) };
+        let Some(Job { message, file }) = &running.job else { return };
         let age = clock::now() - message.created_at;
-        let media = match self.attempt(message, wanted).await {
+        let media = match self.attempt(message, file).await {
             Ok(media) => Ok(media),
-            Err(Missing::Forever(error)) => Err(error),
-            Err(Missing::Yet(reason)) if age > wanted.tried_for() => Err(unavailable(&reason)),
-            Err(Missing::Yet(reason)) => {
+            Err(FetchError::Permanent(error)) => Err(error),
+            Err(FetchError::Transient(reason)) if age > file.retry_max() => Err(unavailable(&reason)),
+            Err(FetchError::Transient(reason)) => {
                 tracing::debug!(reason, message.id = %message.id, "file download will be retried");
                 return running.pause(pause_at(age));
             }
@@ -247,12 +247,12 @@ impl Downloads {
         if let Err(error) = &media {
             tracing::warn!(code = error.code, message.id = %message.id, "file download failed");
         }
-        running.leave();
-        self.put(message, media).await;
+        running.finish();
+        self.attach(message, media).await;
     }
 
     /// Adds the file to its message, as soon as changes are accepted.
-    async fn put(&self, message: &MessageRow, media: Result<Value, MessageError>) {
+    async fn attach(&self, message: &MessageRow, media: Result<Value, MessageError>) {
         let command = SetMedia { message: message.id, media };
         let ownership = self.0.engine.store().ownership();
         loop {
@@ -269,90 +269,96 @@ impl Downloads {
         }
     }
 
-    async fn attempt(&self, message: &MessageRow, wanted: &Wanted) -> Result<Value, Missing> {
+    async fn attempt(&self, message: &MessageRow, file: &FileReference) -> Result<Value, FetchError> {
         let (company, channel) = (message.company_id, message.channel_id);
         let organization = self.0.engine.directory().company(company);
         let account = organization.and_then(|organization| Account::of(organization.channels.get(&channel)?));
-        let account = account.ok_or_else(|| Missing::Yet("the channel has no usable account".to_owned()))?;
-        let found = self.find(&account, wanted).await?;
-        let declared = Declared { mime_type: found.mime_type.clone(), file_name: wanted.file_name.clone() };
-        match self.take(company, &account, &found, declared).await {
+        let account = account.ok_or_else(|| FetchError::Transient("the channel has no usable account".to_owned()))?;
+        let location = self.locate(&account, file).await?;
+        let declared = Declared { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
+        match self.download(company, &account, &location, declared).await {
             // The declared type is wrong: the content decides, and what it does not show is bytes.
-            Err(Taking::Refused(Refused::TypeMismatch)) => {
+            Err(DownloadError::Refused(Refused::TypeMismatch)) => {
                 let bytes = Declared { mime_type: Some(OCTETS.to_owned()), file_name: None };
-                self.take(company, &account, &found, bytes).await.map_err(Taking::into_missing)
+                self.download(company, &account, &location, bytes).await.map_err(DownloadError::into_fetch_error)
             }
-            outcome => outcome.map_err(Taking::into_missing),
+            outcome => outcome.map_err(DownloadError::into_fetch_error),
         }
     }
 
     /// The location of the file.
-    async fn find(&self, account: &Account, wanted: &Wanted) -> Result<Found, Missing> {
-        let mime_type = wanted.mime_type.clone();
-        let Some(id) = &wanted.id else {
-            let url = wanted
+    async fn locate(&self, account: &Account, file: &FileReference) -> Result<FileLocation, FetchError> {
+        let mime_type = file.mime_type.clone();
+        let Some(id) = &file.id else {
+            let url = file
                 .url
                 .clone()
-                .ok_or_else(|| Missing::Forever(unavailable("the provider gave no URL for the file")))?;
-            return Ok(Found { url, mime_type, is_asked_for: false });
+                .ok_or_else(|| FetchError::Permanent(unavailable("the provider gave no URL for the file")))?;
+            return Ok(FileLocation { url, mime_type, is_from_provider: false });
         };
-        let told = self.0.graph.file(account, id).await.map_err(|error| not_told(&error))?;
-        let told = told.unwrap_or_default();
+        let reply = self.0.graph.file(account, id).await.map_err(|error| lookup_error(&error))?;
+        let reply = reply.unwrap_or_default();
         let bytes_max = self.0.media.bytes_max();
-        if told["file_size"].as_u64().is_some_and(|size| size > bytes_max) {
-            return Err(Taking::Refused(Refused::TooLarge(bytes_max)).into_missing());
+        if reply["file_size"].as_u64().is_some_and(|size| size > bytes_max) {
+            return Err(DownloadError::Refused(Refused::TooLarge(bytes_max)).into_fetch_error());
         }
-        let url = told["url"].as_str().map(str::to_owned);
-        let url = url.ok_or_else(|| Missing::Yet("the provider's response has no URL for the file".to_owned()))?;
-        let mime_type = told["mime_type"].as_str().map(str::to_owned).or(mime_type);
-        Ok(Found { url, mime_type, is_asked_for: true })
+        let url = reply["url"].as_str().map(str::to_owned);
+        let url =
+            url.ok_or_else(|| FetchError::Transient("the provider's response has no URL for the file".to_owned()))?;
+        let mime_type = reply["mime_type"].as_str().map(str::to_owned).or(mime_type);
+        Ok(FileLocation { url, mime_type, is_from_provider: true })
     }
 
-    async fn take(
+    async fn download(
         &self,
         company: CompanyId,
         account: &Account,
-        found: &Found,
+        location: &FileLocation,
         declared: Declared,
-    ) -> Result<Value, Taking> {
+    ) -> Result<Value, DownloadError> {
         // The token is only for a URL that the provider returned; a URL in a call may be anyone's.
-        let token = found.is_asked_for.then_some(account.access_token.0.as_str());
-        let response = self.0.outbound.get(&found.url, token).await;
-        let response = response.map_err(|error| Taking::Missing(not_fetched(&error, !found.is_asked_for)))?;
+        let token = location.is_from_provider.then_some(account.access_token.0.as_str());
+        let response = self.0.outbound.get(&location.url, token).await;
+        let response =
+            response.map_err(|error| DownloadError::Fetch(fetch_error(&error, !location.is_from_provider)))?;
         let declared = match declared {
             Declared { mime_type: None, file_name: None } => Declared {
                 mime_type: response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned),
                 file_name: None,
             },
-            said => said,
+            declared => declared,
         };
         match self.0.media.store(company, &declared, response.bytes_stream()).await {
             Ok(stored) => Ok(json!(stored)),
-            Err(StoreError::Refused(refused)) => Err(Taking::Refused(refused)),
-            Err(StoreError::Source(error)) => Err(Taking::Missing(Missing::Yet(error.without_url().to_string()))),
-            Err(StoreError::Unavailable(reason)) => Err(Taking::Missing(Missing::Yet(reason.to_string()))),
+            Err(StoreError::Refused(refused)) => Err(DownloadError::Refused(refused)),
+            Err(StoreError::Source(error)) => {
+                Err(DownloadError::Fetch(FetchError::Transient(error.without_url().to_string())))
+            }
+            Err(StoreError::Unavailable(reason)) => {
+                Err(DownloadError::Fetch(FetchError::Transient(reason.to_string())))
+            }
         }
     }
 }
 
 /// The location of a file.
-struct Found {
+struct FileLocation {
     url: String,
     mime_type: Option<String>,
     /// Whether the URL was requested from the provider; it is then valid for some minutes only and needs the token.
-    is_asked_for: bool,
+    is_from_provider: bool,
 }
 
 /// Why a file was not stored.
-enum Taking {
-    Missing(Missing),
+enum DownloadError {
+    Fetch(FetchError),
     Refused(Refused),
 }
 
-impl Taking {
-    fn into_missing(self) -> Missing {
+impl DownloadError {
+    fn into_fetch_error(self) -> FetchError {
         let refused = match self {
-            Self::Missing(missing) => return missing,
+            Self::Fetch(error) => return error,
             Self::Refused(refused) => refused,
         };
         let code = match refused {
@@ -362,32 +368,34 @@ impl Taking {
             Refused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
         let message = match refused {
-            // For who runs the service: the provider itself may take larger ones.
+            // For the operator: the provider itself may accept larger ones.
             Refused::TooLarge(_) => format!("{refused}, the limit set by --media-bytes-max"),
             refused => refused.to_string(),
         };
-        Missing::Forever(MessageError { code: code.to_owned(), message })
+        FetchError::Permanent(MessageError { code: code.to_owned(), message })
     }
 }
 
 /// Whether a file may still become available, by the provider's error.
-fn not_told(error: &GraphError) -> Missing {
+fn lookup_error(error: &GraphError) -> FetchError {
     match error {
         GraphError::Refused { status: 400 | 404 | 410, is_transient: false, message, .. } => {
-            Missing::Forever(unavailable(message))
+            FetchError::Permanent(unavailable(message))
         }
-        GraphError::Forbidden(_) => Missing::Forever(forbidden(&error.to_string())),
-        error => Missing::Yet(error.to_string()),
+        GraphError::Forbidden(_) => FetchError::Permanent(forbidden(&error.to_string())),
+        error => FetchError::Transient(error.to_string()),
     }
 }
 
-/// Whether a file may still be downloaded from a URL. `for_good`: the URL cannot be renewed.
-fn not_fetched(error: &OutboundError, for_good: bool) -> Missing {
+/// Whether a file may still be downloaded from a URL. `is_permanent`: the URL cannot be renewed.
+fn fetch_error(error: &OutboundError, is_permanent: bool) -> FetchError {
     match error {
-        OutboundError::Forbidden(_) => Missing::Forever(forbidden(&error.to_string())),
-        OutboundError::Status(400 | 404 | 410) if for_good => Missing::Forever(unavailable(&error.to_string())),
+        OutboundError::Forbidden(_) => FetchError::Permanent(forbidden(&error.to_string())),
+        OutboundError::Status(400 | 404 | 410) if is_permanent => {
+            FetchError::Permanent(unavailable(&error.to_string()))
+        }
         // A `403` without a token means that the URL has expired.
-        error => Missing::Yet(error.to_string()),
+        error => FetchError::Transient(error.to_string()),
     }
 }
 

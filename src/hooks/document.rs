@@ -1,4 +1,4 @@
-//! The API document's parts for the hooks.
+//! The hooks in the API document.
 
 use serde_json::{Value, json};
 
@@ -27,13 +27,13 @@ fn describe(operation: &mut Operation) {
 impl Describes for Challenge {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         describe(operation);
-        let asked = |name: &str, text: &str, example: &str| {
+        let parameter = |name: &str, text: &str, example: &str| {
             (name.to_owned(), json!({"type": "string", "description": text, "example": example}))
         };
         operation.query = vec![
-            asked("hub.mode", "Always `subscribe`.", "subscribe"),
-            asked("hub.verify_token", "The channel's verify token.", "my-verify-token"),
-            asked("hub.challenge", "The challenge to return.", "1158201444"),
+            parameter("hub.mode", "Always `subscribe`.", "subscribe"),
+            parameter("hub.verify_token", "The channel's verify token.", "my-verify-token"),
+            parameter("hub.challenge", "The challenge to return.", "1158201444"),
         ];
         operation.errors.push(400);
         operation.content_type = "text/plain";

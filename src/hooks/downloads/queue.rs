@@ -1,0 +1,409 @@
+//! The order of downloads: each company has a queue, and companies take turns. A file that waits for a retry occupies
+//! only memory. When memory is short, waiting files are dropped first, because the table still has them.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use hotline_persistence::{ChannelId, CompanyId, MessageId};
+
+/// Limits of concurrent downloads, and of files in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DownloadLimits {
+    /// Concurrent downloads.
+    pub concurrent: usize,
+    /// Per company. A company gets a second download only while a quarter of all is free, so that others find one.
+    pub concurrent_per_company: usize,
+    /// Per channel: a provider that hangs delays only its own channel.
+    pub concurrent_per_channel: usize,
+    /// Files in memory, some 500 bytes each, to be downloaded now or later. Further ones wait in the table.
+    pub in_memory: usize,
+    /// Per company.
+    pub in_memory_per_company: usize,
+}
+
+impl Default for DownloadLimits {
+    fn default() -> Self {
+        Self {
+            concurrent: 64,
+            concurrent_per_company: 8,
+            concurrent_per_channel: 4,
+            in_memory: 20_000,
+            in_memory_per_company: 1000,
+        }
+    }
+}
+
+/// A file to download.
+pub(super) trait PendingFile {
+    fn company(&self) -> CompanyId;
+    fn channel(&self) -> ChannelId;
+    fn message(&self) -> MessageId;
+}
+
+/// The queues of all companies.
+pub(super) struct DownloadQueue<F> {
+    limits: DownloadLimits,
+    companies: HashMap<CompanyId, Company<F>>,
+    /// Companies with files to download now, in turn.
+    turns: VecDeque<CompanyId>,
+    channels: HashMap<(CompanyId, ChannelId), usize>,
+    running: usize,
+    in_memory: usize,
+}
+
+struct Company<F> {
+    /// To be downloaded now.
+    ready: BTreeMap<MessageId, F>,
+    /// To be retried later.
+    paused: BTreeMap<MessageId, F>,
+    running: HashSet<MessageId>,
+    /// Downloaded, but not yet stored in their messages.
+    finishing: HashSet<MessageId>,
+}
+
+impl<F> Default for Company<F> {
+    fn default() -> Self {
+        Self { ready: BTreeMap::new(), paused: BTreeMap::new(), running: HashSet::new(), finishing: HashSet::new() }
+    }
+}
+
+impl<F> Company<F> {
+    fn len(&self) -> usize {
+        self.ready.len() + self.paused.len() + self.running.len() + self.finishing.len()
+    }
+
+    fn contains(&self, message: MessageId) -> bool {
+        self.ready.contains_key(&message)
+            || self.paused.contains_key(&message)
+            || self.running.contains(&message)
+            || self.finishing.contains(&message)
+    }
+
+    /// Drops the oldest file that is not being downloaded; files that have failed before go first.
+    fn drop_oldest(&mut self) -> bool {
+        self.paused.pop_first().or_else(|| self.ready.pop_first()).is_some()
+    }
+}
+
+impl<F: PendingFile> DownloadQueue<F> {
+    pub(super) fn new(limits: DownloadLimits) -> Self {
+        Self {
+            limits,
+            companies: HashMap::new(),
+            turns: VecDeque::new(),
+            channels: HashMap::new(),
+            running: 0,
+            in_memory: 0,
+        }
+    }
+
+    /// Adds a new file. When memory is full, the company with the most files loses its oldest one.
+    pub(super) fn add_new(&mut self, file: F) {
+        let (id, message) = (file.company(), file.message());
+        let company = self.companies.entry(id).or_default();
+        if company.contains(message) {
+            return;
+        }
+        let fullest = if company.len() >= self.limits.in_memory_per_company {
+            Some(id)
+        } else if self.in_memory >= self.limits.in_memory {
+            self.companies.iter().max_by_key(|(_, company)| company.len()).map(|(id, _)| *id)
+        } else {
+            None
+        };
+        if let Some(fullest) = fullest {
+            if !self.companies.get_mut(&fullest).is_some_and(Company::drop_oldest) {
+                // All files in memory are being downloaded: the new one waits in the table.
+                self.remove_if_empty(id);
+                return;
+            }
+            self.in_memory -= 1;
+            self.remove_if_empty(fullest);
+        }
+        self.insert(file);
+    }
+
+    /// Adds a file that was found in the table, if there is room; `false` when there is none.
+    pub(super) fn add_found(&mut self, file: F) -> bool {
+        let company = self.companies.get(&file.company());
+        if company.is_some_and(|company| company.contains(file.message())) {
+            return true;
+        }
+        let is_full = company.is_some_and(|company| company.len() >= self.limits.in_memory_per_company);
+        if is_full || self.in_memory >= self.limits.in_memory {
+            return false;
+        }
+        self.insert(file);
+        true
+    }
+
+    fn insert(&mut self, file: F) {
+        let id = file.company();
+        let company = self.companies.entry(id).or_default();
+        if company.ready.is_empty() {
+            self.turns.push_back(id);
+        }
+        company.ready.insert(file.message(), file);
+        self.in_memory += 1;
+    }
+
+    /// The next file to download, if a slot is free: the newest of the company whose turn it is, because somebody is
+    /// probably waiting for it.
+    pub(super) fn start_next(&mut self) -> Option<F> {
+        if self.running >= self.limits.concurrent {
+            return None;
+        }
+        let has_spare = self.running < self.limits.concurrent - self.limits.concurrent / 4;
+        for _ in 0..self.turns.len() {
+            let id = self.turns.pop_front()?;
+            let Some(company) = self.companies.get_mut(&id) else { continue };
+            if company.ready.is_empty() {
+                // The company returns to the turns with its next file.
+                continue;
+            }
+            let running = company.running.len();
+            let may = running == 0 || (has_spare && running < self.limits.concurrent_per_company);
+            let channels = &self.channels;
+            let has_slot =
+                |channel| channels.get(&(id, channel)).is_none_or(|at| *at < self.limits.concurrent_per_channel);
+            let found = company.ready.iter().rev().find(|(_, file)| may && has_slot(file.channel()));
+            let found = found.map(|(message, _)| *message);
+            let file = found.and_then(|message| company.ready.remove(&message));
+            if let Some(file) = &file {
+                company.running.insert(file.message());
+                *self.channels.entry((id, file.channel())).or_default() += 1;
+                self.running += 1;
+            }
+            if !company.ready.is_empty() {
+                self.turns.push_back(id);
+            }
+            if file.is_some() {
+                return file;
+            }
+        }
+        None
+    }
+
+    /// The file is not available yet: frees its slot until [`DownloadQueue::wake`].
+    pub(super) fn pause(&mut self, file: F) {
+        let (id, message) = (file.company(), file.message());
+        if self.release_slot(&file)
+            && let Some(company) = self.companies.get_mut(&id)
+        {
+            company.paused.insert(message, file);
+        }
+    }
+
+    /// The pause of a file is over, unless the file was dropped meanwhile.
+    pub(super) fn wake(&mut self, id: CompanyId, message: MessageId) {
+        let Some(file) = self.companies.get_mut(&id).and_then(|company| company.paused.remove(&message)) else {
+            return;
+        };
+        self.in_memory -= 1;
+        self.insert(file);
+    }
+
+    /// The file is downloaded but not completed: frees its slot.
+    pub(super) fn finish(&mut self, file: &F) {
+        let message = file.message();
+        if self.release_slot(file)
+            && let Some(company) = self.companies.get_mut(&file.company())
+        {
+            company.finishing.insert(message);
+        }
+    }
+
+    /// The file is completed.
+    pub(super) fn complete(&mut self, file: &F) {
+        let company = self.companies.get_mut(&file.company());
+        let was_finishing = company.is_some_and(|company| company.finishing.remove(&file.message()));
+        if was_finishing || self.release_slot(file) {
+            self.in_memory -= 1;
+            self.remove_if_empty(file.company());
+        }
+    }
+
+    fn release_slot(&mut self, file: &F) -> bool {
+        let (id, key) = (file.company(), (file.company(), file.channel()));
+        let was_running = self.companies.get_mut(&id).is_some_and(|company| company.running.remove(&file.message()));
+        if was_running {
+            self.running -= 1;
+            if let Some(concurrent) = self.channels.get_mut(&key) {
+                *concurrent -= 1;
+                if *concurrent == 0 {
+                    self.channels.remove(&key);
+                }
+            }
+        }
+        was_running
+    }
+
+    /// Drops a company's waiting files; the table still has them. Running downloads count until they are completed.
+    pub(super) fn forget(&mut self, id: CompanyId) {
+        let Some(company) = self.companies.get_mut(&id) else { return };
+        let Company { ready, paused, running: _, finishing: _ } = company;
+        self.in_memory -= ready.len() + paused.len();
+        ready.clear();
+        paused.clear();
+        self.turns.retain(|turn| *turn != id);
+        self.remove_if_empty(id);
+    }
+
+    /// Removes a company without files.
+    fn remove_if_empty(&mut self, id: CompanyId) {
+        if self.companies.get(&id).is_some_and(|company| company.len() == 0) {
+            self.companies.remove(&id);
+            self.turns.retain(|turn| *turn != id);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct File(i64, i64, i64);
+
+    impl PendingFile for File {
+        fn company(&self) -> CompanyId {
+            CompanyId::new(self.0)
+        }
+
+        fn channel(&self) -> ChannelId {
+            ChannelId::new(self.1)
+        }
+
+        fn message(&self) -> MessageId {
+            MessageId::new(self.2)
+        }
+    }
+
+    fn start_all(queue: &mut DownloadQueue<File>) -> Vec<File> {
+        std::iter::from_fn(|| queue.start_next()).collect()
+    }
+
+    #[test]
+    fn a_company_cannot_use_up_the_downloads_of_others() {
+        let mut queue = DownloadQueue::new(DownloadLimits::default());
+        for message in 0..25_000 {
+            queue.add_new(File(1, message % 40, message));
+        }
+        assert_eq!(start_all(&mut queue).len(), 8, "its share");
+        assert_eq!(queue.in_memory, 1000, "its share of the memory");
+        queue.add_new(File(2, 7, 25_000));
+        assert_eq!(queue.start_next(), Some(File(2, 7, 25_000)));
+        // A hundred such companies leave a slot for a company that has none.
+        for company in 10..110 {
+            for message in 0..100 {
+                queue.add_new(File(company, message % 3, 30_000 + company * 1000 + message));
+            }
+        }
+        assert_eq!(start_all(&mut queue).len(), 64 - 9);
+        for company in 3..10 {
+            let mut of_company =
+                queue.companies.get(&CompanyId::new(company)).map_or(0, |company| company.running.len());
+            of_company += queue.companies.get(&CompanyId::new(company + 10)).map_or(0, |company| company.running.len());
+            assert!(of_company <= 8);
+        }
+    }
+
+    #[test]
+    fn a_company_gets_no_second_download_while_few_slots_are_free() {
+        let mut queue = DownloadQueue::new(DownloadLimits {
+            concurrent: 8,
+            concurrent_per_company: 8,
+            ..DownloadLimits::default()
+        });
+        for message in 0..100 {
+            queue.add_new(File(1, message % 40, message));
+        }
+        assert_eq!(start_all(&mut queue).len(), 6, "a quarter is for those who have none");
+        queue.add_new(File(2, 1, 200));
+        queue.add_new(File(2, 1, 201));
+        queue.add_new(File(3, 1, 300));
+        assert_eq!(start_all(&mut queue), [File(2, 1, 201), File(3, 1, 300)]);
+    }
+
+    #[test]
+    fn companies_take_turns_and_the_newest_file_comes_first() {
+        let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 1, ..DownloadLimits::default() });
+        for file in [File(1, 1, 1), File(1, 1, 2), File(1, 1, 3), File(2, 2, 4), File(2, 2, 5)] {
+            queue.add_new(file);
+        }
+        let mut order = Vec::new();
+        while let Some(file) = queue.start_next() {
+            assert_eq!(queue.start_next(), None, "one slot");
+            order.push(file.2);
+            queue.complete(&file);
+        }
+        assert_eq!(order, [3, 5, 2, 4, 1]);
+        assert!(queue.companies.is_empty() && queue.turns.is_empty() && queue.channels.is_empty());
+        assert_eq!((queue.in_memory, queue.running), (0, 0));
+    }
+
+    #[test]
+    fn a_channel_that_hangs_delays_only_itself() {
+        let mut queue = DownloadQueue::new(DownloadLimits::default());
+        for message in 0..100 {
+            queue.add_new(File(1, 1, 1000 + message));
+        }
+        queue.add_new(File(1, 2, 1));
+        assert_eq!(start_all(&mut queue).iter().filter(|file| file.1 == 1).count(), 4);
+        assert!(queue.companies[&CompanyId::new(1)].running.contains(&MessageId::new(1)));
+    }
+
+    #[test]
+    fn a_paused_file_frees_its_slot_and_is_dropped_for_new_ones() {
+        let limits = DownloadLimits { concurrent: 1, in_memory_per_company: 3, ..DownloadLimits::default() };
+        let mut queue = DownloadQueue::new(limits);
+        for message in 1..=3 {
+            queue.add_new(File(1, 1, message));
+        }
+        let first = queue.start_next().expect("one");
+        queue.pause(first);
+        let second = queue.start_next().expect("its slot is free");
+        assert_eq!((first.2, second.2), (3, 2));
+        // Full: the paused file is dropped.
+        queue.add_new(File(1, 1, 4));
+        queue.wake(CompanyId::new(1), MessageId::new(3));
+        assert!(!queue.companies[&CompanyId::new(1)].contains(MessageId::new(3)), "the table has it");
+        assert!(!queue.add_found(File(1, 1, 3)), "there is no room for what was found");
+        queue.complete(&second);
+        assert!(queue.add_found(File(1, 1, 3)));
+        assert!(queue.add_found(File(1, 1, 3)), "known already");
+        assert_eq!((queue.in_memory, start_all(&mut queue)), (3, vec![File(1, 1, 4)]));
+    }
+
+    #[test]
+    fn running_downloads_of_a_dropped_company_count_until_completed() {
+        let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 1, ..DownloadLimits::default() });
+        queue.add_new(File(1, 1, 3));
+        let running = queue.start_next().expect("a slot");
+        queue.add_new(File(1, 1, 1));
+        queue.add_new(File(1, 1, 2));
+        queue.add_new(File(2, 1, 9));
+        queue.forget(CompanyId::new(1));
+        assert_eq!(queue.in_memory, 2, "the one that is fetched, and another company's");
+        queue.add_new(running);
+        queue.complete(&running);
+        assert_eq!(start_all(&mut queue), [File(2, 1, 9)], "it is fetched once, and no turn is left behind");
+        queue.complete(&File(2, 1, 9));
+        assert_eq!((queue.in_memory, queue.companies.len(), queue.turns.len()), (0, 0, 0));
+        queue.forget(CompanyId::new(1));
+    }
+
+    #[test]
+    fn when_memory_is_full_the_largest_company_loses_a_file() {
+        let limits = DownloadLimits { concurrent: 1, in_memory: 10, ..DownloadLimits::default() };
+        let mut queue = DownloadQueue::new(limits);
+        for message in 0..9 {
+            queue.add_new(File(1, 1, message));
+        }
+        queue.add_new(File(2, 1, 100));
+        queue.add_new(File(3, 1, 101));
+        assert_eq!(queue.in_memory, 10);
+        assert_eq!(queue.companies[&CompanyId::new(1)].len(), 8);
+        assert!(queue.companies.contains_key(&CompanyId::new(3)));
+    }
+}
