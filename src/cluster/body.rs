@@ -10,7 +10,7 @@ use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
-use crate::web::wire::Paced;
+use crate::web::wire::MinRateStream;
 
 /// Maximum size of a retained body: it covers every JSON body that people and programs write, except imports.
 pub(super) const KEPT_BYTES_MAX: usize = 64 * 1024;
@@ -87,7 +87,7 @@ impl Body {
             *self = Self::Passing(Bytes::new(), payload);
             return Ok(());
         };
-        let mut chunks = Paced::new(payload);
+        let mut chunks = MinRateStream::new(payload);
         let mut whole = BytesMut::new();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;

@@ -32,7 +32,7 @@ use crate::web::hardening::NO_SNIFFING;
 use crate::web::idempotency::{IDEMPOTENCY_KEY, applies_to};
 use crate::web::modules::API;
 use crate::web::request_id::{self, X_REQUEST_ID};
-use crate::web::wire::{Cut, body_error};
+use crate::web::wire::{ConnectionCloser, body_error};
 
 /// How long a request waits until its company has an owner: longer than a company takes to move, and shorter than
 /// callers wait for a response.
@@ -149,7 +149,7 @@ impl Local {
             (Whose::Nobody, _) => return Ok(served.call(request).await?.into()),
             _ => return self.serve(served, request, None).await,
         };
-        let cut = Cut::of(&request);
+        let closer = ConnectionCloser::of(&request);
         let mut body = Body::of(request.take_payload());
         let placement = &self.inner().membership.placement;
         let deadline = Instant::now() + self.inner().wait;
@@ -166,7 +166,7 @@ impl Local {
                     *request.payload() = payload;
                     let response = self.serve(served, request, Some((company, presence))).await?;
                     if may_be_done && is_put_off(&response) {
-                        return self.cut(cut).await;
+                        return self.close_connection(closer).await;
                     }
                     return Ok(response);
                 }
@@ -178,7 +178,7 @@ impl Local {
                         may_be_done |= !is_read(request.head());
                         self.inner().figures.cluster.sent_again();
                     }
-                    Err(Failed::Unknown) => return self.cut(cut).await,
+                    Err(Failed::Unknown) => return self.close_connection(closer).await,
                     Err(Failed::Unreached | Failed::NotMine) => placement.look_again(),
                 },
                 Place::Nowhere => {}
@@ -194,13 +194,13 @@ impl Local {
             let is_news = timeout_at(deadline.min(now + pause), placement.changed(seen)).await.is_ok();
             pause = if is_news { LOOK_AFTER_MIN } else { LOOK_AFTER_MAX.min(pause * 2) };
         }
-        if may_be_done { self.cut(cut).await } else { Ok(self.unavailable(request.head())) }
+        if may_be_done { self.close_connection(closer).await } else { Ok(self.unavailable(request.head())) }
     }
 
     /// Closes the connection without a response: the outcome is unknown.
-    async fn cut<T>(&self, cut: Cut) -> T {
+    async fn close_connection<T>(&self, closer: ConnectionCloser) -> T {
         self.inner().figures.cluster.cut();
-        match cut.now().await {}
+        match closer.now().await {}
     }
 
     async fn forward(&self, peer: &Peer, request: &Request, body: &mut Body) -> Result<Response<BoxBody>, Failed> {
@@ -257,19 +257,19 @@ impl Local {
             return Ok(self.unavailable(request.head()));
         }
         let is_read = is_read(request.head());
-        let (cut, id) = (Cut::of(&request), request_id::of(&request.head().headers));
+        let (closer, id) = (ConnectionCloser::of(&request), request_id::of(&request.head().headers));
         if let Some((company, presence)) = entered {
             request.extensions_mut().insert(Entered::new(company, presence));
         }
         let response: Response<BoxBody> = served.call(request).await?.into();
         if response.extensions().contains::<OutcomeUnknown>() {
-            return self.cut(cut).await;
+            return self.close_connection(closer).await;
         }
         if !lease.holds() {
             // A change that was made must not be answered `503`, which means that nothing was changed.
             let is_change = !is_read && response.status().as_u16() < 400;
             if is_change {
-                return self.cut(cut).await;
+                return self.close_connection(closer).await;
             }
             self.inner().figures.cluster.refused();
             return Ok(with_id(unavailable(), id));

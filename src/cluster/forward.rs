@@ -23,7 +23,7 @@ use super::body::{self, Body};
 use super::link::{Link, Links};
 use super::relay::{Ends, Relayed, splice};
 use super::signed::FORWARDED;
-use crate::web::wire::Paced;
+use crate::web::wire::MinRateStream;
 
 /// How long a response may take once its request is sent. Everything a handler waits for has its own limit of seconds.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -220,7 +220,8 @@ async fn pass(
     let pump = async {
         use tokio::io::AsyncWriteExt;
         writer.write_all(&head).await.map_err(|_| Failed::Unknown)?;
-        let mut chunks = futures_util::stream::iter((!first.is_empty()).then_some(Ok(first))).chain(Paced::new(rest));
+        let mut chunks =
+            futures_util::stream::iter((!first.is_empty()).then_some(Ok(first))).chain(MinRateStream::new(rest));
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(Failed::Body)?;
             let sent = if is_chunked {

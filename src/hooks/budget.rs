@@ -1,7 +1,7 @@
 //! Limits the memory of calls: each channel has a share, and a call uses as much as it has sent.
 //!
 //! Anyone who knows a channel's public key may start a call; the signature is checked once the body is complete. So a
-//! call that sends nothing uses nothing, and one that sends slowly is refused ([`PACE`]). When memory is short, the
+//! call that sends nothing uses nothing, and one that sends slowly is refused ([`MIN_RATE`]). When memory is short, the
 //! oldest incomplete call is cancelled, first of all in the channel that uses most. Calls of providers arrive
 //! completely within a moment: they find room, and never become the oldest.
 
@@ -16,7 +16,7 @@ use hotline_persistence::{ChannelId, CompanyId};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::web::wire::{Pace, Paced, body_error};
+use crate::web::wire::{MinRate, MinRateStream, body_error};
 use crate::web::{ApiError, ApiResult};
 
 /// Maximum size of a call; the provider documents up to 3 MB.
@@ -24,7 +24,7 @@ use crate::web::{ApiError, ApiResult};
 pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The minimum pace of a call. Providers call from data centres, and wait some 10 seconds for the response.
-const PACE: Pace = Pace { grace: Duration::from_secs(5), bytes_per_s: 64 * 1024 };
+const MIN_RATE: MinRate = MinRate { grace: Duration::from_secs(5), bytes_per_s: 64 * 1024 };
 
 /// How long a call waits for memory.
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -222,7 +222,7 @@ impl CallPermit {
     /// `413` when it exceeds the maximum size, `408` when it arrives too slowly, `400` when it breaks off, `503` when
     /// there is no memory for it.
     pub(super) async fn read(&self, payload: Payload) -> ApiResult<Bytes> {
-        let mut chunks = Paced::at(PACE, payload);
+        let mut chunks = MinRateStream::at(MIN_RATE, payload);
         let mut body = BytesMut::new();
         loop {
             let chunk = tokio::select! {
@@ -282,7 +282,7 @@ impl Drop for CallPermit {
 }
 
 /// Reads and discards the rest, for a while: a client that is still writing must be able to read the response.
-async fn drain(mut chunks: Paced<Payload>) {
+async fn drain(mut chunks: MinRateStream<Payload>) {
     let mut remaining = 7 * CALL_BYTES_MAX;
     while let Some(Ok(chunk)) = chunks.next().await {
         remaining = remaining.saturating_sub(chunk.len());

@@ -49,7 +49,7 @@ use crate::web::hardening::Https;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
-use crate::web::wire::{self, Listened, Listening, Peers, Side};
+use crate::web::wire::{self, ListenOptions, Listeners, Peers, Side};
 use crate::web::wrong_tokens::WrongTokens;
 use crate::web::{Front, compression, head, unread};
 use crate::webhooks::Webhooks;
@@ -161,7 +161,7 @@ impl Service {
             None => None,
         };
         let eviction = CompanyEviction::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
-        let Listened { address, peers, server } = listen(settings, doors.http, doors.peers, &handles)?;
+        let Listeners { address, peers, server } = listen(settings, doors.http, doors.peers, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
                 let started = Listener::start(socket, engine, handles.app.figures.clone());
@@ -334,12 +334,12 @@ fn handles(
 fn listen(
     settings: &Settings,
     socket: TcpSocket,
-    of_peers: Option<TcpSocket>,
+    peer_socket: Option<TcpSocket>,
     handles: &Handles,
-) -> Result<Listened, ServiceError> {
-    let listening = Listening {
+) -> Result<Listeners, ServiceError> {
+    let options = ListenOptions {
         socket,
-        of_peers,
+        peer_socket,
         workers: settings.workers,
         drain: DRAIN_TIME_MAX,
         limits: settings.limits,
@@ -352,7 +352,7 @@ fn listen(
         let (figures, stopping) = (handles.app.figures.clone(), handles.app.stopping());
         Edge::new(membership.clone(), directory, ownership, figures, stopping)
     });
-    let listened = wire::listen(listening, move |side| {
+    let listened = wire::listen(options, move |side| {
         if side == Side::Public {
             // Called on each serving thread.
             handles.app.engine.live_here();

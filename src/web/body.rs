@@ -11,7 +11,7 @@ use hotline_persistence::controls;
 use serde_json::{Map, Value};
 
 use super::compression::unpack;
-use super::wire::{Paced, body_error};
+use super::wire::{MinRateStream, body_error};
 use super::{ApiError, Fields, Input, aside};
 
 /// How many times the size limit is drained at most before the connection is closed.
@@ -144,7 +144,7 @@ async fn gather(
     // The rest of a refused body is read and discarded: a client that is still writing must be able to read the
     // response.
     let mut left = bytes_max * DRAINED_FACTOR;
-    let mut chunks = Paced::new(payload);
+    let mut chunks = MinRateStream::new(payload);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(body_error)?;
         let (before, after) = (bytes.len(), bytes.len() + chunk.len());

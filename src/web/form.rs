@@ -22,7 +22,7 @@ use super::body::{self, DRAINED_FACTOR};
 use super::bounds::{FILES_PART, JSON_BYTES_MAX};
 use super::compression::unpack;
 use super::part_heads::PartHeads;
-use super::wire::{Paced, body_error};
+use super::wire::{MinRateStream, body_error};
 use super::{ApiError, Fields, Input, aside};
 use crate::media::{Cut, Declared, Media, Unavailable, Upload};
 
@@ -263,7 +263,7 @@ fn form_error(error: actix_multipart::MultipartError) -> ApiError {
 struct Shared(Rc<RefCell<Bounded>>);
 
 struct Bounded {
-    chunks: Paced<Payload>,
+    chunks: MinRateStream<Payload>,
     left: u64,
     is_too_long: bool,
     is_over: bool,
@@ -274,7 +274,7 @@ struct Bounded {
 
 impl Shared {
     fn of(payload: Payload, bytes_max: u64) -> Self {
-        let chunks = Paced::new(payload);
+        let chunks = MinRateStream::new(payload);
         Self(Rc::new(RefCell::new(Bounded {
             chunks,
             left: bytes_max,

@@ -114,7 +114,7 @@ impl Default for TestOptions {
             },
             panel: PanelOptions::default(),
             member: is_member(),
-            limits: Limits { per_address: 0, goodbye: GOODBYE_TIME, ..Limits::default() },
+            limits: Limits { per_address: 0, linger: GOODBYE_TIME, ..Limits::default() },
         }
     }
 }

@@ -28,7 +28,7 @@ use tokio::sync::{Notify, watch};
 use self::handlers::routes;
 use super::{Around, Edge};
 use crate::metrics::Metrics;
-use crate::web::wire::{self, Limits, Listened, Listening, Peers};
+use crate::web::wire::{self, Limits, ListenOptions, Listeners, Peers};
 
 const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
@@ -127,16 +127,16 @@ impl Node {
         let world: Data<World> = Data::default();
         let edge = Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).waiting(wait);
         let any = || wire::bind("127.0.0.1:0".parse().expect("address")).expect("a port");
-        let listening = Listening {
+        let options = ListenOptions {
             socket: any(),
-            of_peers: Some(any()),
+            peer_socket: Some(any()),
             workers: 1,
             drain: Duration::from_secs(1),
             limits,
             proxies: Vec::new(),
         };
         let served = world.clone();
-        let Listened { address: public, peers, server } = wire::listen(listening, move |side| {
+        let Listeners { address: public, peers, server } = wire::listen(options, move |side| {
             let world = served.clone();
             Around::new(App::new().configure(move |services| routes(services, world)), Some(edge.clone()), side)
         })

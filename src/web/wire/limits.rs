@@ -10,21 +10,21 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// balancer owns the pool and must close first, or it sends a request on a connection that has just closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// Time for a client to read more of a response when its receive window is full. Its answer is in memory meanwhile, and
-/// counts against its share; a phone that has lost its network for longer asks again.
+/// Time for a client to read more of a response when its receive window is full. The response is in memory meanwhile, and
+/// counts against the client's limit; a phone that has lost its network for longer repeats the request.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes a second that a client takes at least of an answer it makes wait, on top of the time above: a phone at the edge of its
-/// network takes more. Who takes a byte now and then would hold a piece of an answer for as long as they like.
+/// Minimum bytes per second that a client reads of a pending response, on top of the time above: a phone at the edge of its
+/// network reads more. Otherwise a client that reads a byte now and then could hold a piece of a response indefinitely.
 pub(super) const WRITE_BYTES_PER_S_MIN: u64 = 1024;
 
 /// Time for a client that sends more than is read to receive the response and close; the framework discards the rest
 /// meanwhile. Closing at once would reset the connection because of its unread bytes, and the response could be lost.
-const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
+const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Bytes of a body that may follow its response without a deadline; beyond that, the time above applies, however long
 /// the body is.
-pub(super) const GOODBYE_BYTES_MAX: u64 = 1024 * 1024;
+pub(super) const LINGER_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Connections per worker; further ones wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the state),
 /// 200 MiB. Fewer where the file descriptor limit is low, because descriptors are reserved for everything else.
@@ -47,7 +47,7 @@ pub struct Limits {
     /// Time for a client to read more of a response.
     pub write: Duration,
     /// Time for a client to close after the last response.
-    pub goodbye: Duration,
+    pub linger: Duration,
     /// Connections per worker, if there are enough descriptors.
     pub connections: usize,
     /// Connections per address; 0: no limit.
@@ -62,7 +62,7 @@ impl Default for Limits {
             head: HEAD_TIME_MAX,
             keep_alive: KEEP_ALIVE,
             write: WRITE_TIME_MAX,
-            goodbye: GOODBYE_TIME_MAX,
+            linger: LINGER_TIME_MAX,
             connections: CONNECTIONS_MAX,
             per_address: CONNECTIONS_PER_ADDRESS,
             backlog: BACKLOG,

@@ -1,5 +1,5 @@
 //! The connections of the other processes of a cluster. The public listener's threads serve them, because these threads
-//! run the actors as well; but they are accepted and counted apart. The framework counts the connections of all its
+//! run the actors as well; but they are accepted and counted separately. The framework counts the connections of all its
 //! listeners together, so clients that take all it accepts would keep the other processes out, and those would take
 //! connections from clients.
 
@@ -14,39 +14,39 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-/// Pause after a connection could not be accepted, most likely because no descriptor is left: as long as the framework's.
+/// Pause after a connection could not be accepted, most likely because no descriptor is left: as long as the framework's own.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// The listener for peers. Dropping it stops accepting.
 pub struct Peers {
     address: SocketAddr,
-    lanes: Lanes,
+    threads: ServingThreads,
     stop: watch::Sender<bool>,
 }
 
 /// The serving threads, as those that receive connections. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Lanes(Arc<Inner>);
+pub(super) struct ServingThreads(Arc<Inner>);
 
 struct Inner {
-    threads: Mutex<Threads>,
+    senders: Mutex<ThreadSenders>,
     /// Notified when a thread is added.
     added: Notify,
     /// A permit for each connection that may be open.
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     connections_max: u32,
     stopping: watch::Receiver<bool>,
 }
 
 #[derive(Default)]
-struct Threads {
-    senders: Vec<mpsc::UnboundedSender<Taken>>,
+struct ThreadSenders {
+    all: Vec<mpsc::UnboundedSender<AcceptedConnection>>,
     /// The one that gets the next connection.
     next: usize,
 }
 
-/// An accepted connection, and its place among those that may be open.
-struct Taken {
+/// An accepted connection, and its permit.
+struct AcceptedConnection {
     stream: std::net::TcpStream,
     permit: OwnedSemaphorePermit,
 }
@@ -59,15 +59,15 @@ impl Peers {
         let address = listener.local_addr()?;
         let connections_max = u32::try_from(connections_max.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         let (stop, stopping) = watch::channel(false);
-        let lanes = Lanes(Arc::new(Inner {
-            threads: Mutex::default(),
+        let threads = ServingThreads(Arc::new(Inner {
+            senders: Mutex::default(),
             added: Notify::new(),
-            room: Arc::new(Semaphore::new(connections_max as usize)),
+            permits: Arc::new(Semaphore::new(connections_max as usize)),
             connections_max,
             stopping,
         }));
-        tokio::spawn(lanes.clone().keep_accepting(listener));
-        Ok(Self { address, lanes, stop })
+        tokio::spawn(threads.clone().accept_until_stopped(listener));
+        Ok(Self { address, threads, stop })
     }
 
     /// The bound address.
@@ -75,27 +75,27 @@ impl Peers {
         self.address
     }
 
-    pub(super) fn lanes(&self) -> Lanes {
-        self.lanes.clone()
+    pub(super) fn threads(&self) -> ServingThreads {
+        self.threads.clone()
     }
 
     /// Accepts no more, and waits until the requests in flight are answered, for `drain` at most. To be called before the
     /// serving threads end.
     pub async fn stop(&self, drain: Duration) {
         self.stop.send_replace(true);
-        let all = self.lanes.0.room.acquire_many(self.lanes.0.connections_max);
+        let all = self.threads.0.permits.acquire_many(self.threads.0.connections_max);
         if timeout(drain, all).await.is_err() {
             tracing::warn!("requests from other processes did not finish before shutdown");
         }
     }
 }
 
-impl Lanes {
+impl ServingThreads {
     /// Resolves once no more connections are accepted: open ones end with the response they wait for.
-    pub(super) fn ends(&self) -> impl Future<Output = ()> + use<> {
+    pub(super) fn stopped(&self) -> impl Future<Output = ()> + use<> {
         let mut stopping = self.0.stopping.clone();
         async move {
-            // The listener that is gone accepts nothing either.
+            // A listener that was dropped accepts nothing either.
             let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
         }
     }
@@ -110,10 +110,10 @@ impl Lanes {
         let Ok(service) = factory.new_service(()).await else {
             return tracing::error!("could not serve other processes on a thread");
         };
-        let (sender, mut taken) = mpsc::unbounded_channel();
-        self.threads().senders.push(sender);
+        let (sender, mut accepted) = mpsc::unbounded_channel();
+        self.senders().all.push(sender);
         self.0.added.notify_one();
-        while let Some(Taken { stream, permit }) = taken.recv().await {
+        while let Some(AcceptedConnection { stream, permit }) = accepted.recv().await {
             let Ok(stream) = TcpStream::from_std(stream) else { continue };
             if poll_fn(|cx| service.poll_ready(cx)).await.is_err() {
                 return;
@@ -127,16 +127,16 @@ impl Lanes {
         }
     }
 
-    async fn keep_accepting(self, listener: TcpListener) {
+    async fn accept_until_stopped(self, listener: TcpListener) {
         tokio::select! {
-            () = self.ends() => {}
+            () = self.stopped() => {}
             () = self.accept_all(&listener) => {}
         }
     }
 
     async fn accept_all(&self, listener: &TcpListener) {
         // Before a connection is accepted: one without a place waits in the backlog, where it uses no descriptor.
-        while let Ok(permit) = self.0.room.clone().acquire_owned().await {
+        while let Ok(permit) = self.0.permits.clone().acquire_owned().await {
             let stream = loop {
                 match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
                     Ok(stream) => break stream,
@@ -148,44 +148,44 @@ impl Lanes {
                     }
                 }
             };
-            self.pass_on(Taken { stream, permit }).await;
+            self.dispatch(AcceptedConnection { stream, permit }).await;
         }
     }
 
     /// Passes a connection to the next thread.
-    async fn pass_on(&self, mut taken: Taken) {
+    async fn dispatch(&self, mut connection: AcceptedConnection) {
         loop {
-            match self.threads().pass_on(taken) {
+            match self.senders().dispatch(connection) {
                 Ok(()) => return,
-                Err(unserved) => taken = unserved,
+                Err(returned) => connection = returned,
             }
             self.0.added.notified().await;
         }
     }
 
-    fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    fn senders(&self) -> MutexGuard<'_, ThreadSenders> {
+        self.0.senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Threads {
+impl ThreadSenders {
     /// Passes a connection to the thread whose turn it is. Threads that have ended are dropped; the connection is
     /// returned when none is left.
-    fn pass_on(&mut self, mut taken: Taken) -> Result<(), Taken> {
-        while !self.senders.is_empty() {
-            let turn = self.next % self.senders.len();
-            match self.senders[turn].send(taken) {
+    fn dispatch(&mut self, mut connection: AcceptedConnection) -> Result<(), AcceptedConnection> {
+        while !self.all.is_empty() {
+            let turn = self.next % self.all.len();
+            match self.all[turn].send(connection) {
                 Ok(()) => {
                     self.next = turn + 1;
                     return Ok(());
                 }
-                Err(mpsc::error::SendError(unsent)) => {
-                    taken = unsent;
-                    self.senders.remove(turn);
+                Err(mpsc::error::SendError(returned)) => {
+                    connection = returned;
+                    self.all.remove(turn);
                 }
             }
         }
-        Err(taken)
+        Err(connection)
     }
 }
 

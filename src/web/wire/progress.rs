@@ -11,38 +11,38 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::limits::{GOODBYE_BYTES_MAX, Limits, WRITE_BYTES_PER_S_MIN};
+use super::limits::{LINGER_BYTES_MAX, Limits, WRITE_BYTES_PER_S_MIN};
 
 /// The state of a connection.
 pub(super) struct Progress {
-    unbegun: Cell<Unbegun>,
+    pending_head: Cell<PendingHead>,
     /// Requests whose response is not completely written.
     open: Cell<usize>,
     /// Whether the last request had a body: bytes received after its response may be the rest of it.
     has_body: Cell<bool>,
     /// When that rest started, and how many bytes have arrived.
-    rest: Cell<Option<(Instant, u64)>>,
+    trailing: Cell<Option<(Instant, u64)>>,
     /// Idle since.
     idle_since: Cell<Instant>,
     /// Since when the client has not read.
     stalled_since: Cell<Option<Instant>>,
-    /// Since when what was to be written waits, and how much of it the client has taken since.
+    /// Since when a write is pending, and how much the client has read since.
     slow_since: Cell<Option<(Instant, u64)>>,
-    /// Whether a piece of an answer was given to the framework and is not written yet.
+    /// Whether the framework has a piece of a response that is not written yet.
     has_piece: Cell<bool>,
-    /// Who waits until it is.
-    waits: Cell<Option<Waker>>,
+    /// The task that waits until it is.
+    waker: Cell<Option<Waker>>,
     /// Signals that the connection must be closed without a further response.
-    cut: Notify,
+    close: Notify,
 }
 
-/// What was received of the next request.
+/// What was received of the head of the next request.
 #[derive(Clone, Copy)]
-enum Unbegun {
+enum PendingHead {
     Nothing,
     /// Waiting for the first request, of which no byte has arrived.
     Awaited(Instant),
-    Heard(Instant),
+    Started(Instant),
 }
 
 /// The expired timeout.
@@ -60,40 +60,40 @@ impl Progress {
     pub(super) fn new() -> Rc<Self> {
         let now = Instant::now();
         Rc::new(Self {
-            unbegun: Cell::new(Unbegun::Awaited(now)),
+            pending_head: Cell::new(PendingHead::Awaited(now)),
             open: Cell::new(0),
             has_body: Cell::new(false),
-            rest: Cell::new(None),
+            trailing: Cell::new(None),
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
             slow_since: Cell::new(None),
             has_piece: Cell::new(false),
-            waits: Cell::new(None),
-            cut: Notify::new(),
+            waker: Cell::new(None),
+            close: Notify::new(),
         })
     }
 
     /// The client sent this many bytes; 0: it has closed.
-    pub(super) fn heard(&self, bytes: usize) {
+    pub(super) fn on_read(&self, bytes: usize) {
         if bytes == 0 {
             return;
         }
-        match self.unbegun.get() {
-            Unbegun::Heard(_) => {}
-            Unbegun::Awaited(since) => self.unbegun.set(Unbegun::Heard(since)),
-            Unbegun::Nothing if self.open.get() == 0 && !self.has_body.get() => {
-                self.unbegun.set(Unbegun::Heard(Instant::now()));
+        match self.pending_head.get() {
+            PendingHead::Started(_) => {}
+            PendingHead::Awaited(since) => self.pending_head.set(PendingHead::Started(since)),
+            PendingHead::Nothing if self.open.get() == 0 && !self.has_body.get() => {
+                self.pending_head.set(PendingHead::Started(Instant::now()));
             }
-            Unbegun::Nothing if self.open.get() == 0 => {
-                let (since, before) = self.rest.get().unwrap_or_else(|| (Instant::now(), 0));
-                self.rest.set(Some((since, before + bytes as u64)));
+            PendingHead::Nothing if self.open.get() == 0 => {
+                let (since, before) = self.trailing.get().unwrap_or_else(|| (Instant::now(), 0));
+                self.trailing.set(Some((since, before + bytes as u64)));
             }
-            Unbegun::Nothing => {}
+            PendingHead::Nothing => {}
         }
     }
 
-    /// So many bytes were written to the client; none: nothing could be.
-    pub(super) fn wrote(&self, bytes: Option<usize>) {
+    /// This many bytes were written to the client; `None`: the socket is full.
+    pub(super) fn on_write(&self, bytes: Option<usize>) {
         let Some(bytes) = bytes else {
             let now = Instant::now();
             self.stalled_since.set(self.stalled_since.get().or(Some(now)));
@@ -102,46 +102,47 @@ impl Progress {
         };
         self.stalled_since.set(None);
         self.slow_since.set(self.slow_since.get().map(|(since, before)| (since, before + bytes as u64)));
-        if let Unbegun::Heard(_) = self.unbegun.get() {
-            self.unbegun.set(Unbegun::Heard(Instant::now()));
+        if let PendingHead::Started(_) = self.pending_head.get() {
+            self.pending_head.set(PendingHead::Started(Instant::now()));
         }
     }
 
-    /// All there was to write is written.
-    pub(super) fn wrote_all(&self) {
+    /// Everything is written.
+    pub(super) fn on_flush(&self) {
         self.slow_since.set(None);
         self.has_piece.set(false);
-        if let Some(waker) = self.waits.take() {
+        if let Some(waker) = self.waker.take() {
             waker.wake();
         }
     }
 
-    /// Ready once the piece before is written: whoever reads nothing holds one piece of an answer in the connection.
+    /// Ready once the previous piece is written, so that a client that reads nothing has one piece of a response in the
+    /// connection.
     fn poll_piece(&self, cx: &Context<'_>) -> Poll<()> {
         if !self.has_piece.get() {
             return Poll::Ready(());
         }
-        self.waits.set(Some(cx.waker().clone()));
+        self.waker.set(Some(cx.waker().clone()));
         Poll::Pending
     }
 
-    /// A request begins.
-    pub(super) fn begin(self: &Rc<Self>, has_body: bool) -> Begun {
-        self.unbegun.set(Unbegun::Nothing);
+    /// A request starts.
+    pub(super) fn start_request(self: &Rc<Self>, has_body: bool) -> OpenRequest {
+        self.pending_head.set(PendingHead::Nothing);
         self.has_body.set(has_body);
-        self.rest.set(None);
+        self.trailing.set(None);
         self.open.set(self.open.get() + 1);
-        Begun(self.clone())
+        OpenRequest(self.clone())
     }
 
     /// Requests that the connection be closed as it is.
-    pub(super) fn cut_off(&self) {
-        self.cut.notify_one();
+    pub(super) fn close(&self) {
+        self.close.notify_one();
     }
 
-    /// Waits for that request.
-    pub(super) async fn cut(&self) {
-        self.cut.notified().await;
+    /// Resolves when that is requested.
+    pub(super) async fn closing(&self) {
+        self.close.notified().await;
     }
 
     /// Returns when a timeout of the connection has expired.
@@ -150,7 +151,7 @@ impl Progress {
         let step = limits.head.min(limits.write);
         loop {
             let now = Instant::now();
-            match self.due(limits) {
+            match self.deadline(limits) {
                 Some((at, overdue)) if at <= now => return overdue,
                 Some((at, _)) => sleep_until(at.min(now + step)).await,
                 None => sleep_until(now + step).await,
@@ -158,71 +159,71 @@ impl Progress {
         }
     }
 
-    fn due(&self, limits: Limits) -> Option<(Instant, Overdue)> {
-        let taken = |(since, bytes)| since + limits.write + Duration::from_secs(bytes / WRITE_BYTES_PER_S_MIN);
+    fn deadline(&self, limits: Limits) -> Option<(Instant, Overdue)> {
+        let slow_deadline = |(since, bytes)| since + limits.write + Duration::from_secs(bytes / WRITE_BYTES_PER_S_MIN);
         let stalled = self.stalled_since.get().map(|since| since + limits.write);
-        if let Some(at) = stalled.into_iter().chain(self.slow_since.get().map(taken)).min() {
+        if let Some(at) = stalled.into_iter().chain(self.slow_since.get().map(slow_deadline)).min() {
             return Some((at, Overdue::Stalled));
         }
         if self.open.get() > 0 {
             return None;
         }
-        Some(match self.unbegun.get() {
+        Some(match self.pending_head.get() {
             // The framework reads a discarded body to its end, and a chunked body may have no end.
-            Unbegun::Nothing => match self.rest.get() {
-                Some((since, bytes)) if bytes > GOODBYE_BYTES_MAX => (since + limits.goodbye, Overdue::Idle),
+            PendingHead::Nothing => match self.trailing.get() {
+                Some((since, bytes)) if bytes > LINGER_BYTES_MAX => (since + limits.linger, Overdue::Idle),
                 _ => (self.idle_since.get() + limits.keep_alive, Overdue::Idle),
             },
             // Browsers and load balancers open connections in advance: nothing was requested, so no response is sent.
-            Unbegun::Awaited(since) => (since + limits.head, Overdue::Idle),
-            Unbegun::Heard(since) => (since + limits.head, Overdue::Head),
+            PendingHead::Awaited(since) => (since + limits.head, Overdue::Idle),
+            PendingHead::Started(since) => (since + limits.head, Overdue::Head),
         })
     }
 }
 
 /// A request in progress, until its response is completely written.
-pub(super) struct Begun(Rc<Progress>);
+pub(super) struct OpenRequest(Rc<Progress>);
 
-impl Begun {
+impl OpenRequest {
     /// The progress of its connection.
     pub(super) fn progress(&self) -> Rc<Progress> {
         self.0.clone()
     }
 }
 
-impl Drop for Begun {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.open.set(self.0.open.get().saturating_sub(1));
         self.0.idle_since.set(Instant::now());
     }
 }
 
-/// Bytes of an answer that the framework is given at a time. It copies them into the buffer of the connection, so a
+/// Bytes of a response that the framework is given at a time. It copies them into the buffer of the connection, so a
 /// connection whose client reads nothing holds this much there.
 pub const ANSWER_PIECE_BYTES: usize = 16 * 1024;
 
-/// A response body, by pieces; its end is the end of its request.
-pub(super) struct Counted {
+/// A response body, sent in pieces; the request ends with it.
+pub(super) struct ResponseBody {
     body: BoxBody,
-    /// Of the body's last chunk, what is not given yet.
+    /// The rest of the body's current chunk.
     rest: Bytes,
-    /// Bytes that are still to come, if their number is known.
-    left: Option<u64>,
-    begun: Option<Begun>,
+    /// Bytes that remain, if their number is known.
+    remaining: Option<u64>,
+    request: Option<OpenRequest>,
 }
 
-impl Counted {
-    pub(super) fn new(body: impl MessageBody + 'static, begun: Option<Begun>) -> Self {
-        let left = match body.size() {
+impl ResponseBody {
+    pub(super) fn new(body: impl MessageBody + 'static, request: Option<OpenRequest>) -> Self {
+        let remaining = match body.size() {
             BodySize::None => Some(0),
             BodySize::Sized(length) => Some(length),
             BodySize::Stream => None,
         };
-        Self { body: body.boxed(), rest: Bytes::new(), left, begun }
+        Self { body: body.boxed(), rest: Bytes::new(), remaining, request }
     }
 }
 
-impl MessageBody for Counted {
+impl MessageBody for ResponseBody {
     type Error = Box<dyn std::error::Error>;
 
     fn size(&self) -> BodySize {
@@ -231,11 +232,11 @@ impl MessageBody for Counted {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
         let this = self.get_mut();
-        // The end of a body is told at once: a small one costs its connection no further turn.
-        if this.left != Some(0)
-            && let Some(begun) = &this.begun
+        // The end of a body is reported at once, so that a small one needs no further poll.
+        if this.remaining != Some(0)
+            && let Some(request) = &this.request
         {
-            ready!(begun.0.poll_piece(cx));
+            ready!(request.0.poll_piece(cx));
         }
         while this.rest.is_empty() {
             match ready!(this.body.as_pin_mut().poll_next(cx)) {
@@ -244,9 +245,9 @@ impl MessageBody for Counted {
             }
         }
         let piece = this.rest.split_to(this.rest.len().min(ANSWER_PIECE_BYTES));
-        this.left = this.left.map(|left| left.saturating_sub(piece.len() as u64));
-        if let Some(begun) = &this.begun {
-            begun.0.has_piece.set(true);
+        this.remaining = this.remaining.map(|remaining| remaining.saturating_sub(piece.len() as u64));
+        if let Some(request) = &this.request {
+            request.0.has_piece.set(true);
         }
         Poll::Ready(Some(Ok(piece)))
     }
@@ -257,93 +258,93 @@ mod tests {
     use super::*;
 
     fn due(progress: &Progress) -> Option<Overdue> {
-        progress.due(Limits::default()).map(|(_, overdue)| overdue)
+        progress.deadline(Limits::default()).map(|(_, overdue)| overdue)
     }
 
     #[test]
-    fn what_is_waited_for() {
+    fn each_state_has_its_timeout() {
         let progress = Progress::new();
         assert_eq!(due(&progress), Some(Overdue::Idle), "nothing was heard");
-        progress.heard(8);
+        progress.on_read(8);
         assert_eq!(due(&progress), Some(Overdue::Head));
-        let begun = progress.begin(false);
+        let request = progress.start_request(false);
         assert_eq!(due(&progress), None, "a handler takes what time it takes");
-        progress.heard(8);
-        drop(begun);
+        progress.on_read(8);
+        drop(request);
         assert_eq!(due(&progress), Some(Overdue::Idle), "nobody knows what was heard meanwhile");
-        progress.heard(6);
+        progress.on_read(6);
         assert_eq!(due(&progress), Some(Overdue::Head));
-        progress.wrote(None);
+        progress.on_write(None);
         assert_eq!(due(&progress), Some(Overdue::Stalled));
-        progress.wrote(Some(8));
-        progress.wrote_all();
+        progress.on_write(Some(8));
+        progress.on_flush();
         assert_eq!(due(&progress), Some(Overdue::Head));
     }
 
     #[test]
-    fn who_takes_an_answer_by_drips_is_waited_for_as_long_as_the_bytes_are_worth() {
+    fn a_slow_reader_has_time_by_the_bytes_it_reads() {
         let limits = Limits::default();
-        let due = |progress: &Progress| progress.due(limits).map(|(at, overdue)| (at - limits.write, overdue));
+        let due = |progress: &Progress| progress.deadline(limits).map(|(at, overdue)| (at - limits.write, overdue));
         let progress = Progress::new();
-        let _begun = progress.begin(false);
-        progress.wrote(Some(1 << 20));
+        let _request = progress.start_request(false);
+        progress.on_write(Some(1 << 20));
         assert_eq!(due(&progress), None, "who takes everything is not timed");
-        progress.wrote(None);
+        progress.on_write(None);
         let first = due(&progress);
         for _ in 0..100 {
-            progress.wrote(Some(1));
-            progress.wrote(None);
+            progress.on_write(Some(1));
+            progress.on_write(None);
             assert_eq!(due(&progress), first, "a byte is worth nothing");
         }
-        progress.wrote(Some(10 * WRITE_BYTES_PER_S_MIN as usize));
+        progress.on_write(Some(10 * WRITE_BYTES_PER_S_MIN as usize));
         let later = first.map(|(at, overdue)| (at + Duration::from_secs(10), overdue));
         assert_eq!(due(&progress), later, "it is slow, and not too slow");
-        progress.wrote_all();
+        progress.on_flush();
         assert_eq!(due(&progress), None);
     }
 
     #[actix_web::test]
-    async fn an_answer_leaves_by_pieces_each_once_the_one_before_is_written() {
+    async fn a_response_is_sent_in_pieces_one_after_the_other() {
         use futures_util::FutureExt;
         use futures_util::future::poll_fn;
         let progress = Progress::new();
         let length = 2 * ANSWER_PIECE_BYTES + 1;
-        let mut body = Counted::new(Bytes::from(vec![b'a'; length]), Some(progress.begin(false)));
-        let mut taken = 0;
+        let mut body = ResponseBody::new(Bytes::from(vec![b'a'; length]), Some(progress.start_request(false)));
+        let mut received = 0;
         for piece in [ANSWER_PIECE_BYTES, ANSWER_PIECE_BYTES, 1] {
             let next = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).now_or_never();
-            taken += piece;
+            received += piece;
             assert_eq!(next.flatten().and_then(Result::ok).map(|bytes| bytes.len()), Some(piece));
             let more = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).now_or_never();
-            assert_eq!(more.is_some(), taken == length, "only the end is told before the piece is written");
-            progress.wrote_all();
+            assert_eq!(more.is_some(), received == length, "only the end is told before the piece is written");
+            progress.on_flush();
         }
-        let mut nobodys = Counted::new(Bytes::from(vec![b'a'; length]), None);
-        let first = poll_fn(|cx| Pin::new(&mut nobodys).poll_next(cx)).await;
+        let mut unbound = ResponseBody::new(Bytes::from(vec![b'a'; length]), None);
+        let first = poll_fn(|cx| Pin::new(&mut unbound).poll_next(cx)).await;
         assert!(first.is_some_and(|piece| piece.is_ok()));
     }
 
     #[test]
     fn the_rest_of_a_body_that_nobody_read_is_no_new_request() {
         let progress = Progress::new();
-        drop(progress.begin(true));
-        progress.heard(10);
+        drop(progress.start_request(true));
+        progress.on_read(10);
         assert_eq!(due(&progress), Some(Overdue::Idle));
     }
 
     #[test]
     fn the_rest_of_a_body_is_not_read_for_ever() {
         let limits = Limits::default();
-        let due = |progress: &Progress| progress.due(limits).map(|(at, _)| at);
+        let due = |progress: &Progress| progress.deadline(limits).map(|(at, _)| at);
         let progress = Progress::new();
-        drop(progress.begin(true));
+        drop(progress.start_request(true));
         let idle = due(&progress);
-        progress.heard(10);
+        progress.on_read(10);
         assert_eq!(due(&progress), idle, "a little of it changes nothing");
         let heard_at = Instant::now();
-        progress.heard(GOODBYE_BYTES_MAX as usize);
-        assert!(due(&progress) <= Some(heard_at + limits.goodbye), "who sends on and on is not waited for");
-        drop(progress.begin(true));
+        progress.on_read(LINGER_BYTES_MAX as usize);
+        assert!(due(&progress) <= Some(heard_at + limits.linger), "who sends on and on is not waited for");
+        drop(progress.start_request(true));
         assert!(due(&progress) >= idle, "it was another request");
     }
 }

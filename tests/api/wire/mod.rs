@@ -13,7 +13,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::stream;
-use hotline::web::wire::{Limits, Listened, Listening, bind, listen};
+use hotline::web::wire::{Limits, ListenOptions, Listeners, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -183,15 +183,15 @@ struct Plain {
 
 /// A service without anything behind it.
 fn plain(limits: Limits) -> Plain {
-    let listening = Listening {
-        of_peers: None,
+    let options = ListenOptions {
+        peer_socket: None,
         socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits,
         proxies: vec!["127.0.0.9/32".parse().expect("a range")],
     };
-    let Listened { address, server, .. } = listen(listening, |_| App::new().configure(routes)).expect("listen");
+    let Listeners { address, server, .. } = listen(options, |_| App::new().configure(routes)).expect("listen");
     let handle = server.handle();
     tokio::spawn(server);
     Plain { address, server: handle }

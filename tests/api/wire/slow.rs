@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::{StreamExt, stream};
-use hotline::web::wire::{Limits, Listened, Listening, bind, listen};
+use hotline::web::wire::{Limits, ListenOptions, Listeners, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -85,7 +85,7 @@ async fn who_asks_nothing_is_not_kept_and_told_nothing() {
 
 #[actix_web::test]
 async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
-    let plain = plain(Limits { head: SHORT, write: SHORT, goodbye: PATIENCE, ..Limits::default() });
+    let plain = plain(Limits { head: SHORT, write: SHORT, linger: PATIENCE, ..Limits::default() });
     let mut stream = connect_before(plain.address, false).await;
     stream.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nslow").await.expect("send");
     // The time is what is tested: long enough for a head to be given up.
@@ -110,7 +110,7 @@ async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
 
 #[actix_web::test]
 async fn a_body_that_goes_on_behind_its_answer_is_given_up() {
-    let plain = plain(Limits { head: SHORT, goodbye: SHORT, ..Limits::default() });
+    let plain = plain(Limits { head: SHORT, linger: SHORT, ..Limits::default() });
     let deaf = b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
     let (mut stream, response) = asked(plain.address, deaf).await;
     assert_eq!(response.status(), 401);
@@ -131,15 +131,15 @@ async fn who_takes_no_answer_is_given_up() {
     }
     let gone = Arc::new(AtomicBool::new(false));
     let flag = gone.clone();
-    let listening = Listening {
-        of_peers: None,
+    let options = ListenOptions {
+        peer_socket: None,
         socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits: Limits { write: SHORT, ..Limits::default() },
         proxies: Vec::new(),
     };
-    let Listened { address, server, .. } = listen(listening, move |_| {
+    let Listeners { address, server, .. } = listen(options, move |_| {
         let flag = flag.clone();
         App::new().route(
             "/endless",

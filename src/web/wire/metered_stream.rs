@@ -17,16 +17,16 @@ const PIECE_BYTES: usize = 2 * 1024;
 
 /// A connection, for the framework. It delivers one piece at a time, so that a client that sends request after request
 /// and reads no response costs little. Reads and writes are recorded in the connection's progress.
-pub(super) struct Line {
+pub(super) struct MeteredStream {
     stream: TcpStream,
     progress: Rc<Progress>,
     /// Bytes of the current piece that were already delivered.
-    handed: usize,
+    delivered: usize,
 }
 
-impl Line {
+impl MeteredStream {
     pub(super) fn new(stream: TcpStream, progress: Rc<Progress>) -> Self {
-        Self { stream, progress, handed: 0 }
+        Self { stream, progress, delivered: 0 }
     }
 
     pub(super) fn progress(&self) -> &Rc<Progress> {
@@ -34,44 +34,44 @@ impl Line {
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for MeteredStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.handed >= PIECE_BYTES {
+        if this.delivered >= PIECE_BYTES {
             // Yields, so that the framework processes what it has before it reads again.
-            this.handed = 0;
+            this.delivered = 0;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let room = bytes.remaining().min(PIECE_BYTES - this.handed);
+        let room = bytes.remaining().min(PIECE_BYTES - this.delivered);
         let mut piece = ReadBuf::new(bytes.initialize_unfilled_to(room));
         let read = Pin::new(&mut this.stream).poll_read(cx, &mut piece);
         if read.is_pending() {
-            this.handed = 0;
+            this.delivered = 0;
         }
         ready!(read)?;
         let read = piece.filled().len();
-        this.progress.heard(read);
-        this.handed += read;
+        this.progress.on_read(read);
+        this.delivered += read;
         bytes.advance(read);
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for MeteredStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         match &written {
-            Poll::Ready(Ok(bytes)) => self.progress.wrote(Some(*bytes)),
-            Poll::Ready(Err(_)) => self.progress.wrote(Some(0)),
-            Poll::Pending => self.progress.wrote(None),
+            Poll::Ready(Ok(bytes)) => self.progress.on_write(Some(*bytes)),
+            Poll::Ready(Err(_)) => self.progress.on_write(Some(0)),
+            Poll::Pending => self.progress.on_write(None),
         }
         written
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         // A socket has nothing to flush. The framework comes here once it has written all it holds.
-        self.progress.wrote_all();
+        self.progress.on_flush();
         Poll::Ready(Ok(()))
     }
 

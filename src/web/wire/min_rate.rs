@@ -22,20 +22,20 @@ const BODY_BYTES_PER_S_MIN: u32 = 8 * 1024;
 
 /// The minimum pace of a body.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct MinRate {
     /// Time allowed for any length.
     pub grace: Duration,
     /// Minimum rate beyond the grace time.
     pub bytes_per_s: u32,
 }
 
-impl Default for Pace {
+impl Default for MinRate {
     fn default() -> Self {
         Self { grace: BODY_GRACE, bytes_per_s: BODY_BYTES_PER_S_MIN }
     }
 }
 
-impl Pace {
+impl MinRate {
     /// The time that this many bytes may take.
     fn time_for(self, bytes: u64) -> Duration {
         let rate = u64::from(self.bytes_per_s.max(1));
@@ -44,18 +44,18 @@ impl Pace {
 }
 
 /// The chunks of a body; they fail when they arrive too slowly. [`body_error`] converts the failure into a response.
-pub struct Paced<S> {
+pub struct MinRateStream<S> {
     chunks: S,
-    pace: Pace,
+    min_rate: MinRate,
     received: u64,
     /// The first wait, and its deadline. Most bodies arrive with their head and need none.
     wait: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
-impl<S> Paced<S> {
+impl<S> MinRateStream<S> {
     /// At the default pace.
     pub fn new(chunks: S) -> Self {
-        Self::at(Pace::default(), chunks)
+        Self::at(MinRate::default(), chunks)
     }
 
     /// Returns the remaining chunks.
@@ -64,12 +64,12 @@ impl<S> Paced<S> {
     }
 
     /// At this pace.
-    pub fn at(pace: Pace, chunks: S) -> Self {
-        Self { chunks, pace, received: 0, wait: None }
+    pub fn at(min_rate: MinRate, chunks: S) -> Self {
+        Self { chunks, min_rate, received: 0, wait: None }
     }
 }
 
-impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Paced<S> {
+impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for MinRateStream<S> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -80,7 +80,7 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Paced<S> 
             }
             return Poll::Ready(chunk);
         }
-        let allowed = this.pace.time_for(this.received);
+        let allowed = this.min_rate.time_for(this.received);
         let (since, sleep) = this.wait.get_or_insert_with(|| {
             let now = Instant::now();
             (now, Box::pin(sleep_until(now + allowed)))
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    const PACE: Pace = Pace { grace: Duration::from_millis(50), bytes_per_s: 1 };
+    const MIN_RATE: MinRate = MinRate { grace: Duration::from_millis(50), bytes_per_s: 1 };
 
     fn chunk(bytes: &'static [u8]) -> Result<Bytes, PayloadError> {
         Ok(Bytes::from_static(bytes))
@@ -121,7 +121,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_body_that_stops_is_given_up_after_what_it_has_earned() {
-        let mut body = Paced::at(PACE, stream::iter([chunk(b"x")]).chain(stream::pending()));
+        let mut body = MinRateStream::at(MIN_RATE, stream::iter([chunk(b"x")]).chain(stream::pending()));
         assert!(matches!(body.next().await, Some(Ok(_))));
         let before = Instant::now();
         let error = body.next().await.expect("an end").expect_err("too slow");
@@ -132,12 +132,12 @@ mod tests {
 
     #[actix_web::test]
     async fn a_body_that_trickles_earns_nothing_by_it() {
-        let pace = Pace { bytes_per_s: u32::MAX, ..PACE };
+        let min_rate = MinRate { bytes_per_s: u32::MAX, ..MIN_RATE };
         let trickle = Box::pin(stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             Some((chunk(b"x"), ()))
         }));
-        let mut body = Paced::at(pace, trickle);
+        let mut body = MinRateStream::at(min_rate, trickle);
         let mut chunks = 0;
         while let Some(Ok(_)) = body.next().await {
             chunks += 1;
@@ -147,7 +147,10 @@ mod tests {
 
     #[actix_web::test]
     async fn a_body_that_is_there_passes() {
-        let body = Paced::at(Pace { grace: Duration::ZERO, bytes_per_s: 1 }, stream::iter([chunk(b"a"), chunk(b"b")]));
+        let body = MinRateStream::at(
+            MinRate { grace: Duration::ZERO, bytes_per_s: 1 },
+            stream::iter([chunk(b"a"), chunk(b"b")]),
+        );
         assert_eq!(body.collect::<Vec<_>>().await.len(), 2);
     }
 }
