@@ -43,7 +43,7 @@ pub struct Incoming {
 
 /// Why a stream was not stored completely.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Cut<E> {
+pub(crate) enum SpoolError<E> {
     /// The source stream failed.
     Source(E),
     /// It exceeds the maximum length.
@@ -87,10 +87,10 @@ impl Incoming {
         stream: impl Stream<Item = Result<Bytes, E>>,
         bytes_max: u64,
         head_bytes: usize,
-    ) -> Result<Arrived, Cut<E>> {
+    ) -> Result<Arrived, SpoolError<E>> {
         let folder = self.folder.clone();
         let create = move || tempfile::Builder::new().prefix(NAME_PREFIX).tempfile_in(folder);
-        let (file, path) = self.disk.run(company, create).await.map_err(Cut::Disk)?.into_parts();
+        let (file, path) = self.disk.run(company, create).await.map_err(SpoolError::Disk)?.into_parts();
         let mut head = BytesMut::new();
         let (file, size) = self
             .copy(company, stream, file, bytes_max, |chunk| {
@@ -102,18 +102,18 @@ impl Incoming {
     }
 
     /// Spools a company's stream of at most `bytes_max` to disk, and replays it from the beginning. Every chunk is
-    /// passed to `see`. The file has no name, so nothing remains, even if the process is killed.
-    pub(crate) async fn lay_aside<E>(
+    /// passed to `on_chunk`. The file has no name, so nothing remains, even if the process is killed.
+    pub(crate) async fn spool<E>(
         &self,
         company: CompanyId,
         stream: impl Stream<Item = Result<Bytes, E>>,
         bytes_max: u64,
-        see: impl FnMut(&Bytes),
-    ) -> Result<BoxStream<'static, io::Result<Bytes>>, Cut<E>> {
+        on_chunk: impl FnMut(&Bytes),
+    ) -> Result<BoxStream<'static, io::Result<Bytes>>, SpoolError<E>> {
         let folder = self.folder.clone();
-        let file = self.disk.run(company, move || tempfile::tempfile_in(folder)).await.map_err(Cut::Disk)?;
-        let (mut file, _) = self.copy(company, stream, file, bytes_max, see).await?;
-        rewind(&mut file).await.map_err(|error| Cut::Disk(error.to_string()))?;
+        let file = self.disk.run(company, move || tempfile::tempfile_in(folder)).await.map_err(SpoolError::Disk)?;
+        let (mut file, _) = self.copy(company, stream, file, bytes_max, on_chunk).await?;
+        rewind(&mut file).await.map_err(|error| SpoolError::Disk(error.to_string()))?;
         Ok(chunks(file).boxed())
     }
 
@@ -124,23 +124,23 @@ impl Incoming {
         stream: impl Stream<Item = Result<Bytes, E>>,
         mut file: std::fs::File,
         bytes_max: u64,
-        mut see: impl FnMut(&Bytes),
-    ) -> Result<(File, u64), Cut<E>> {
+        mut on_chunk: impl FnMut(&Bytes),
+    ) -> Result<(File, u64), SpoolError<E>> {
         let mut stream = pin!(stream);
         let (mut size, mut granted) = (0, 0);
         let mut gathered = Vec::new();
         while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(Cut::Source)?;
+            let chunk = chunk.map_err(SpoolError::Source)?;
             size += chunk.len() as u64;
             if size > bytes_max {
-                return Err(Cut::TooLong);
+                return Err(SpoolError::TooLong);
             }
             if size > granted {
                 let step = (size - granted).max(SPACE_STEP_BYTES);
-                self.space.take(step).await.map_err(|Full| Cut::Full)?;
+                self.space.take(step).await.map_err(|Full| SpoolError::Full)?;
                 granted += step;
             }
-            see(&chunk);
+            on_chunk(&chunk);
             gathered.extend_from_slice(&chunk);
             if gathered.len() >= WRITE_BYTES {
                 (file, gathered) = self.write(company, file, gathered).await?;
@@ -158,13 +158,13 @@ impl Incoming {
         company: CompanyId,
         mut file: std::fs::File,
         mut gathered: Vec<u8>,
-    ) -> Result<(std::fs::File, Vec<u8>), Cut<E>> {
+    ) -> Result<(std::fs::File, Vec<u8>), SpoolError<E>> {
         let write = move || {
             file.write_all(&gathered)?;
             gathered.clear();
             Ok((file, gathered))
         };
-        self.disk.run(company, write).await.map_err(Cut::Disk)
+        self.disk.run(company, write).await.map_err(SpoolError::Disk)
     }
 }
 

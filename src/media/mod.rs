@@ -38,8 +38,8 @@ use tokio::sync::oneshot;
 use disk::Disk;
 pub use error::{OpenError, ReadError, Refused, StoreError, Unavailable};
 use incoming::Arrived;
-pub(crate) use incoming::Cut;
 pub use incoming::Incoming;
+pub(crate) use incoming::SpoolError;
 pub use kind::Declared;
 pub use links::{Bad, Claim, Links, PATH};
 pub use object_store::GetResult;
@@ -190,10 +190,10 @@ impl Media {
     ) -> Result<Upload, StoreError<E>> {
         let arrived = self.0.incoming.take(company, stream, self.0.bytes_max, kind::HEAD_BYTES).await;
         let arrived = arrived.map_err(|cut| match cut {
-            Cut::Source(error) => StoreError::Source(error),
-            Cut::TooLong => Refused::TooLarge(self.0.bytes_max).into(),
-            Cut::Disk(reason) => Unavailable::Store(reason).into(),
-            Cut::Full => Unavailable::DiskFull.into(),
+            SpoolError::Source(error) => StoreError::Source(error),
+            SpoolError::TooLong => Refused::TooLarge(self.0.bytes_max).into(),
+            SpoolError::Disk(reason) => Unavailable::Store(reason).into(),
+            SpoolError::Full => Unavailable::DiskFull.into(),
         })?;
         if arrived.size == 0 {
             return Err(Refused::Empty.into());

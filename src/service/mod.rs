@@ -42,8 +42,8 @@ use crate::providers::{Graph, Providers};
 use crate::routes::{self, Handles};
 use crate::templates::Templates;
 use crate::visitors::{Demo, Visitors};
-use crate::web::aside::Aside;
 use crate::web::auth::Admission;
+use crate::web::body_scheduler::BodyScheduler;
 use crate::web::cursor::{self, Cursors};
 use crate::web::hardening::Https;
 use crate::web::idempotency::{Keys, Retries};
@@ -303,7 +303,7 @@ fn handles(
         rates: Data::new(RateLimits::new(settings.rate_per_minute)),
         per_page_max: Data::new(PerPageMax(settings.per_page_max)),
         cursors: Data::new(cursors),
-        aside: Data::new(Aside::default()),
+        body_scheduler: Data::new(BodyScheduler::default()),
         unread: Data::default(),
         media: Data::new(media.clone()),
         retries: Data::new(Retries {

@@ -25,9 +25,9 @@ use super::limits::{Ask, Visitors};
 use super::{paths, script};
 use crate::app::App;
 use crate::openapi::{Described, Operation};
-use crate::web::aside::Tenant;
 use crate::web::auth::stay;
-use crate::web::body::Brought;
+use crate::web::body::FromVisitor;
+use crate::web::body_scheduler::Tenant;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
 use crate::web::schema::Schemas;
@@ -108,7 +108,7 @@ pub async fn pass<B: MessageBody + 'static>(
                 request.extensions_mut().insert(Tenant(door.company()));
                 request.extensions_mut().insert(door);
                 if !is_desk(request.match_info().unprocessed()) {
-                    request.extensions_mut().insert(Brought);
+                    request.extensions_mut().insert(FromVisitor);
                 }
                 None
             }

@@ -27,7 +27,7 @@ use hotline_persistence::tables::tokens::KEY_PREFIX;
 use hotline_persistence::{CompanyId, Db, Ownership, Presence, QueueId, UserId, key};
 use ipnet::IpNet;
 
-use super::aside::Tenant;
+use super::body_scheduler::Tenant;
 use super::idempotency::once;
 use super::modules::module_of;
 use super::origin::{self, Address};

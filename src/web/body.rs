@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::compression::unpack;
 use super::wire::{MinRateStream, body_error};
-use super::{ApiError, Fields, Input, aside};
+use super::{ApiError, Fields, Input, body_scheduler};
 
 /// How many times the size limit is drained at most before the connection is closed.
 pub(super) const DRAINED_FACTOR: usize = 8;
@@ -32,8 +32,8 @@ impl<T: Input + Send + 'static> FromRequest for Body<T> {
                 return Err(ApiError::unsupported_media_type());
             }
             let bytes = read(&request, &mut payload?, T::BYTES_MAX, |_| ()).await?;
-            let is_brought = is_brought(&request);
-            aside::parse(&request, bytes.len(), move || parse_from(&bytes, is_brought)).await.map(Body)
+            let is_from_visitor = is_from_visitor(&request);
+            body_scheduler::parse(&request, bytes.len(), move || parse_from(&bytes, is_from_visitor)).await.map(Body)
         })
     }
 }
@@ -44,12 +44,12 @@ pub(super) fn is_json(request: &HttpRequest) -> bool {
     !request.headers().contains_key(CONTENT_TYPE) || request.content_type().eq_ignore_ascii_case("application/json")
 }
 
-/// Marks a request of a visitor: its texts lose the control characters that a caller's are refused for.
-pub struct Brought;
+/// Marks a request of a visitor: control characters in its texts are removed, where a caller's are refused.
+pub struct FromVisitor;
 
 /// Whether the request is a visitor's.
-pub(super) fn is_brought(request: &HttpRequest) -> bool {
-    request.extensions().contains::<Brought>()
+pub(super) fn is_from_visitor(request: &HttpRequest) -> bool {
+    request.extensions().contains::<FromVisitor>()
 }
 
 /// Parses a body's bytes into the endpoint's input.
@@ -60,25 +60,25 @@ pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
     parse_from(bytes, false)
 }
 
-/// The same for the bytes of a visitor, if `is_brought`.
-pub(super) fn parse_from<T: Input>(bytes: &[u8], is_brought: bool) -> Result<T, ApiError> {
+/// Like [`parse`]; `is_from_visitor`: control characters are removed.
+pub(super) fn parse_from<T: Input>(bytes: &[u8], is_from_visitor: bool) -> Result<T, ApiError> {
     if bytes.is_empty() && T::MAY_BE_EMPTY {
         return Fields::parse(&Value::Object(Map::new()), b"{}");
     }
     let mut value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,
-        // A number may be too large for a float: its field says what it accepts, and reads the digits as they are written.
-        Err(error) => serde_json::from_slice(&with_finite_numbers(bytes))
+        // A number may be too large for a float: its field decides what it accepts, and reads the original digits.
+        Err(error) => serde_json::from_slice(&clamp_numbers(bytes))
             .map_err(|_| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?,
     };
-    if is_brought {
+    if is_from_visitor {
         controls::leave_out_of(&mut value);
     }
     Fields::parse(&value, bytes)
 }
 
 /// JSON in which each number that is too large for a float is replaced with the largest power of ten that is not.
-fn with_finite_numbers(json: &[u8]) -> Vec<u8> {
+fn clamp_numbers(json: &[u8]) -> Vec<u8> {
     let (mut finite, mut rest) = (Vec::with_capacity(json.len()), json);
     while let [first, ..] = rest {
         let length = match first {
@@ -110,7 +110,7 @@ fn text_length(json: &[u8]) -> usize {
     end.map_or(json.len(), |end| end + 2)
 }
 
-/// Reads the whole body of a company's request and passes every chunk to `see`. A large body waits for a permit before
+/// Reads the whole body of a company's request and passes every chunk to `on_chunk`. A large body waits for a permit before
 /// the rest of it is read.
 ///
 /// # Errors
@@ -120,9 +120,9 @@ pub async fn read(
     request: &HttpRequest,
     payload: &mut Payload,
     bytes_max: usize,
-    see: impl FnMut(&Bytes),
+    on_chunk: impl FnMut(&Bytes),
 ) -> Result<Bytes, ApiError> {
-    gather(payload, bytes_max, see, async || aside::take_place(request).await).await
+    read_all(payload, bytes_max, on_chunk, async || body_scheduler::acquire_permit(request).await).await
 }
 
 /// Reads a whole body that is never large.
@@ -130,36 +130,36 @@ pub async fn read(
 /// # Errors
 /// As for [`read`].
 pub async fn read_up_to(payload: &mut Payload, bytes_max: usize) -> Result<Bytes, ApiError> {
-    gather(payload, bytes_max, |_| (), async || Ok(())).await
+    read_all(payload, bytes_max, |_| (), async || Ok(())).await
 }
 
-async fn gather(
+async fn read_all(
     payload: &mut Payload,
     bytes_max: usize,
-    mut see: impl FnMut(&Bytes),
-    take_place: impl AsyncFn() -> Result<(), ApiError>,
+    mut on_chunk: impl FnMut(&Bytes),
+    acquire_permit: impl AsyncFn() -> Result<(), ApiError>,
 ) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     let mut refused = None;
     // The rest of a refused body is read and discarded: a client that is still writing must be able to read the
     // response.
-    let mut left = bytes_max * DRAINED_FACTOR;
+    let mut remaining = bytes_max * DRAINED_FACTOR;
     let mut chunks = MinRateStream::new(payload);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(body_error)?;
         let (before, after) = (bytes.len(), bytes.len() + chunk.len());
         if refused.is_none() && after > bytes_max {
             refused = Some(ApiError::payload_too_large(bytes_max));
-        } else if refused.is_none() && (before..after).contains(&aside::LARGE_BYTES) {
-            refused = Box::pin(take_place()).await.err();
+        } else if refused.is_none() && (before..after).contains(&body_scheduler::LARGE_BYTES) {
+            refused = Box::pin(acquire_permit()).await.err();
         }
         if refused.is_some() {
-            left = left.saturating_sub(chunk.len());
-            if left == 0 {
+            remaining = remaining.saturating_sub(chunk.len());
+            if remaining == 0 {
                 break;
             }
         } else {
-            see(&chunk);
+            on_chunk(&chunk);
             bytes.extend_from_slice(&chunk);
         }
     }
@@ -171,14 +171,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_numbers_that_no_float_holds_are_replaced() {
+    fn only_numbers_beyond_a_float_are_clamped() {
         for (json, finite) in [
             (r#"{"a":1e400,"b":-1e999, "c":[1e308,-0.5e-400]}"#, r#"{"a":1e308,"b":-1e308, "c":[1e308,-0.5e-400]}"#),
             (r#"{"1e400":"1e400 \" 1e400 \\","x":1e400}"#, r#"{"1e400":"1e400 \" 1e400 \\","x":1e308}"#),
             ("1e400\"", "1e308\""),
             ("-", "-"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&with_finite_numbers(json.as_bytes())), finite);
+            assert_eq!(String::from_utf8_lossy(&clamp_numbers(json.as_bytes())), finite);
         }
     }
 }

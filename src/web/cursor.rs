@@ -12,7 +12,7 @@ use hotline_persistence::select::Position;
 use hotline_persistence::tables::installation_keys::InstallationKey;
 use sha2::Sha256;
 
-use super::aside::Tenant;
+use super::body_scheduler::Tenant;
 use super::{ApiError, ApiResult};
 
 /// The name of the key in `installation_keys`.

@@ -23,8 +23,8 @@ use super::bounds::{FILES_PART, JSON_BYTES_MAX};
 use super::compression::unpack;
 use super::part_heads::PartHeads;
 use super::wire::{MinRateStream, body_error};
-use super::{ApiError, Fields, Input, aside};
-use crate::media::{Cut, Declared, Media, Unavailable, Upload};
+use super::{ApiError, Fields, Input, body_scheduler};
+use crate::media::{Declared, Media, SpoolError, Unavailable, Upload};
 
 /// Maximum number of files in a form.
 pub const FILES_MAX: usize = 10;
@@ -37,17 +37,17 @@ const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// Counts the bytes of a body as they arrive, and may refuse more: the sender's remaining quota.
 #[derive(Clone)]
-pub struct Meter(Rc<RefCell<Take>>);
+pub struct Meter(Rc<RefCell<OnBytes>>);
 
-type Take = dyn FnMut(usize) -> Result<(), ApiError>;
+type OnBytes = dyn FnMut(usize) -> Result<(), ApiError>;
 
 impl Meter {
-    /// `take` is called for every chunk.
-    pub fn new(take: impl FnMut(usize) -> Result<(), ApiError> + 'static) -> Self {
-        Self(Rc::new(RefCell::new(take)))
+    /// `on_bytes` is called for every chunk.
+    pub fn new(on_bytes: impl FnMut(usize) -> Result<(), ApiError> + 'static) -> Self {
+        Self(Rc::new(RefCell::new(on_bytes)))
     }
 
-    fn take(&self, bytes: usize) -> Result<(), ApiError> {
+    fn count(&self, bytes: usize) -> Result<(), ApiError> {
         (self.0.borrow_mut())(bytes)
     }
 }
@@ -71,11 +71,13 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
         Box::pin(async move {
             let mut payload = payload?;
             let meter = request.extensions().get::<Meter>().cloned();
-            let is_brought = body::is_brought(&request);
+            let is_from_visitor = body::is_from_visitor(&request);
             if body::is_json(&request) {
                 let bytes = body::read(&request, &mut payload, T::BYTES_MAX, |_| ()).await?;
-                meter.map_or(Ok(()), |meter| meter.take(bytes.len()))?;
-                let fields = aside::parse(&request, bytes.len(), move || body::parse_from(&bytes, is_brought)).await?;
+                meter.map_or(Ok(()), |meter| meter.count(bytes.len()))?;
+                let fields =
+                    body_scheduler::parse(&request, bytes.len(), move || body::parse_from(&bytes, is_from_visitor))
+                        .await?;
                 return Ok(Self { fields, files: Vec::new() });
             }
             if !is_form(&request) {
@@ -84,11 +86,11 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
             let media = request.app_data::<Data<Media>>().ok_or_else(|| ApiError::internal("the media are missing"))?;
             // Boxed: a large future, which every JSON body would carry and copy.
             let Form { mut fields, files } = Box::pin(read(&request, payload, media, FILES, meter)).await?;
-            if is_brought {
+            if is_from_visitor {
                 fields.values_mut().for_each(controls::leave_out_of);
             }
             let bytes = fields.values().filter_map(Value::as_str).map(str::len).sum();
-            let fields = aside::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;
+            let fields = body_scheduler::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;
             Ok(Self { fields, files })
         })
     }
@@ -96,8 +98,8 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
 
 /// Whether the content type is a form with files.
 pub fn is_form(request: &HttpRequest) -> bool {
-    let said = request.headers().get(CONTENT_TYPE).and_then(|said| said.to_str().ok()).unwrap_or_default();
-    said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("multipart/form-data")
+    let header = request.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok()).unwrap_or_default();
+    header.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("multipart/form-data")
 }
 
 /// Maximum size of a whole form, in bytes.
@@ -112,29 +114,31 @@ fn drained_bytes_max(media: &Media) -> u64 {
 }
 
 /// Spools a whole form to disk, and then replays it from the beginning, for callers that must see all of it first.
-/// Every chunk is passed to `see`.
+/// Every chunk is passed to `on_chunk`.
 ///
 /// # Errors
 /// `413` when it exceeds the limit of a form, `408` when it arrives too slowly, `400` when it breaks off, `503` when it
 /// cannot be written.
-pub async fn lay_aside(
+pub async fn spool(
     company: CompanyId,
     payload: Payload,
     media: &Media,
-    see: impl FnMut(&Bytes),
+    on_chunk: impl FnMut(&Bytes),
 ) -> Result<Payload, ApiError> {
     let bytes_max = bytes_max(media, FILES_MAX);
-    let mut body = Shared::of(payload, bytes_max);
-    let laid = media.incoming().lay_aside(company, body.clone(), bytes_max, see).await;
-    if laid.is_err() {
+    let mut body = SharedBody::of(payload, bytes_max);
+    let spooled = media.incoming().spool(company, body.clone(), bytes_max, on_chunk).await;
+    if spooled.is_err() {
         let _ = body.drain(drained_bytes_max(media)).await;
     }
-    match laid {
+    match spooled {
         Ok(chunks) => Ok(Payload::Stream { payload: Box::pin(chunks.map(|chunk| chunk.map_err(PayloadError::Io))) }),
-        Err(Cut::Source(PayloadError::Overflow) | Cut::TooLong) => Err(ApiError::payload_too_large(bytes_max)),
-        Err(Cut::Source(error)) => Err(body_error(error)),
-        Err(Cut::Disk(reason)) => Err(Unavailable::Store(reason).into()),
-        Err(Cut::Full) => Err(Unavailable::DiskFull.into()),
+        Err(SpoolError::Source(PayloadError::Overflow) | SpoolError::TooLong) => {
+            Err(ApiError::payload_too_large(bytes_max))
+        }
+        Err(SpoolError::Source(error)) => Err(body_error(error)),
+        Err(SpoolError::Disk(reason)) => Err(Unavailable::Store(reason).into()),
+        Err(SpoolError::Full) => Err(Unavailable::DiskFull.into()),
     }
 }
 
@@ -151,16 +155,16 @@ async fn read(
     meter: Option<Meter>,
 ) -> Result<Form, ApiError> {
     let bytes_max = bytes_max(media, files_max);
-    let mut body = Shared::of(payload, bytes_max);
+    let mut body = SharedBody::of(payload, bytes_max);
     body.0.borrow_mut().meter = meter;
     let parts = match part_heads(request) {
         Some(mut heads) => {
-            let chunks = body.clone().map(move |chunk| chunk.map(|chunk| heads.pass(chunk)));
+            let chunks = body.clone().map(move |chunk| chunk.map(|chunk| heads.filter(chunk)));
             Multipart::new(request.headers(), chunks)
         }
         None => Multipart::new(request.headers(), body.clone()),
     };
-    let form = read_parts(aside::tenant(request), parts, media, files_max).await;
+    let form = read_parts(body_scheduler::tenant(request), parts, media, files_max).await;
     let is_too_long = body.0.borrow().is_too_long;
     let refused = body.0.borrow_mut().refused.take();
     // The bytes after the last part are ignored, but they must not be parsed as the next request.
@@ -175,9 +179,9 @@ async fn read(
     drained.map(|()| form)
 }
 
-/// What takes control characters out of the heads of a visitor's form; `None` for a caller's, which is refused for one.
+/// Removes control characters from the heads of a visitor's form; `None` for a caller's, in which they are refused.
 fn part_heads(request: &HttpRequest) -> Option<PartHeads> {
-    let content_type = request.mime_type().ok().flatten().filter(|_| body::is_brought(request))?;
+    let content_type = request.mime_type().ok().flatten().filter(|_| body::is_from_visitor(request))?;
     content_type.get_param("boundary").map(|boundary| PartHeads::new(boundary.as_str()))
 }
 
@@ -188,7 +192,7 @@ async fn read_parts(
     files_max: usize,
 ) -> Result<Form, ApiError> {
     let mut form = Form { fields: Map::new(), files: Vec::new() };
-    let mut left = JSON_BYTES_MAX;
+    let mut remaining = JSON_BYTES_MAX;
     let mut count = 0;
     while let Some(part) = parts.next().await {
         let mut part = part.map_err(form_error)?;
@@ -210,8 +214,8 @@ async fn read_parts(
             form.files.push(received.map_err(|error| ApiError::from(error).of_file(index, &declared))?);
             continue;
         }
-        let is_file = part.content_disposition().is_some_and(|said| said.get_filename().is_some());
-        let text = text(&mut part, &mut left).await?;
+        let is_file = part.content_disposition().is_some_and(|header| header.get_filename().is_some());
+        let text = text(&mut part, &mut remaining).await?;
         // A file part of another name is ignored like an unknown field. An empty text field was not filled in, so it is
         // left out.
         if !is_file && !text.is_empty() {
@@ -228,21 +232,21 @@ async fn read_parts(
 /// The declared name and type of a file.
 fn declared(part: &Field) -> Declared {
     let disposition = part.content_disposition();
-    let extended = disposition.and_then(|said| said.get_filename_ext());
+    let extended = disposition.and_then(|header| header.get_filename_ext());
     let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
-    let plain = || disposition.and_then(|said| said.get_filename()).map(str::to_owned);
+    let plain = || disposition.and_then(|header| header.get_filename()).map(str::to_owned);
     Declared {
-        mime_type: part.content_type().map(|said| said.essence_str().to_owned()),
+        mime_type: part.content_type().map(|header| header.essence_str().to_owned()),
         file_name: extended.or_else(plain),
     }
 }
 
 /// Reads a part that is not a file. All such parts together may be as large as a JSON body.
-async fn text(part: &mut Field, left: &mut usize) -> Result<Vec<u8>, ApiError> {
+async fn text(part: &mut Field, remaining: &mut usize) -> Result<Vec<u8>, ApiError> {
     let mut text = Vec::new();
     while let Some(chunk) = part.next().await {
         let chunk = chunk.map_err(form_error)?;
-        *left = left.checked_sub(chunk.len()).ok_or_else(|| ApiError::payload_too_large(JSON_BYTES_MAX))?;
+        *remaining = remaining.checked_sub(chunk.len()).ok_or_else(|| ApiError::payload_too_large(JSON_BYTES_MAX))?;
         text.extend_from_slice(&chunk);
     }
     Ok(text)
@@ -260,26 +264,26 @@ fn form_error(error: actix_multipart::MultipartError) -> ApiError {
 
 /// The chunks of a body, shared between the parser and the code that drains the rest.
 #[derive(Clone)]
-struct Shared(Rc<RefCell<Bounded>>);
+struct SharedBody(Rc<RefCell<BoundedBody>>);
 
-struct Bounded {
+struct BoundedBody {
     chunks: MinRateStream<Payload>,
-    left: u64,
+    remaining: u64,
     is_too_long: bool,
-    is_over: bool,
+    is_finished: bool,
     /// `None` after it has refused.
     meter: Option<Meter>,
     refused: Option<ApiError>,
 }
 
-impl Shared {
+impl SharedBody {
     fn of(payload: Payload, bytes_max: u64) -> Self {
         let chunks = MinRateStream::new(payload);
-        Self(Rc::new(RefCell::new(Bounded {
+        Self(Rc::new(RefCell::new(BoundedBody {
             chunks,
-            left: bytes_max,
+            remaining: bytes_max,
             is_too_long: false,
-            is_over: false,
+            is_finished: false,
             meter: None,
             refused: None,
         })))
@@ -287,7 +291,7 @@ impl Shared {
 
     /// Reads and discards the rest, up to this many bytes.
     async fn drain(&mut self, bytes_max: u64) -> Result<(), ApiError> {
-        self.0.borrow_mut().left = bytes_max;
+        self.0.borrow_mut().remaining = bytes_max;
         while let Some(chunk) = self.next().await {
             match chunk {
                 Err(PayloadError::Overflow) => break,
@@ -298,32 +302,32 @@ impl Shared {
     }
 }
 
-impl Stream for Shared {
+impl Stream for SharedBody {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut body = self.0.borrow_mut();
-        if body.is_over {
+        if body.is_finished {
             return Poll::Ready(None);
         }
         let chunk = ready!(body.chunks.poll_next_unpin(cx));
         let length = chunk.as_ref().and_then(|chunk| chunk.as_ref().ok()).map_or(0, Bytes::len);
-        let metered = body.meter.as_ref().map_or(Ok(()), |meter| meter.take(length));
+        let metered = body.meter.as_ref().map_or(Ok(()), |meter| meter.count(length));
         if let Err(refused) = metered {
             body.meter = None;
             body.refused = Some(refused);
             return Poll::Ready(Some(Err(PayloadError::Overflow)));
         }
         match &chunk {
-            Some(Ok(chunk)) => match body.left.checked_sub(chunk.len() as u64) {
-                Some(left) => body.left = left,
+            Some(Ok(chunk)) => match body.remaining.checked_sub(chunk.len() as u64) {
+                Some(remaining) => body.remaining = remaining,
                 None => {
                     body.is_too_long = true;
                     return Poll::Ready(Some(Err(PayloadError::Overflow)));
                 }
             },
             // The end and an error are returned only once.
-            Some(Err(_)) | None => body.is_over = true,
+            Some(Err(_)) | None => body.is_finished = true,
         }
         Poll::Ready(chunk)
     }

@@ -3,8 +3,8 @@
 use actix_web::web::{Data, ServiceConfig};
 use hotline_persistence::CompanyId;
 
-use super::aside::Aside;
 use super::auth::Admission;
+use super::body_scheduler::BodyScheduler;
 use super::cursor::Cursors;
 use super::hardening::Https;
 use super::idempotency::Retries;
@@ -28,7 +28,7 @@ pub struct Front {
     /// Signs where the next pages begin.
     pub cursors: Data<Cursors>,
     /// The scheduler of large bodies.
-    pub aside: Data<Aside>,
+    pub body_scheduler: Data<BodyScheduler>,
     /// The answers that are in memory until they are taken.
     pub unread: Data<Unread>,
     /// Stores uploaded files.
@@ -50,7 +50,7 @@ impl Front {
             rates,
             per_page_max: _,
             cursors: _,
-            aside: _,
+            body_scheduler: _,
             unread: _,
             media: _,
             retries,
@@ -62,14 +62,15 @@ impl Front {
 
     /// Registers the state with the server.
     pub fn add(self, services: &mut ServiceConfig) {
-        let Self { admission, https, rates, per_page_max, cursors, aside, unread, media, retries, figures } = self;
+        let Self { admission, https, rates, per_page_max, cursors, body_scheduler, unread, media, retries, figures } =
+            self;
         services
             .app_data(admission)
             .app_data(https)
             .app_data(rates)
             .app_data(per_page_max)
             .app_data(cursors)
-            .app_data(aside)
+            .app_data(body_scheduler)
             .app_data(unread)
             .app_data(media)
             .app_data(retries)

@@ -2,9 +2,9 @@
 
 pub mod addresses;
 pub mod amounts;
-pub mod aside;
 pub mod auth;
 pub mod body;
+pub mod body_scheduler;
 pub mod bounds;
 pub mod calendar;
 pub mod channel_values;

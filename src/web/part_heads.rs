@@ -1,15 +1,15 @@
-//! The heads of the parts of a form that a visitor brings: they lose control characters, which the parser of forms refuses,
-//! so that no file is lost for its name. The content of parts is passed on as it is.
+//! Removes control characters from the heads of the parts of a visitor's form, because the form parser refuses them: no
+//! file is lost for its name. The content of parts is not changed.
 
 use bytes::Bytes;
 use hotline_persistence::controls;
 
-/// What ends the head of a part.
+/// The end of the head of a part.
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// Passes on the bytes of a form, and leaves control characters out of the heads of its parts.
+/// Filters the bytes of a form: control characters are removed from the heads of its parts.
 pub(super) struct PartHeads {
-    /// What begins a head: a line with the boundary.
+    /// The beginning of a head: a line with the boundary.
     boundary: Vec<u8>,
     /// How many bytes of `boundary`, or in a head of `HEAD_END`, the bytes so far end with.
     matched: usize,
@@ -24,52 +24,52 @@ impl PartHeads {
     }
 
     /// The next bytes, in any pieces.
-    pub(super) fn pass(&mut self, chunk: Bytes) -> Bytes {
-        let mut kept: Option<Vec<u8>> = None;
-        let mut place = 0;
-        while let Some(rest) = chunk.get(place..).filter(|rest| !rest.is_empty()) {
+    pub(super) fn filter(&mut self, chunk: Bytes) -> Bytes {
+        let mut output: Option<Vec<u8>> = None;
+        let mut at = 0;
+        while let Some(rest) = chunk.get(at..).filter(|rest| !rest.is_empty()) {
             if !self.is_head && self.matched == 0 {
                 // The content of files is most of a form: only the end of a line may begin a boundary.
                 let skipped = rest.iter().position(|byte| *byte == b'\r').unwrap_or(rest.len());
-                if let Some(kept) = &mut kept {
-                    kept.extend_from_slice(&rest[..skipped]);
+                if let Some(output) = &mut output {
+                    output.extend_from_slice(&rest[..skipped]);
                 }
-                place += skipped;
+                at += skipped;
                 if skipped > 0 {
                     continue;
                 }
             }
             let byte = rest[0];
-            place += 1;
-            if self.is_head && is_left_out(byte) {
-                kept.get_or_insert_with(|| chunk[..place - 1].to_vec());
+            at += 1;
+            if self.is_head && is_removed(byte) {
+                output.get_or_insert_with(|| chunk[..at - 1].to_vec());
                 continue;
             }
-            if let Some(kept) = &mut kept {
-                kept.push(byte);
+            if let Some(output) = &mut output {
+                output.push(byte);
             }
-            self.see(byte);
+            self.advance(byte);
         }
-        kept.map_or(chunk, Bytes::from)
+        output.map_or(chunk, Bytes::from)
     }
 
-    /// Notes a byte that is passed on.
-    fn see(&mut self, byte: u8) {
-        let sought = if self.is_head { HEAD_END } else { &self.boundary };
-        self.matched = match sought.get(self.matched) {
+    /// Processes a byte of the output.
+    fn advance(&mut self, byte: u8) {
+        let target = if self.is_head { HEAD_END } else { &self.boundary };
+        self.matched = match target.get(self.matched) {
             Some(next) if *next == byte => self.matched + 1,
             // The end of a line may begin anew: its first byte is in neither text but where a line ends.
             _ => usize::from(byte == b'\r'),
         };
-        if self.matched == sought.len() {
+        if self.matched == target.len() {
             self.matched = 0;
             self.is_head = !self.is_head;
         }
     }
 }
 
-/// Whether a head must not hold the byte: what no text may hold, and U+007F, which no head of HTTP may.
-fn is_left_out(byte: u8) -> bool {
+/// Whether a head must not contain the byte: a control character, or U+007F, which HTTP forbids in heads.
+fn is_removed(byte: u8) -> bool {
     controls::is_refused(char::from(byte)) || byte == 0x7f
 }
 
@@ -78,9 +78,9 @@ mod tests {
     use super::*;
 
     /// What is passed on of these bytes in pieces of this size.
-    fn passed(bytes: &[u8], size: usize) -> Vec<u8> {
+    fn filtered(bytes: &[u8], size: usize) -> Vec<u8> {
         let mut heads = PartHeads::new("xyz");
-        bytes.chunks(size).flat_map(|piece| heads.pass(Bytes::copy_from_slice(piece))).collect()
+        bytes.chunks(size).flat_map(|piece| heads.filter(Bytes::copy_from_slice(piece))).collect()
     }
 
     /// A form with a file of this name, and a field.
@@ -99,23 +99,23 @@ mod tests {
     }
 
     #[test]
-    fn heads_lose_control_characters_and_contents_lose_nothing_in_pieces_of_any_size() {
+    fn only_heads_lose_control_characters_in_pieces_of_any_size() {
         let content: &[u8] = b"\x00\x01\x7f\r\n\r\n\r\r\n--xy\x02\r\n--xyzz\r\n\x03\r\n --xyz\r\n\x04";
-        let given = form(b"a\x01\x00\x1f\x7fb\r\x02", content);
+        let input = form(b"a\x01\x00\x1f\x7fb\r\x02", content);
         let expected = form(b"ab\r", content);
-        for size in 1..=given.len() {
-            assert_eq!(passed(&given, size), expected, "{size}");
+        for size in 1..=input.len() {
+            assert_eq!(filtered(&input, size), expected, "{size}");
         }
         // A boundary at the very beginning, and one right after another.
-        assert_eq!(passed(b"--xyz\r\na\x01\r\n\r\n\r\n--xyz\r\nb\x01", 3), b"--xyz\r\na\r\n\r\n\r\n--xyz\r\nb");
+        assert_eq!(filtered(b"--xyz\r\na\x01\r\n\r\n\r\n--xyz\r\nb\x01", 3), b"--xyz\r\na\r\n\r\n\r\n--xyz\r\nb");
         // What is left out of a head ends it no later than what stays.
-        assert_eq!(passed(b"--xyz\r\na\r\n\x01\r\n\x01", 1), b"--xyz\r\na\r\n\r\n\x01");
+        assert_eq!(filtered(b"--xyz\r\na\r\n\x01\r\n\x01", 1), b"--xyz\r\na\r\n\r\n\x01");
     }
 
     #[test]
-    fn bytes_without_any_are_not_copied() {
+    fn chunks_without_control_characters_are_not_copied() {
         let mut heads = PartHeads::new("xyz");
         let chunk = Bytes::from_static(b"--xyz\r\nA: b\r\n\r\n\x01\r\n--xyz--\r\n");
-        assert_eq!(heads.pass(chunk.clone()).as_ptr(), chunk.as_ptr());
+        assert_eq!(heads.filter(chunk.clone()).as_ptr(), chunk.as_ptr());
     }
 }

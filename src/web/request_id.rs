@@ -12,7 +12,7 @@ use rand::RngExt;
 use tracing::Instrument;
 
 use super::ApiError;
-use super::aside::Tenant;
+use super::body_scheduler::Tenant;
 use super::hardening::harden;
 use super::rate::{RateLimits, Unlimited};
 use crate::metrics::Metrics;

@@ -36,7 +36,7 @@ use once::Running;
 use super::compression::unpack;
 use super::reply::Recorded;
 use super::request_id::{RequestId, X_REQUEST_ID};
-use super::{ApiError, ApiResult, Caller, aside, body, form, reply};
+use super::{ApiError, ApiResult, Caller, body, body_scheduler, form, reply};
 use crate::media::Media;
 use crate::metrics::Metrics;
 
@@ -187,14 +187,14 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
         // Boxed: a large future, which every other body would carry and copy.
-        Box::pin(form::lay_aside(company, payload, &retries.media, |chunk| hash.update(chunk))).await?
+        Box::pin(form::spool(company, payload, &retries.media, |chunk| hash.update(chunk))).await?
     } else {
         let mut payload = payload;
         let bytes_max = (retries.body_bytes_max)(request.match_info().as_str());
         let bytes = body::read(request.request(), &mut payload, bytes_max, |_| ()).await?;
         // Parsed where large bodies are.
         let read = bytes.clone();
-        hash = aside::parse(request.request(), bytes.len(), move || {
+        hash = body_scheduler::parse(request.request(), bytes.len(), move || {
             canonical::feed(&read, &mut |part| hash.update(part));
             Ok(hash)
         })

@@ -30,8 +30,8 @@ use hotline_persistence::large::until_built;
 
 use self::pieces::Pieces;
 use self::shares::{Ledger, Place, Reader};
-use super::aside::Tenant;
 use super::auth::Admission;
+use super::body_scheduler::Tenant;
 use super::head::is_asked_alone;
 use super::origin::{self, Address};
 use super::{ApiError, OutcomeUnknown};

@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use super::{ApiError, ApiResult};
 
 /// Bodies of at least this many bytes are parsed on another thread: about half a millisecond of work.
-const PARSED_ASIDE_BYTES: usize = 64 * 1024;
+const OFFLOADED_PARSE_BYTES: usize = 64 * 1024;
 
 /// Bodies of at least this many bytes need a permit before they are read into memory.
 pub const LARGE_BYTES: usize = 1024 * 1024;
@@ -37,35 +37,35 @@ const COMPANY_PARSED_AT_ONCE: usize = 1;
 const COMPANY_PARSED_WAITING_MAX: usize = 256;
 
 /// How long a body waits for its turn. Imports of one company take seconds each on a slow machine.
-const TURN_TIME_MAX: Duration = Duration::from_secs(15);
+const WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// The company whose quota a request uses; the guard that admits the request sets it.
 #[derive(Clone, Copy, Debug)]
 pub struct Tenant(pub CompanyId);
 
 /// Schedules large bodies: one scheduler for memory, one for parsing.
-pub struct Aside {
+pub struct BodyScheduler {
     large: Arc<Scheduler>,
     parsing: Arc<Scheduler>,
 }
 
-impl Default for Aside {
+impl Default for BodyScheduler {
     fn default() -> Self {
         let threads = available_parallelism().map_or(1, usize::from).min(PARSED_AT_ONCE_MAX);
-        let turns = |all, company, waiting| Scheduler::new(Shares::of_one_kind(all, company, waiting, TURN_TIME_MAX));
+        let scheduler = |all, company, waiting| Scheduler::new(Shares::of_one_kind(all, company, waiting, WAIT_MAX));
         Self {
-            large: turns(LARGE_MAX, COMPANY_LARGE_MAX, COMPANY_LARGE_WAITING_MAX),
-            parsing: turns(threads, COMPANY_PARSED_AT_ONCE, COMPANY_PARSED_WAITING_MAX),
+            large: scheduler(LARGE_MAX, COMPANY_LARGE_MAX, COMPANY_LARGE_WAITING_MAX),
+            parsing: scheduler(threads, COMPANY_PARSED_AT_ONCE, COMPANY_PARSED_WAITING_MAX),
         }
     }
 }
 
-impl Aside {
+impl BodyScheduler {
     /// Acquires a permit to hold a large body in memory.
     ///
     /// # Errors
     /// `503` when no permit became free in time.
-    pub async fn place(&self, company: CompanyId) -> ApiResult<Permit> {
+    pub async fn permit(&self, company: CompanyId) -> ApiResult<Permit> {
         self.large.permit(company, Weight::Light).await.map_err(unavailable)
     }
 
@@ -79,12 +79,12 @@ impl Aside {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> ApiResult<T> {
         let permit = self.parsing.permit(company, Weight::Light).await.map_err(unavailable)?;
-        let working = spawn_blocking(move || {
-            let done = work();
+        let task = spawn_blocking(move || {
+            let result = work();
             drop(permit);
-            done
+            result
         });
-        working.await.map_err(ApiError::internal)
+        task.await.map_err(ApiError::internal)
     }
 }
 
@@ -104,20 +104,20 @@ pub(super) async fn parse<T: Send + 'static>(
     bytes: usize,
     read: impl FnOnce() -> ApiResult<T> + Send + 'static,
 ) -> ApiResult<T> {
-    match request.app_data::<Data<Aside>>() {
-        Some(aside) if bytes > PARSED_ASIDE_BYTES => Box::pin(aside.run(tenant(request), read)).await?,
+    match request.app_data::<Data<BodyScheduler>>() {
+        Some(scheduler) if bytes > OFFLOADED_PARSE_BYTES => Box::pin(scheduler.run(tenant(request), read)).await?,
         _ => read(),
     }
 }
 
 /// Acquires a permit for a large body; the request holds it until it ends.
-pub(super) async fn take_place(request: &HttpRequest) -> ApiResult<()> {
-    let Some(aside) = request.app_data::<Data<Aside>>() else { return Ok(()) };
+pub(super) async fn acquire_permit(request: &HttpRequest) -> ApiResult<()> {
+    let Some(scheduler) = request.app_data::<Data<BodyScheduler>>() else { return Ok(()) };
     if request.extensions().contains::<Permit>() {
         // The body was already read to compute its fingerprint.
         return Ok(());
     }
-    let place = aside.place(tenant(request)).await?;
-    request.extensions_mut().insert(place);
+    let permit = scheduler.permit(tenant(request)).await?;
+    request.extensions_mut().insert(permit);
     Ok(())
 }
