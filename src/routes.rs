@@ -35,7 +35,7 @@ use crate::web::bounds::JSON_BYTES_MAX;
 use crate::web::methods::{no_such_route, read_only};
 use crate::web::modules::{API, PANEL_API};
 use crate::web::schema::Schemas;
-use crate::web::{Front, Input, request_id};
+use crate::web::{Input, WebState, request_id};
 
 /// Paths that are served and have no operation in the document: the document itself, and files.
 const OUTSIDE: [&str; 8] = [
@@ -67,14 +67,14 @@ pub struct Handles {
     /// The API documents.
     pub document: Data<Document>,
     /// The state of the middleware.
-    pub front: Front,
+    pub web_state: WebState,
 }
 
 /// Registers all routes.
 pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
-        let Handles { app, tails, hooks, visitors: of_visitors, panel: of_people, demo, document, front } = handles;
-        front.add(services);
+        let Handles { app, tails, hooks, visitors: of_visitors, panel: of_people, demo, document, web_state } = handles;
+        web_state.add(services);
         services
             .app_data(app)
             .app_data(tails)

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use crate::app::App;
 pub use crate::media::PATH;
 use crate::media::{Bad, Claim};
-use crate::web::head::is_asked_alone;
+use crate::web::head::is_head_request;
 use crate::web::{ApiError, ApiResult};
 
 /// Types that browsers may display: images, audio and video run no scripts. Anything else is downloaded, above all
@@ -109,7 +109,7 @@ pub async fn show(
         response.insert_header((CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1)));
     }
     let length = bytes.end - bytes.start;
-    if is_asked_alone(&request) {
+    if is_head_request(&request) {
         let nothing = futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>();
         return Ok(response.body(SizedStream::new(length, nothing)));
     }

@@ -9,8 +9,8 @@ use actix_web::http::header::{
 use actix_web::web::{self, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 
+use crate::web::embedded_file::EmbeddedFile;
 use crate::web::methods::read_only;
-use crate::web::packed::Packed;
 use crate::web::{ApiError, ApiResult};
 
 /// Nothing from other origins, nothing inline, and no framing.
@@ -21,13 +21,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// Revalidated at each visit, which takes a few bytes while nothing has changed: pages and API must be of one release.
 const CACHED: &str = "no-cache";
 
-static INDEX: LazyLock<Packed> =
-    LazyLock::new(|| Packed::new("text/html; charset=utf-8", include_str!("assets/index.html")));
-static SCRIPT: LazyLock<Packed> =
-    LazyLock::new(|| Packed::new("text/javascript; charset=utf-8", include_str!("assets/panel.js")));
-static STYLES: LazyLock<Packed> =
-    LazyLock::new(|| Packed::new("text/css; charset=utf-8", include_str!("assets/panel.css")));
-static ICON: LazyLock<Packed> = LazyLock::new(|| Packed::new("image/svg+xml", include_str!("assets/icon.svg")));
+static INDEX: LazyLock<EmbeddedFile> =
+    LazyLock::new(|| EmbeddedFile::new("text/html; charset=utf-8", include_str!("assets/index.html")));
+static SCRIPT: LazyLock<EmbeddedFile> =
+    LazyLock::new(|| EmbeddedFile::new("text/javascript; charset=utf-8", include_str!("assets/panel.js")));
+static STYLES: LazyLock<EmbeddedFile> =
+    LazyLock::new(|| EmbeddedFile::new("text/css; charset=utf-8", include_str!("assets/panel.css")));
+static ICON: LazyLock<EmbeddedFile> =
+    LazyLock::new(|| EmbeddedFile::new("image/svg+xml", include_str!("assets/icon.svg")));
 
 /// The served paths, as the metrics name them.
 pub const PATHS: [&str; 3] = ["/panel", "/panel/assets/{file}", "/panel/{page}"];
@@ -47,18 +48,18 @@ async fn to_pages() -> HttpResponse {
 
 /// `GET /panel/…`: the application itself determines the page from the URL.
 async fn page(request: HttpRequest) -> HttpResponse {
-    INDEX.answer(&request, guard)
+    INDEX.respond(&request, guard)
 }
 
 /// `GET /panel/assets/…`.
 async fn asset(request: HttpRequest, file: Path<String>) -> ApiResult<HttpResponse> {
-    let packed = match file.as_str() {
+    let file = match file.as_str() {
         "panel.js" => &SCRIPT,
         "panel.css" => &STYLES,
         "icon.svg" => &ICON,
         _ => return Err(ApiError::no_such_route()),
     };
-    Ok(packed.answer(&request, guard))
+    Ok(file.respond(&request, guard))
 }
 
 /// Sets the security headers.
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_pages_are_small() {
-        let bytes: usize = [&INDEX, &SCRIPT, &STYLES, &ICON].iter().map(|packed| packed.compressed().len()).sum();
+        let bytes: usize = [&INDEX, &SCRIPT, &STYLES, &ICON].iter().map(|file| file.compressed().len()).sum();
         assert!(bytes <= COMPRESSED_MAX, "{bytes} bytes");
     }
 }

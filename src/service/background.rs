@@ -19,7 +19,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     let engine = &handles.app.engine;
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.keep_forgetting().await });
-    let retries = handles.front.retries.clone();
+    let retries = handles.web_state.retries.clone();
     engine.spawn(async move { retries.keys.keep_swept(retries.engine.store().housekeeper()).await });
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.run_search().await });

@@ -48,7 +48,7 @@ impl CompanyEviction {
         let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;
         self.handles.forget(company);
-        let retries = &self.handles.front.retries;
+        let retries = &self.handles.web_state.retries;
         if !engine.store().ownership().is_placed_here(company) {
             return Ok(());
         }
@@ -89,11 +89,11 @@ impl Handles {
     fn forget(&self, company: CompanyId) {
         // The documents belong to no company, and the demo's page depends only on the settings. Sign-in attempts are
         // counted by account, address and person for some minutes; sessions are not held in memory.
-        let Self { app, tails, hooks, visitors, panel: _, demo: _, document: _, front } = self;
+        let Self { app, tails, hooks, visitors, panel: _, demo: _, document: _, web_state } = self;
         app.forget(company);
         tails.forget(company, app.engine.store().events.as_deref());
         hooks.forget(company);
         visitors.forget(company);
-        front.forget(company);
+        web_state.forget(company);
     }
 }

@@ -51,7 +51,7 @@ use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
 use crate::web::wire::{self, ListenOptions, Listeners, Peers, Side};
 use crate::web::wrong_tokens::WrongTokens;
-use crate::web::{Front, compression, head, unread};
+use crate::web::{WebState, compression, head, response_memory};
 use crate::webhooks::Webhooks;
 
 /// How long requests in flight may take once the service stops.
@@ -288,7 +288,7 @@ fn handles(
     let outbound = Outbound::new(&settings.outbound)?;
     let downloads = Downloads::new(engine.clone(), graph.clone(), outbound, media.clone());
     let figures = Data::new(Metrics::new(routes::paths()));
-    let front = Front {
+    let web_state = WebState {
         admission: Data::new(Admission {
             directory: engine.directory().clone(),
             ownership: engine.store().ownership().clone(),
@@ -304,7 +304,7 @@ fn handles(
         per_page_max: Data::new(PerPageMax(settings.per_page_max)),
         cursors: Data::new(cursors),
         body_scheduler: Data::new(BodyScheduler::default()),
-        unread: Data::default(),
+        response_memory: Data::default(),
         media: Data::new(media.clone()),
         retries: Data::new(Retries {
             keys,
@@ -326,7 +326,7 @@ fn handles(
         demo: Data::new(Demo::default()),
         panel: Data::new(routes::panel(mailer, settings.panel.admins_need_factor)),
         document: Data::new(Document::of(routes::document, routes::panel_document)),
-        front,
+        web_state,
     })
 }
 
@@ -359,7 +359,7 @@ fn listen(
         }
         let routes = Routes::new()
             .wrap(from_fn(compression::pack))
-            .wrap(from_fn(unread::count))
+            .wrap(from_fn(response_memory::count))
             .wrap(from_fn(head::as_get))
             .wrap(from_fn(routes::name_request))
             .configure(routes::configure(handles.clone()));

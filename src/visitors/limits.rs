@@ -14,9 +14,9 @@ use hotline_persistence::{CompanyId, pool};
 
 use super::remembered::{FORGET_EVERY, KEYS_MAX};
 use super::uploads::{Metered, UploadOptions, Uploads};
+use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, LimitClock, TooMany, allowance, full};
-use crate::web::seats::{Seat, Seats};
 
 /// Sockets of one company, and of all, that read what they have missed at the same time. When a company moves between
 /// processes, all of its visitors come back at once; requests need most of its database connections meanwhile.
@@ -87,7 +87,7 @@ pub struct Visitors {
     sessions: Limit,
     messages: Limit,
     others: Limit,
-    sockets: Seats<Address>,
+    sockets: KeyedLimit<Address>,
     uploads: Arc<Uploads>,
     catch_ups: Arc<Scheduler>,
 }
@@ -107,7 +107,7 @@ impl Limit {
 
 /// A socket's share of its address's limit.
 pub struct SocketPermit {
-    _seat: Option<Seat<Address>>,
+    _permit: Option<KeyedPermit<Address>>,
 }
 
 impl Visitors {
@@ -117,7 +117,7 @@ impl Visitors {
             sessions: Limit::new(options.sessions_per_minute),
             messages: Limit::new(options.messages_per_minute),
             others: Limit::new(options.requests_per_minute),
-            sockets: Seats::default(),
+            sockets: KeyedLimit::default(),
             uploads: Arc::new(Uploads::new(options.uploads)),
             catch_ups: Scheduler::new(Shares::of_one_kind(
                 CATCH_UPS_MAX,
@@ -158,11 +158,11 @@ impl Visitors {
     /// Acquires a permit for a socket, if the address has one left.
     pub fn enter(&self, address: Option<Address>) -> Option<SocketPermit> {
         let most = self.options.sockets_per_address;
-        let seat = match address.filter(|_| most > 0) {
-            Some(address) => Some(self.sockets.take(address, most)?),
+        let permit = match address.filter(|_| most > 0) {
+            Some(address) => Some(self.sockets.try_acquire(address, most)?),
             None => None,
         };
-        Some(SocketPermit { _seat: seat })
+        Some(SocketPermit { _permit: permit })
     }
 
     /// Waits until a socket of a company may read what it has missed.

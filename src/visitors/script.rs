@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::described::behind_the_door;
 use crate::openapi::{Describes, Operation, Written};
-use crate::web::packed::Packed;
+use crate::web::embedded_file::EmbeddedFile;
 use crate::web::schema::Schemas;
 
 /// The script.
@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("assets/widget/widget.js");
 const CACHED: &str = "public, max-age=300, stale-while-revalidate=86400";
 
 /// Compressed once, at the first request.
-static MADE: LazyLock<Packed> = LazyLock::new(|| Packed::new("text/javascript; charset=utf-8", SCRIPT));
+static WIDGET: LazyLock<EmbeddedFile> = LazyLock::new(|| EmbeddedFile::new("text/javascript; charset=utf-8", SCRIPT));
 
 /// The widget.
 pub struct Script;
@@ -33,7 +33,7 @@ impl Describes for Script {
 
 /// Returns it.
 pub async fn show(request: HttpRequest) -> Written<Script> {
-    let answer = MADE.answer(&request, |response| {
+    let answer = WIDGET.respond(&request, |response| {
         response
             .insert_header((CACHE_CONTROL, CACHED))
             // Pages with cross-origin isolation may embed it too.
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_widget_is_small_and_whole() {
-        let compressed = MADE.compressed();
+        let compressed = WIDGET.compressed();
         assert!(compressed.len() <= COMPRESSED_MAX, "{} bytes", compressed.len());
         let mut unpacked = String::new();
         flate2::read::GzDecoder::new(compressed).read_to_string(&mut unpacked).expect("gzip");

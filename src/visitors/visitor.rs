@@ -31,7 +31,7 @@ use crate::openapi::{Access, Described, Operation};
 use crate::web::auth::{bearer, bearer_in};
 use crate::web::cursor::ListOwner;
 use crate::web::form::Meter;
-use crate::web::head::is_asked_alone;
+use crate::web::head::is_head_request;
 use crate::web::params::is_by_number;
 use crate::web::schema::Schemas;
 use crate::web::values::FromField;
@@ -269,7 +269,7 @@ pub async fn list_messages(
     let goes_on = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
     let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
-    if !is_asked_alone(&request) {
+    if !is_head_request(&request) {
         note_delivery(&app.engine, session.company_id, session.id.clone(), arriving.first(shown_count));
     }
     Ok(shown)

@@ -12,7 +12,7 @@ use futures_util::stream::empty;
 struct HeadOnly;
 
 /// Whether only the head of the response is wanted; the side effects of a `GET` are skipped then.
-pub fn is_asked_alone(request: &HttpRequest) -> bool {
+pub fn is_head_request(request: &HttpRequest) -> bool {
     request.extensions().get::<HeadOnly>().is_some()
 }
 

@@ -25,8 +25,8 @@ use super::{LastId, Types, listen, told};
 use crate::api::messages::Showing;
 use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
+use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::schema::Schemas;
-use crate::web::seats::{Seat, Seats};
 use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 
@@ -97,7 +97,7 @@ impl Describes for EventStream {
 #[derive(Default)]
 pub struct Tails {
     companies: DashMap<(CompanyId, String), Arc<Tail>>,
-    readers: Seats<CompanyId>,
+    readers: KeyedLimit<CompanyId>,
 }
 
 /// The latest events of a company, serialized for readers that use the same base URL for files.
@@ -134,13 +134,13 @@ impl Frame {
 }
 
 impl Tails {
-    /// Acquires a seat for one more stream or waiting request of a company.
+    /// Acquires a permit for one more stream or waiting request of a company.
     ///
     /// # Errors
     /// `429` when the company has reached the limit.
-    pub(super) fn admit(&self, company: CompanyId) -> ApiResult<Seat<CompanyId>> {
-        let seat = self.readers.take(company, READERS_PER_COMPANY_MAX);
-        seat.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
+    pub(super) fn admit(&self, company: CompanyId) -> ApiResult<KeyedPermit<CompanyId>> {
+        let permit = self.readers.try_acquire(company, READERS_PER_COMPANY_MAX);
+        permit.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
     }
 
     fn of(&self, company: CompanyId, site: String) -> Arc<Tail> {
@@ -156,7 +156,7 @@ impl Tails {
     /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has moved
     /// to another process; otherwise they continue with what they have.
     pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
-        // A seat belongs to its stream, and is freed with it.
+        // A permit belongs to its stream, and is released with it.
         let Self { companies, readers: _ } = self;
         companies.retain(|(of, _), _| *of != company);
         // There is no new event; every listener looks again.
@@ -180,7 +180,7 @@ struct Streaming {
     /// When a comment must be sent at the latest.
     comment_at: Instant,
     begun: bool,
-    _seat: Seat<CompanyId>,
+    _permit: KeyedPermit<CompanyId>,
 }
 
 /// `GET /events/stream`.
@@ -193,7 +193,7 @@ pub async fn stream(
 ) -> ApiResult<Written<EventStream>> {
     let company = caller.company;
     let news = listen(&app.engine, company)?;
-    let seat = tails.admit(company)?;
+    let permit = tails.admit(company)?;
     let Asked { after, types } = query.0;
     let types = told(&caller, types)?;
     let given = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
@@ -225,7 +225,7 @@ pub async fn stream(
         types,
         comment_at,
         begun,
-        _seat: seat,
+        _permit: permit,
     };
     let body = stream::unfold(streaming, |mut streaming| async move {
         let piece = streaming.next().await?;

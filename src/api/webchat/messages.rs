@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use crate::api::messages::{Message, Showing};
 use crate::app::App;
-use crate::web::head::is_asked_alone;
+use crate::web::head::is_head_request;
 use crate::web::params::{Span, is_by_number};
 use crate::web::values::{ClientId, MessageBody, Text};
 use crate::web::{
@@ -153,7 +153,7 @@ pub async fn list_messages(
     let goes_on = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
     let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
-    if !is_asked_alone(&request) {
+    if !is_head_request(&request) {
         note_delivery(&app.engine, caller.company, id, arriving.first(shown_count));
     }
     Ok(shown)

@@ -24,8 +24,8 @@ use super::visitor::{self, Visitor};
 use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
 use crate::web::origin::Address;
+use crate::web::response_memory::ResponseMemory;
 use crate::web::schema::Schemas;
-use crate::web::unread::Unread;
 use crate::web::{ApiError, ApiResult};
 use heads::Heads;
 use talk::{Feed, Talk};
@@ -64,7 +64,7 @@ struct Page {
     origin: Option<HeaderValue>,
     address: Option<Address>,
     /// What is held for readers.
-    unread: Data<Unread>,
+    unread: Data<ResponseMemory>,
 }
 
 /// Where a socket's frames are written.
@@ -99,7 +99,7 @@ pub async fn open(
     let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
         .map_err(|error| ApiError::bad_request(format!("invalid WebSocket handshake: {error}")))?;
     let window = Window::default();
-    let unread = request.app_data::<Data<Unread>>().cloned();
+    let unread = request.app_data::<Data<ResponseMemory>>().cloned();
     let unread = unread.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
     let origin = request.headers().get(ORIGIN).cloned();
     let page = Page { channel: door.channel, origin, address: door.address, unread };

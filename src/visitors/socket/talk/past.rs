@@ -12,7 +12,7 @@ use super::end::End;
 use super::{Position, Talk};
 use crate::api::webchat::shown_in;
 use crate::visitors::socket::frames::Frame;
-use crate::web::unread::Held;
+use crate::web::response_memory::HeldBytes;
 
 /// Pause before a failed read is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::compression::takes_gzip;
 
 /// An embedded text file.
-pub struct Packed {
+pub struct EmbeddedFile {
     kind: &'static str,
     text: &'static str,
     etag: HeaderValue,
@@ -20,7 +20,7 @@ pub struct Packed {
     compressed: Option<Bytes>,
 }
 
-impl Packed {
+impl EmbeddedFile {
     /// Prepares a text with this content type.
     pub fn new(kind: &'static str, text: &'static str) -> Self {
         let digest = Sha256::digest(text.as_bytes());
@@ -33,14 +33,14 @@ impl Packed {
     }
 
     /// The response; `304` without the text if the client's copy is current. `headers` adds further headers.
-    pub fn answer(&self, request: &HttpRequest, headers: impl FnOnce(&mut HttpResponseBuilder)) -> HttpResponse {
-        let is_known = request.headers().get(IF_NONE_MATCH).is_some_and(|known| names(known, &self.etag));
-        let mut response = if is_known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
+    pub fn respond(&self, request: &HttpRequest, headers: impl FnOnce(&mut HttpResponseBuilder)) -> HttpResponse {
+        let is_current = request.headers().get(IF_NONE_MATCH).is_some_and(|known| contains_etag(known, &self.etag));
+        let mut response = if is_current { HttpResponse::NotModified() } else { HttpResponse::Ok() };
         response
             .insert_header((ETAG, self.etag.clone()))
             .insert_header((VARY, HeaderValue::from_static("Accept-Encoding")));
         headers(&mut response);
-        if is_known {
+        if is_current {
             return response.finish();
         }
         response.insert_header((CONTENT_TYPE, self.kind));
@@ -60,7 +60,7 @@ impl Packed {
 }
 
 /// Whether a list of ETags contains this one; a proxy may have made it weak.
-fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
+fn contains_etag(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
     known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
 }

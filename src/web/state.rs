@@ -1,4 +1,4 @@
-//! Everything that the middleware and extractors of this folder work with.
+//! The shared state of the middleware and extractors of this folder.
 
 use actix_web::web::{Data, ServiceConfig};
 use hotline_persistence::CompanyId;
@@ -10,16 +10,16 @@ use super::hardening::Https;
 use super::idempotency::Retries;
 use super::params::PerPageMax;
 use super::rate::RateLimits;
-use super::unread::Unread;
+use super::response_memory::ResponseMemory;
 use crate::media::Media;
 use crate::metrics::Metrics;
 
 /// The shared state of this folder's modules, found in every request. Cheap to clone.
 #[derive(Clone)]
-pub struct Front {
+pub struct WebState {
     /// Identifies callers.
     pub admission: Data<Admission>,
-    /// How it is known that a request came over https.
+    /// How requests over https are recognized.
     pub https: Data<Https>,
     /// Rate limits of the companies.
     pub rates: Data<RateLimits>,
@@ -29,8 +29,8 @@ pub struct Front {
     pub cursors: Data<Cursors>,
     /// The scheduler of large bodies.
     pub body_scheduler: Data<BodyScheduler>,
-    /// The answers that are in memory until they are taken.
-    pub unread: Data<Unread>,
+    /// Limits the responses in memory.
+    pub response_memory: Data<ResponseMemory>,
     /// Stores uploaded files.
     pub media: Data<Media>,
     /// Detects retries.
@@ -39,11 +39,10 @@ pub struct Front {
     pub figures: Data<Metrics>,
 }
 
-impl Front {
+impl WebState {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Wrong tokens are counted per address; large bodies have permits, and answers are counted, only while they are in
-        // memory.
+        // Wrong tokens are counted per address; large bodies and responses, only while they are in memory.
         let Self {
             admission: _,
             https: _,
@@ -51,7 +50,7 @@ impl Front {
             per_page_max: _,
             cursors: _,
             body_scheduler: _,
-            unread: _,
+            response_memory: _,
             media: _,
             retries,
             figures: _,
@@ -62,8 +61,18 @@ impl Front {
 
     /// Registers the state with the server.
     pub fn add(self, services: &mut ServiceConfig) {
-        let Self { admission, https, rates, per_page_max, cursors, body_scheduler, unread, media, retries, figures } =
-            self;
+        let Self {
+            admission,
+            https,
+            rates,
+            per_page_max,
+            cursors,
+            body_scheduler,
+            response_memory,
+            media,
+            retries,
+            figures,
+        } = self;
         services
             .app_data(admission)
             .app_data(https)
@@ -71,7 +80,7 @@ impl Front {
             .app_data(per_page_max)
             .app_data(cursors)
             .app_data(body_scheduler)
-            .app_data(unread)
+            .app_data(response_memory)
             .app_data(media)
             .app_data(retries)
             .app_data(figures);

@@ -1,0 +1,298 @@
+//! Counts the bytes of responses that are in memory until they are sent: by address, by company, and in total.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hotline_persistence::CompanyId;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use crate::web::origin::Address;
+
+/// Limits of the bytes of responses in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemoryLimits {
+    /// Of all responses: some pages of the longest texts. A client that reads receives one within milliseconds.
+    pub(super) all: usize,
+    /// On top of that, for readers with small usage: their pages do not wait for those of others.
+    pub(super) reserved: usize,
+    /// The maximum of a small usage, of an address and of a company.
+    pub(super) small: usize,
+    /// Of the responses to one company's callers, people and visitors.
+    pub(super) company: usize,
+    /// Of the responses to one address: a page of a hundred messages of 60,000 characters.
+    pub(super) address: usize,
+    /// Of responses that are complete and wait for a reservation.
+    pub(super) waiting: usize,
+    /// How long a response waits.
+    pub(super) wait: Duration,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        Self {
+            all: 20 << 20,
+            reserved: 4 << 20,
+            small: 1 << 20,
+            company: 12 << 20,
+            address: 6 << 20,
+            waiting: 4 << 20,
+            wait: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The recipient of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reader {
+    /// `None`: unknown, as on a listener without a network.
+    pub(super) address: Option<Address>,
+    /// `None`: the response belongs to no company.
+    pub(super) company: Option<CompanyId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Holder {
+    Address(Address),
+    Company(CompanyId),
+}
+
+/// The bytes in use now.
+#[derive(Default)]
+struct Usage {
+    all: usize,
+    waiting: usize,
+    of: HashMap<Holder, usize>,
+}
+
+/// The bytes in use. Clones share the same state.
+#[derive(Clone, Default)]
+pub(super) struct Ledger(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    limits: MemoryLimits,
+    usage: Mutex<Usage>,
+    released: Notify,
+}
+
+/// Reserved bytes; dropping it releases them.
+pub(super) struct Reservation {
+    ledger: Ledger,
+    reader: Reader,
+    bytes: usize,
+}
+
+/// A response that is complete and waits for a reservation.
+struct WaitingBytes<'a> {
+    ledger: &'a Ledger,
+    bytes: usize,
+}
+
+impl Ledger {
+    #[cfg(test)]
+    pub(super) fn with(limits: MemoryLimits) -> Self {
+        Self(Arc::new(Inner { limits, ..Inner::default() }))
+    }
+
+    fn usage(&self) -> MutexGuard<'_, Usage> {
+        self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves bytes, if they are available now. A response above a limit fits when its reader has nothing else in memory:
+    /// a page by number cannot be shorter.
+    pub(super) fn try_reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
+        let mut usage = self.usage();
+        if !usage.fits(self.0.limits, reader, bytes) {
+            return None;
+        }
+        usage.add(reader, bytes);
+        drop(usage);
+        Some(Reservation { ledger: self.clone(), reader, bytes })
+    }
+
+    /// Waits for bytes for a response that is not built yet.
+    pub(super) async fn reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
+        let deadline = Instant::now() + self.0.limits.wait;
+        loop {
+            // Registered before the check, so that no release is missed in between.
+            let mut released = std::pin::pin!(self.0.released.notified());
+            released.as_mut().enable();
+            if let Some(reservation) = self.try_reserve(reader, bytes) {
+                return Some(reservation);
+            }
+            timeout_at(deadline, released).await.ok()?;
+        }
+    }
+
+    /// Waits for bytes for a response that is already in memory. Few may wait like this.
+    pub(super) async fn reserve_in_memory(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
+        if let Some(reservation) = self.try_reserve(reader, bytes) {
+            return Some(reservation);
+        }
+        let _waiting = self.start_waiting(bytes)?;
+        self.reserve(reader, bytes).await
+    }
+
+    fn start_waiting(&self, bytes: usize) -> Option<WaitingBytes<'_>> {
+        let mut usage = self.usage();
+        if usage.waiting > 0 && usage.waiting + bytes > self.0.limits.waiting {
+            return None;
+        }
+        usage.waiting += bytes;
+        drop(usage);
+        Some(WaitingBytes { ledger: self, bytes })
+    }
+
+    /// The number of addresses and companies with bytes in use.
+    #[cfg(test)]
+    pub(super) fn holders(&self) -> usize {
+        self.usage().of.len()
+    }
+}
+
+impl Usage {
+    fn of(&self, holder: Option<Holder>) -> usize {
+        holder.and_then(|holder| self.of.get(&holder)).copied().unwrap_or_default()
+    }
+
+    fn fits(&self, limits: MemoryLimits, reader: Reader, bytes: usize) -> bool {
+        let [address, company] = reader.holders().map(|holder| self.of(holder));
+        let fits = |held: usize, share: usize| held + bytes.min(share) <= share;
+        let is_small = address.max(company) + bytes <= limits.small;
+        let all = if is_small { limits.all + limits.reserved } else { limits.all };
+        fits(address, limits.address) && fits(company, limits.company) && fits(self.all, all)
+    }
+
+    fn add(&mut self, reader: Reader, bytes: usize) {
+        self.all += bytes;
+        for holder in reader.holders().into_iter().flatten() {
+            *self.of.entry(holder).or_default() += bytes;
+        }
+    }
+
+    fn remove(&mut self, reader: Reader, bytes: usize) {
+        self.all = self.all.saturating_sub(bytes);
+        for holder in reader.holders().into_iter().flatten() {
+            if let Some(held) = self.of.get_mut(&holder) {
+                *held = held.saturating_sub(bytes);
+                if *held == 0 {
+                    self.of.remove(&holder);
+                }
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn holders(self) -> [Option<Holder>; 2] {
+        [self.address.map(Holder::Address), self.company.map(Holder::Company)]
+    }
+}
+
+impl Reservation {
+    /// Releases all but this many of its bytes.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        let spare = self.bytes.saturating_sub(bytes);
+        if spare > 0 {
+            self.bytes -= spare;
+            self.ledger.usage().remove(self.reader, spare);
+            self.ledger.0.released.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.ledger.usage().remove(self.reader, self.bytes);
+        self.ledger.0.released.notify_waiters();
+    }
+}
+
+impl Drop for WaitingBytes<'_> {
+    fn drop(&mut self) {
+        let mut usage = self.ledger.usage();
+        usage.waiting = usage.waiting.saturating_sub(self.bytes);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    const LIMITS: MemoryLimits = MemoryLimits {
+        all: 100,
+        reserved: 20,
+        small: 10,
+        company: 60,
+        address: 40,
+        waiting: 30,
+        wait: Duration::from_secs(2),
+    };
+
+    fn reader(address: u8, company: i64) -> Reader {
+        Reader { address: Some(Address::of([192, 0, 2, address].into())), company: Some(CompanyId::new(company)) }
+    }
+
+    #[test]
+    fn addresses_companies_and_all_have_limits_and_small_usage_has_more() {
+        let ledger = Ledger::with(LIMITS);
+        let take = |address, company, bytes| ledger.try_reserve(reader(address, company), bytes);
+        let first = take(1, 1, 40).expect("a whole share");
+        assert!(take(1, 2, 1).is_none(), "the address has none left");
+        let second = take(2, 1, 20).expect("the rest of the company");
+        assert!(take(3, 1, 1).is_none(), "the company has none left");
+        let third = take(4, 2, 40).expect("the rest of all");
+        assert!(take(5, 3, 11).is_none(), "all have none left");
+        let small = take(5, 3, 10).expect("small usage");
+        assert!(take(5, 3, 1).is_none(), "no longer small");
+        drop((first, second, third, small));
+        assert_eq!(ledger.holders(), 0, "holders without bytes are removed");
+        let usage = ledger.usage();
+        assert_eq!((usage.all, usage.waiting), (0, 0));
+    }
+
+    #[test]
+    fn a_response_above_a_limit_fits_alone() {
+        let ledger = Ledger::with(LIMITS);
+        let large = ledger.try_reserve(reader(1, 1), 1_000).expect("nothing else is held");
+        assert!(ledger.try_reserve(reader(1, 2), 1).is_none() && ledger.try_reserve(reader(2, 1), 1).is_none());
+        drop(large);
+        let small = ledger.try_reserve(reader(1, 1), 1).expect("a reservation");
+        assert!(ledger.try_reserve(reader(1, 1), 1_000).is_none(), "not beside another");
+        drop(small);
+        assert!(ledger.try_reserve(reader(1, 1), 1_000).is_some());
+    }
+
+    #[test]
+    fn a_reservation_shrinks_to_what_is_used() {
+        let ledger = Ledger::with(LIMITS);
+        let mut reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
+        reservation.shrink(60);
+        assert!(ledger.try_reserve(reader(1, 1), 1).is_none(), "it does not grow");
+        reservation.shrink(10);
+        assert!(ledger.try_reserve(reader(1, 1), 31).is_none());
+        assert!(ledger.try_reserve(reader(1, 1), 30).is_some());
+        drop(reservation);
+        assert_eq!((ledger.holders(), ledger.usage().all), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_waits_for_a_while_and_few_wait_in_memory() {
+        let ledger = Ledger::with(LIMITS);
+        let held = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
+        let (one, two) = (ledger.clone(), ledger.clone());
+        let waiting = tokio::spawn(async move { one.reserve_in_memory(reader(1, 1), 30).await.is_some() });
+        tokio::task::yield_now().await;
+        assert!(two.reserve_in_memory(reader(1, 1), 1).await.is_none(), "no more may wait");
+        drop(held);
+        assert!(waiting.await.expect("a task"));
+        let _held = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
+        let started = Instant::now();
+        assert!(ledger.reserve_in_memory(reader(1, 1), 1).await.is_none());
+        assert_eq!(started.elapsed(), LIMITS.wait);
+        assert_eq!(ledger.usage().waiting, 0);
+    }
+}
