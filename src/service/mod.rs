@@ -358,7 +358,7 @@ fn listen(
             handles.app.engine.live_here();
         }
         let routes = Routes::new()
-            .wrap(from_fn(compression::pack))
+            .wrap(from_fn(compression::compress))
             .wrap(from_fn(response_memory::count))
             .wrap(from_fn(head::as_get))
             .wrap(from_fn(routes::name_request))

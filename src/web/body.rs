@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use hotline_persistence::controls;
 use serde_json::{Map, Value};
 
-use super::compression::unpack;
+use super::compression::decompress;
 use super::wire::{MinRateStream, body_error};
 use super::{ApiError, Fields, Input, body_scheduler};
 
@@ -26,7 +26,7 @@ impl<T: Input + Send + 'static> FromRequest for Body<T> {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = is_json(request);
-        let (payload, request) = (unpack(request.headers(), payload.take()), request.clone());
+        let (payload, request) = (decompress(request.headers(), payload.take()), request.clone());
         Box::pin(async move {
             if !is_json {
                 return Err(ApiError::unsupported_media_type());

@@ -28,7 +28,7 @@ const PLAIN_BYTES_MAX: u64 = 1024;
 
 /// Responses up to this size are compressed on the serving thread: about a millisecond. Larger ones go to another
 /// thread.
-const AT_ONCE_BYTES_MAX: usize = 64 * 1024;
+const INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes of a request that are decompressed at a time. They expand at most a thousandfold, which bounds the memory
 /// used.
@@ -36,7 +36,7 @@ const PIECE_BYTES: usize = 1024;
 
 /// Size that any request may decompress to, equal to the largest JSON body; beyond that, it may decompress to
 /// [`FACTOR_MAX`] times its compressed size. A request's own limits apply first; this one bounds what is only drained.
-const UNPACKED_BYTES: u64 = 16 * 1024 * 1024;
+const DECOMPRESSED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Maximum expansion of a large request: several times the usual ratio of text.
 const FACTOR_MAX: u64 = 64;
@@ -45,7 +45,7 @@ const FACTOR_MAX: u64 = 64;
 ///
 /// # Errors
 /// Errors of the inner service.
-pub async fn pack<B: MessageBody + 'static>(
+pub async fn compress<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -54,11 +54,11 @@ pub async fn pack<B: MessageBody + 'static>(
     if !is_large || response.headers().contains_key(CONTENT_ENCODING) || !is_text(response.headers()) {
         return Ok(response.map_into_boxed_body());
     }
-    let is_taken = takes_gzip(response.request().headers());
+    let is_accepted = accepts_gzip(response.request().headers());
     let (request, response) = response.into_parts();
     let (mut head, body) = response.into_parts();
     head.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
-    if !is_taken {
+    if !is_accepted {
         return Ok(ServiceResponse::new(request, head.set_body(body.boxed())));
     }
     let plain = match body.try_into_bytes() {
@@ -66,13 +66,13 @@ pub async fn pack<B: MessageBody + 'static>(
         // A stream is sent uncompressed.
         Err(body) => return Ok(ServiceResponse::new(request, head.set_body(body.boxed()))),
     };
-    let packed = if plain.len() <= AT_ONCE_BYTES_MAX {
-        packed(&plain).ok()
+    let compressed = if plain.len() <= INLINE_BYTES_MAX {
+        gzip(&plain).ok()
     } else {
         let whole = plain.clone();
-        web::block(move || packed(&whole)).await.ok().and_then(Result::ok)
+        web::block(move || gzip(&whole)).await.ok().and_then(Result::ok)
     };
-    let Some(packed) = packed.filter(|packed| packed.len() < plain.len()) else {
+    let Some(compressed) = compressed.filter(|compressed| compressed.len() < plain.len()) else {
         return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(plain))));
     };
     let headers = head.headers_mut();
@@ -86,10 +86,10 @@ pub async fn pack<B: MessageBody + 'static>(
     if let Some(weak) = weak {
         headers.insert(ETAG, weak);
     }
-    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(packed))))
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(compressed))))
 }
 
-fn packed(plain: &[u8]) -> io::Result<Vec<u8>> {
+fn gzip(plain: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 4), Compression::fast());
     encoder.write_all(plain)?;
     encoder.finish()
@@ -103,7 +103,7 @@ fn is_text(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the client accepts gzip.
-pub fn takes_gzip(headers: &HeaderMap) -> bool {
+pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).filter_map(|line| line.to_str().ok());
     let mut any = false;
     for coding in lines.flat_map(|line| line.split(',')) {
@@ -122,7 +122,7 @@ pub fn takes_gzip(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// `415` when the content encoding is not supported.
-pub fn unpack(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
+pub fn decompress(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
     let mut codings = headers.get_all(CONTENT_ENCODING);
     let coding = match (codings.next(), codings.next()) {
         (None, _) => return Ok(payload),
@@ -135,8 +135,9 @@ pub fn unpack(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
         "deflate" => Decoder::Unknown,
         _ => return Err(ApiError::unsupported_encoding()),
     };
-    let unpacked = Unpacked { payload, decoder, held: Bytes::new(), taken: 0, given: 0, is_over: false };
-    Ok(Payload::Stream { payload: Box::pin(unpacked) })
+    let decompressed =
+        DecompressedBody { payload, decoder, input: Bytes::new(), bytes_in: 0, bytes_out: 0, is_finished: false };
+    Ok(Payload::Stream { payload: Box::pin(decompressed) })
 }
 
 enum Decoder {
@@ -160,9 +161,9 @@ impl Decoder {
             };
         }
         match self {
-            Self::Gzip(decoder) => all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
-            Self::Zlib(decoder) => all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
-            Self::Deflate(decoder) => all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
+            Self::Gzip(decoder) => decompress_all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
+            Self::Zlib(decoder) => decompress_all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
+            Self::Deflate(decoder) => decompress_all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
             Self::Unknown => Ok(Vec::new()),
         }
     }
@@ -178,64 +179,64 @@ impl Decoder {
     }
 }
 
-fn all(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
+fn decompress_all(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
     decoder.write_all(piece)?;
     // Flush, so that everything decodable so far is returned now.
     decoder.flush()
 }
 
 /// A body that is decompressed as it is read.
-struct Unpacked {
+struct DecompressedBody {
     payload: Payload,
     decoder: Decoder,
     /// Received, and not yet decompressed.
-    held: Bytes,
-    taken: u64,
-    given: u64,
-    is_over: bool,
+    input: Bytes,
+    bytes_in: u64,
+    bytes_out: u64,
+    is_finished: bool,
 }
 
-impl Stream for Unpacked {
+impl Stream for DecompressedBody {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if self.is_over {
+            if self.is_finished {
                 return Poll::Ready(None);
             }
-            let unpacked = if self.held.is_empty() {
+            let decompressed = if self.input.is_empty() {
                 match ready!(self.payload.poll_next_unpin(cx)) {
                     Some(Ok(chunk)) => {
-                        self.held = chunk;
+                        self.input = chunk;
                         continue;
                     }
                     Some(Err(error)) => {
-                        self.is_over = true;
+                        self.is_finished = true;
                         return Poll::Ready(Some(Err(error)));
                     }
                     None => {
-                        self.is_over = true;
+                        self.is_finished = true;
                         self.decoder.finish()
                     }
                 }
             } else {
-                let piece = self.held.slice(..self.held.len().min(PIECE_BYTES));
-                self.held.advance(piece.len());
-                self.taken += piece.len() as u64;
+                let piece = self.input.slice(..self.input.len().min(PIECE_BYTES));
+                self.input.advance(piece.len());
+                self.bytes_in += piece.len() as u64;
                 self.decoder.write(&piece)
             };
-            match unpacked {
-                Ok(unpacked) if unpacked.is_empty() => {}
-                Ok(unpacked) => {
-                    self.given += unpacked.len() as u64;
-                    if self.given > UNPACKED_BYTES.max(self.taken.saturating_mul(FACTOR_MAX)) {
-                        self.is_over = true;
+            match decompressed {
+                Ok(decompressed) if decompressed.is_empty() => {}
+                Ok(decompressed) => {
+                    self.bytes_out += decompressed.len() as u64;
+                    if self.bytes_out > DECOMPRESSED_BYTES.max(self.bytes_in.saturating_mul(FACTOR_MAX)) {
+                        self.is_finished = true;
                         return Poll::Ready(Some(Err(PayloadError::Overflow)));
                     }
-                    return Poll::Ready(Some(Ok(unpacked.into())));
+                    return Poll::Ready(Some(Ok(decompressed.into())));
                 }
                 Err(_) => {
-                    self.is_over = true;
+                    self.is_finished = true;
                     return Poll::Ready(Some(Err(PayloadError::EncodingCorrupted)));
                 }
             }
@@ -255,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_gzip_says_so() {
-        for (said, is_taken) in [
+    fn gzip_is_negotiated() {
+        for (header, is_accepted) in [
             ("gzip", true),
             ("br, GZIP;q=0.5", true),
             ("*", true),
@@ -265,13 +266,13 @@ mod tests {
             ("br", false),
             ("identity", false),
         ] {
-            assert_eq!(takes_gzip(&headers(ACCEPT_ENCODING, said)), is_taken, "{said}");
+            assert_eq!(accepts_gzip(&headers(ACCEPT_ENCODING, header)), is_accepted, "{header}");
         }
-        assert!(!takes_gzip(&HeaderMap::new()));
+        assert!(!accepts_gzip(&HeaderMap::new()));
     }
 
-    async fn unpacked(coding: &str, bytes: Vec<u8>) -> Result<Vec<u8>, PayloadError> {
-        let payload = unpack(&headers(CONTENT_ENCODING, coding), Payload::from(bytes)).expect("a known coding");
+    async fn decompressed(coding: &str, bytes: Vec<u8>) -> Result<Vec<u8>, PayloadError> {
+        let payload = decompress(&headers(CONTENT_ENCODING, coding), Payload::from(bytes)).expect("a known coding");
         let mut whole = Vec::new();
         let mut chunks = payload;
         while let Some(chunk) = chunks.next().await {
@@ -281,35 +282,38 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn what_was_packed_is_unpacked_whichever_way() {
+    async fn every_encoding_is_decompressed() {
         let plain: Vec<u8> = (0..200_000_u32).flat_map(|number| number.to_string().into_bytes()).collect();
-        let pack = |zlib: bool| {
-            let mut packed = Vec::new();
+        let compress = |zlib: bool| {
+            let mut compressed = Vec::new();
             if zlib {
-                let mut encoder = flate2::write::ZlibEncoder::new(&mut packed, Compression::default());
+                let mut encoder = flate2::write::ZlibEncoder::new(&mut compressed, Compression::default());
                 encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("packed");
             } else {
-                let mut encoder = flate2::write::DeflateEncoder::new(&mut packed, Compression::default());
+                let mut encoder = flate2::write::DeflateEncoder::new(&mut compressed, Compression::default());
                 encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("packed");
             }
-            packed
+            compressed
         };
-        let gzip = packed(&plain).expect("packed");
-        for (coding, bytes) in
-            [("gzip", gzip.clone()), ("deflate", pack(true)), ("deflate", pack(false)), ("identity", plain.clone())]
-        {
-            assert!(unpacked(coding, bytes).await.expect("whole") == plain, "{coding}");
+        let gzip = gzip(&plain).expect("packed");
+        for (coding, bytes) in [
+            ("gzip", gzip.clone()),
+            ("deflate", compress(true)),
+            ("deflate", compress(false)),
+            ("identity", plain.clone()),
+        ] {
+            assert!(decompressed(coding, bytes).await.expect("whole") == plain, "{coding}");
         }
-        assert!(unpacked("gzip", gzip[..gzip.len() - 4].to_vec()).await.is_err(), "cut");
-        assert!(unpacked("gzip", b"{}".to_vec()).await.is_err(), "not packed at all");
-        assert!(unpack(&headers(CONTENT_ENCODING, "br"), Payload::None).is_err());
+        assert!(decompressed("gzip", gzip[..gzip.len() - 4].to_vec()).await.is_err(), "cut");
+        assert!(decompressed("gzip", b"{}".to_vec()).await.is_err(), "not compressed");
+        assert!(decompress(&headers(CONTENT_ENCODING, "br"), Payload::None).is_err());
     }
 
     #[actix_web::test]
-    async fn what_unpacks_to_far_more_than_it_is_ends_early() {
-        let bomb = packed(&vec![0_u8; 64 << 20]).expect("packed");
-        assert!(matches!(unpacked("gzip", bomb).await, Err(PayloadError::Overflow)));
-        let large = packed(&vec![0_u8; 15 << 20]).expect("packed");
-        assert_eq!(unpacked("gzip", large).await.expect("whole").len(), 15 << 20);
+    async fn a_decompression_bomb_ends_early() {
+        let bomb = gzip(&vec![0_u8; 64 << 20]).expect("packed");
+        assert!(matches!(decompressed("gzip", bomb).await, Err(PayloadError::Overflow)));
+        let large = gzip(&vec![0_u8; 15 << 20]).expect("packed");
+        assert_eq!(decompressed("gzip", large).await.expect("whole").len(), 15 << 20);
     }
 }

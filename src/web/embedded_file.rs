@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-use super::compression::takes_gzip;
+use super::compression::accepts_gzip;
 
 /// An embedded text file.
 pub struct EmbeddedFile {
@@ -45,7 +45,7 @@ impl EmbeddedFile {
         }
         response.insert_header((CONTENT_TYPE, self.kind));
         match &self.compressed {
-            Some(bytes) if takes_gzip(request.headers()) => {
+            Some(bytes) if accepts_gzip(request.headers()) => {
                 response.insert_header((CONTENT_ENCODING, "gzip")).body(bytes.clone())
             }
             _ => response.body(self.text),

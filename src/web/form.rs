@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use super::body::{self, DRAINED_FACTOR};
 use super::bounds::{FILES_PART, JSON_BYTES_MAX};
-use super::compression::unpack;
+use super::compression::decompress;
 use super::part_heads::PartHeads;
 use super::wire::{MinRateStream, body_error};
 use super::{ApiError, Fields, Input, body_scheduler};
@@ -66,7 +66,7 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let payload = unpack(request.headers(), payload.take());
+        let payload = decompress(request.headers(), payload.take());
         let request = request.clone();
         Box::pin(async move {
             let mut payload = payload?;

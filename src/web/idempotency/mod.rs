@@ -33,7 +33,7 @@ pub use keys::Keys;
 pub use once::Idempotency;
 use once::Running;
 
-use super::compression::unpack;
+use super::compression::decompress;
 use super::reply::Recorded;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::{ApiError, ApiResult, Caller, body, body_scheduler, form, reply};
@@ -183,7 +183,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     }
     // The fingerprint covers the decompressed body, because a retry may compress it differently.
     let payload = request.take_payload();
-    let payload = unpack(request.headers(), payload)?;
+    let payload = decompress(request.headers(), payload)?;
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
         // Boxed: a large future, which every other body would carry and copy.
