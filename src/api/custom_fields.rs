@@ -151,10 +151,10 @@ async fn check_values(
 
 /// The cards that the caller sees.
 async fn seen_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<SeenCards> {
-    if let Some(own) = caller.sees_own_of() {
+    if let Some(own) = caller.cards_limited_to() {
         return Ok(SeenCards { of: Some(own), boards: Vec::new() });
     }
-    let Some(user) = caller.sees_boards_of() else { return Ok(SeenCards::default()) };
+    let Some(user) = caller.boards_limited_to() else { return Ok(SeenCards::default()) };
     let boards = boards::seen_or_free(db, caller.company, user).await?;
     Ok(SeenCards { of: Some(user), boards })
 }

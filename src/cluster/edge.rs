@@ -27,7 +27,7 @@ use super::whose::{Whose, whose};
 use crate::metrics::Metrics;
 use crate::web::ApiError;
 use crate::web::OutcomeUnknown;
-use crate::web::auth::Entered;
+use crate::web::auth::AcquiredPresence;
 use crate::web::hardening::NO_SNIFFING;
 use crate::web::idempotency::{IDEMPOTENCY_KEY, applies_to};
 use crate::web::modules::API;
@@ -259,7 +259,7 @@ impl Local {
         let is_read = is_read(request.head());
         let (closer, id) = (ConnectionCloser::of(&request), request_id::of(&request.head().headers));
         if let Some((company, presence)) = entered {
-            request.extensions_mut().insert(Entered::new(company, presence));
+            request.extensions_mut().insert(AcquiredPresence::new(company, presence));
         }
         let response: Response<BoxBody> = served.call(request).await?.into();
         if response.extensions().contains::<OutcomeUnknown>() {

@@ -47,7 +47,7 @@ pub use self::state::Hooks;
 use crate::app::App;
 use crate::metrics::Tally;
 use crate::openapi::{Operation, Table, Written};
-use crate::web::auth::Entered;
+use crate::web::auth::AcquiredPresence;
 use crate::web::body_scheduler::Tenant;
 use crate::web::origin::{self, Address};
 use crate::web::schema::Schemas;
@@ -153,7 +153,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         return Err(ApiError::company_inactive());
     }
     // A request that has already acquired the company's presence reuses it.
-    let reused = Entered::has(request, key.0).then(|| app.engine.store().ownership().follow(key.0)).flatten();
+    let reused = AcquiredPresence::has(request, key.0).then(|| app.engine.store().ownership().follow(key.0)).flatten();
     let presence = match reused {
         Some(presence) => presence,
         None => app.engine.enter(key.0).await?,

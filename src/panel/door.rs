@@ -19,7 +19,7 @@ use super::signed::Session;
 use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
-use crate::web::auth::{Admission, permit, stay};
+use crate::web::auth::{Admission, permit, register_presence};
 use crate::web::body_scheduler::Tenant;
 use crate::web::cursor::ListOwner;
 use crate::web::idempotency::once;
@@ -320,7 +320,7 @@ async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered
     }
     let caller = Caller::person(organization, entered.signed.clone());
     permit(request, &caller)?;
-    stay(request, company).await?;
+    register_presence(request, company).await?;
     cards::check_path(&caller, &entered.parts.app, request.match_info().as_str()).await?;
     Ok((entered, caller))
 }

@@ -183,7 +183,7 @@ impl PeopleLimits {
             return Ok(());
         }
         let passed = clock::instant().saturating_duration_since(codes.began);
-        Err(ApiError::too_many_tries(DAY.saturating_sub(passed).as_secs().max(1)))
+        Err(ApiError::too_many_attempts(DAY.saturating_sub(passed).as_secs().max(1)))
     }
 
     /// Notes that a person has given their second factor.
@@ -221,7 +221,7 @@ impl PeopleLimits {
     fn attempt(&self, tried: Tried, per_minute: NonZeroU32) -> ApiResult<()> {
         let limit = self.tries.get_or_insert_with(&tried, || Limit::new(per_minute));
         let taken = limit.take();
-        taken.map(drop).map_err(|refused| ApiError::too_many_tries(refused.retry_after_s))
+        taken.map(drop).map_err(|refused| ApiError::too_many_attempts(refused.retry_after_s))
     }
 
     /// Whether a cookie that this installation has not made may be looked up; each is counted.

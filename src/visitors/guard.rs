@@ -25,7 +25,7 @@ use super::limits::{Ask, Visitors};
 use super::{paths, script};
 use crate::app::App;
 use crate::openapi::{Described, Operation};
-use crate::web::auth::stay;
+use crate::web::auth::register_presence;
 use crate::web::body::FromVisitor;
 use crate::web::body_scheduler::Tenant;
 use crate::web::origin::Address;
@@ -54,7 +54,7 @@ pub struct Door {
 
 impl Door {
     /// Whether a new request of the page would find the webchat: what lasts longer than a request asks again.
-    pub(super) fn stands(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
+    pub(super) fn revalidate(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
         let known = app.engine.directory().company(company).filter(|known| known.company.active);
         let settings = known.and_then(|known| known.channels.get(&channel).and_then(|row| row.settings().ok()));
         settings.is_some_and(|settings| check_origin(origin, OriginRule::Allowed, &settings).is_ok())
@@ -103,7 +103,7 @@ pub async fn pass<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let mut told = Told::default();
     let answered = match check(&request, &mut told) {
-        Ok(Passed::Through(door)) => match stay(&request, door.company()).await {
+        Ok(Passed::Through(door)) => match register_presence(&request, door.company()).await {
             Ok(()) => {
                 request.extensions_mut().insert(Tenant(door.company()));
                 request.extensions_mut().insert(door);

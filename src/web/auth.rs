@@ -36,8 +36,8 @@ use super::rate::{Allowance, RateLimits, Unlimited};
 use super::wrong_tokens::{GUESS_DELAY, WrongTokens};
 use super::{ApiError, ApiResult};
 
-/// Pause before a session is looked up again that could not be.
-const UNKNOWN_TIME: Duration = Duration::from_secs(1);
+/// Pause before a failed look-up of a session is repeated.
+const RECHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// The company a request acts for, and what its token may do.
 #[derive(Clone)]
@@ -46,19 +46,19 @@ pub struct Caller {
     pub company: CompanyId,
     /// The company's directory.
     pub organization: Arc<Organization>,
-    by: Holder,
+    identity: Identity,
 }
 
-/// Who acts for the company.
+/// Who acts for the company: a token, or a person.
 #[derive(Clone)]
-enum Holder {
-    Token(Arc<Token>, Terms),
+enum Identity {
+    Token(Arc<Token>, TokenContext),
     Person(Arc<Signed>),
 }
 
-/// What else a token's request depends on.
+/// What the validity of a token depends on besides its row.
 #[derive(Clone, Copy)]
-struct Terms {
+struct TokenContext {
     /// Where it came from.
     origin: Option<IpAddr>,
     /// Whether the company's plan must have the API.
@@ -69,7 +69,7 @@ impl Caller {
     /// A person who has signed in, in their own company, or in the company that an administrator of the installation
     /// works in.
     pub fn person(organization: Arc<Organization>, signed: Arc<Signed>) -> Self {
-        Self { company: organization.company.id, organization, by: Holder::Person(signed) }
+        Self { company: organization.company.id, organization, identity: Identity::Person(signed) }
     }
 
     /// Checks that the token, or the person's profile, permits the method in the module.
@@ -77,82 +77,82 @@ impl Caller {
     /// # Errors
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
     pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
-        let (permissions, refused): (_, fn(&str, &str) -> ApiError) = match &self.by {
-            Holder::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
-            Holder::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
+        let (permissions, refused): (_, fn(&str, &str) -> ApiError) = match &self.identity {
+            Identity::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
+            Identity::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
         };
         let is_admin = self.signed().is_some_and(|signed| signed.person().is_admin());
         let permitted = is_admin || permissions.get(module).is_some_and(|methods| methods.contains(method));
-        // What is written in a visitor's session is written as the contact: a company's server does so, and no person.
+        // Changes to a visitor's session are made as the contact: only a company's server may do so, never a person.
         if permitted && self.signed().is_some() && module == "webchat" && method != "GET" {
             return Err(ApiError::not_as_contact());
         }
         if permitted { Ok(()) } else { Err(refused(method, module)) }
     }
 
-    /// Checks that a new request of the caller would be admitted, and would show no fewer cards: what lasts longer than a
-    /// request asks again. While the database is away, nobody knows of a session that it has ended. Answers after how long
-    /// time alone may have changed that; `None`: never.
+    /// Checks that a new request of the caller would be admitted, and would show no fewer cards; long-lived streams repeat
+    /// this check. While the database is unavailable, sessions count as valid. Returns how long the result is valid if
+    /// nothing changes; `None`: indefinitely.
     ///
     /// # Errors
-    /// What such a request would be answered.
-    pub async fn stands(
+    /// The error that such a request would get.
+    pub async fn revalidate(
         &self,
         method: &str,
         module: &str,
         directory: &Directory,
         db: Db<'_>,
     ) -> ApiResult<Option<Duration>> {
-        let (by, lasts) = match &self.by {
-            Holder::Token(token, terms) => {
+        let (identity, valid_for) = match &self.identity {
+            Identity::Token(token, context) => {
                 let hash = KeyHash::try_from(token.row.hash.as_slice()).map_err(|_| ApiError::unauthorized())?;
-                let token = directory.token(&hash).filter(|token| is_good(token, terms.origin));
+                let token = directory.token(&hash).filter(|token| is_valid(token, context.origin));
                 let token = token.ok_or_else(ApiError::unauthorized)?;
-                let left = token.row.expires_at.map(|expiry| (expiry - clock::now()).to_std().unwrap_or_default());
-                (Holder::Token(token, *terms), left)
+                let remaining = token.row.expires_at.map(|expiry| (expiry - clock::now()).to_std().unwrap_or_default());
+                (Identity::Token(token, *context), remaining)
             }
-            Holder::Person(signed) => match sessions::lives(db, signed).await {
+            Identity::Person(signed) => match sessions::lives(db, signed).await {
                 Ok(None) => return Err(ApiError::signed_out()),
                 Ok(Some(signed)) => {
-                    let left = Duration::try_from_secs_f64(signed.lives_s).unwrap_or_default();
-                    (Holder::Person(Arc::new(signed)), Some(left))
+                    let remaining = Duration::try_from_secs_f64(signed.lives_s).unwrap_or_default();
+                    (Identity::Person(Arc::new(signed)), Some(remaining))
                 }
-                Err(_) => (self.by.clone(), Some(UNKNOWN_TIME)),
+                Err(_) => (self.identity.clone(), Some(RECHECK_AFTER)),
             },
         };
         let organization = directory.company(self.company).ok_or_else(ApiError::unauthorized)?;
         if !organization.company.active {
             return Err(ApiError::company_inactive());
         }
-        if matches!(by, Holder::Token(_, terms) if terms.needs_plan && !organization.company.api_enabled) {
+        if matches!(identity, Identity::Token(_, context) if context.needs_plan && !organization.company.api_enabled) {
             return Err(ApiError::not_enabled());
         }
-        let now = Self { company: self.company, organization, by };
+        let now = Self { company: self.company, organization, identity };
         now.may(method, module)?;
-        if self.sees_every_card() && !now.sees_every_card() { Err(ApiError::others_cards()) } else { Ok(lasts) }
+        if self.sees_every_card() && !now.sees_every_card() { Err(ApiError::hidden_cards()) } else { Ok(valid_for) }
     }
 
-    /// Whether a change of the directory may concern the caller: of this company, or, for an administrator of the
-    /// installation, whose session is of no company, any.
-    pub fn is_concerned(&self, seen: &mut u64, directory: &Directory) -> bool {
-        let version = directory.company(self.company).map_or(0, |known| known.version);
-        let is_changed = std::mem::replace(seen, version) != version;
+    /// Whether a change of the directory may affect the caller: one of this company, or, for an administrator of the
+    /// installation, any. `version` is the last seen version of the company.
+    pub fn may_be_affected(&self, version: &mut u64, directory: &Directory) -> bool {
+        let current = directory.company(self.company).map_or(0, |company| company.version);
+        let is_changed = std::mem::replace(version, current) != current;
         is_changed || self.signed().is_some_and(|signed| signed.person().is_admin())
     }
 
     /// The person who has signed in; `None` when a token calls.
     pub fn signed(&self) -> Option<&Signed> {
-        match &self.by {
-            Holder::Token(..) => None,
-            Holder::Person(signed) => Some(signed),
+        match &self.identity {
+            Identity::Token(..) => None,
+            Identity::Person(signed) => Some(signed),
         }
     }
 
     /// The token that calls; `None` when a person calls.
     pub fn token(&self) -> Option<&Token> {
-        match &self.by {
-            Holder::Token(token, _) => Some(token),
-            Holder::Person(_) => None,
+        match &self.identity {
+            Identity::Token(token, _) => Some(token),
+            Identity::Person(_) => None,
         }
     }
 
@@ -164,19 +164,19 @@ impl Caller {
         }
     }
 
-    /// The user whose own cards are all that the caller sees of cards; none when they see those of others.
-    pub fn sees_own_of(&self) -> Option<UserId> {
+    /// The user whose cards are the only ones that the caller sees; `None` when the caller sees all cards.
+    pub fn cards_limited_to(&self) -> Option<UserId> {
         self.user_if(|signed| !signed.sees_all_cards)
     }
 
-    /// The user by whose queues the caller sees boards; none when they see all boards.
-    pub fn sees_boards_of(&self) -> Option<UserId> {
+    /// The user whose queues determine which boards the caller sees; `None` when the caller sees all boards.
+    pub fn boards_limited_to(&self) -> Option<UserId> {
         self.user_if(|signed| !signed.administers)
     }
 
-    /// Whether there is no card that the caller does not see.
+    /// Whether the caller sees every card.
     pub fn sees_every_card(&self) -> bool {
-        self.sees_own_of().is_none() && self.sees_boards_of().is_none()
+        self.cards_limited_to().is_none() && self.boards_limited_to().is_none()
     }
 
     fn user_if(&self, is: impl FnOnce(&Signed) -> bool) -> Option<UserId> {
@@ -188,9 +188,9 @@ impl Caller {
 
     /// The author that is recorded for the caller's changes.
     pub fn author(&self) -> Author {
-        match &self.by {
-            Holder::Token(token, _) => Author { integration: Some(token.row.id), ..Author::API },
-            Holder::Person(_) => Author { user: self.user(), integration: None, source: Source::User },
+        match &self.identity {
+            Identity::Token(token, _) => Author { integration: Some(token.row.id), ..Author::API },
+            Identity::Person(_) => Author { user: self.user(), integration: None, source: Source::User },
         }
     }
 
@@ -202,18 +202,18 @@ impl Caller {
     pub fn author_for(&self, user: Option<UserId>) -> ApiResult<Author> {
         let Some(id) = user else { return Ok(self.author()) };
         let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
-        match &self.by {
-            Holder::Token(..) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
-            Holder::Person(_) if self.user().is_some_and(|(own, _)| own == id) => Ok(self.author()),
-            Holder::Person(_) => Err(ApiError::not_in_anothers_name()),
+        match &self.identity {
+            Identity::Token(..) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
+            Identity::Person(_) if self.user().is_some_and(|(own, _)| own == id) => Ok(self.author()),
+            Identity::Person(_) => Err(ApiError::user_must_be_own()),
         }
     }
 
-    /// By whom the caller's plain changes are.
+    /// The author of the caller's plain changes.
     pub fn by(&self) -> By {
-        match &self.by {
-            Holder::Token(token, _) => By::integration(token.row.id),
-            Holder::Person(signed) => {
+        match &self.identity {
+            Identity::Token(token, _) => By::integration(token.row.id),
+            Identity::Person(signed) => {
                 let id = match signed.person() {
                     PersonId::User(_, id) => Some(id),
                     PersonId::Admin(_) => None,
@@ -267,7 +267,7 @@ pub async fn admit<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
     let admitted = match check(&request, &mut allowance) {
-        Ok(caller) => stay(&request, caller.company).await.map(|()| caller),
+        Ok(caller) => register_presence(&request, caller.company).await.map(|()| caller),
         Err(refused) => Err(refused),
     };
     let mut response = match admitted {
@@ -300,13 +300,13 @@ pub async fn admit<B: MessageBody + 'static>(
 
 /// A company whose presence was acquired before its request reached the handler: by the edge of a cluster, which must
 /// know that the company can no longer move.
-pub struct Entered {
+pub struct AcquiredPresence {
     company: CompanyId,
-    /// None once [`stay`] has moved it to the request's extensions.
+    /// None once [`register_presence`] has moved it to the request's extensions.
     presence: Option<Presence>,
 }
 
-impl Entered {
+impl AcquiredPresence {
     /// Holds the presence of this company.
     pub fn new(company: CompanyId, presence: Presence) -> Self {
         Self { company, presence: Some(presence) }
@@ -314,13 +314,13 @@ impl Entered {
 
     /// Whether the request already holds the presence of this company.
     pub fn has(request: &impl HttpMessage, company: CompanyId) -> bool {
-        request.extensions().get::<Self>().is_some_and(|entered| entered.company == company)
+        request.extensions().get::<Self>().is_some_and(|acquired| acquired.company == company)
     }
 
     /// Moves the presence to the extensions, where a handler that waits for long finds and releases it.
-    fn hand_over(request: &impl HttpMessage) {
+    fn move_to_extensions(request: &impl HttpMessage) {
         let mut extensions = request.extensions_mut();
-        let presence = extensions.get_mut::<Self>().and_then(|entered| entered.presence.take());
+        let presence = extensions.get_mut::<Self>().and_then(|acquired| acquired.presence.take());
         if let Some(presence) = presence {
             extensions.insert(presence);
         }
@@ -329,9 +329,9 @@ impl Entered {
 
 /// Registers the request while its company is served here. Dropping the company waits until the request ends, even when
 /// its caller has disconnected.
-pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
-    if Entered::has(request, company) {
-        Entered::hand_over(request);
+pub(crate) async fn register_presence(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
+    if AcquiredPresence::has(request, company) {
+        AcquiredPresence::move_to_extensions(request);
         return Ok(());
     }
     let admission =
@@ -353,17 +353,17 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResu
     let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
     let (admission, rates) = admission.ok_or_else(|| ApiError::internal("the admission state is missing"))?;
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
-    let terms = Terms { origin, needs_plan: !admission.on_premise };
-    let caller = identify(request, &admission.directory, terms).ok_or_else(ApiError::unauthorized)?;
+    let context = TokenContext { origin, needs_plan: !admission.on_premise };
+    let caller = identify(request, &admission.directory, context).ok_or_else(ApiError::unauthorized)?;
     let company = &caller.organization.company;
     if !company.active {
         return Err(ApiError::company_inactive());
     }
-    if !company.api_enabled && terms.needs_plan {
+    if !company.api_enabled && context.needs_plan {
         return Err(ApiError::not_enabled());
     }
     match rates.take(company.id, company.rate_per_minute) {
-        Ok(left) => *allowance = Some(left),
+        Ok(remaining) => *allowance = Some(remaining),
         Err(refused) => {
             *allowance = Some(refused.allowance);
             return Err(ApiError::rate_limited(refused.retry_after_s));
@@ -380,24 +380,24 @@ pub fn company_of(headers: &HeaderMap, directory: &Directory) -> Option<CompanyI
 }
 
 /// The holder of the token. Every invalid token takes the same path (hash, look up, refuse), so timing reveals nothing.
-fn identify(request: &ServiceRequest, directory: &Directory, terms: Terms) -> Option<Caller> {
+fn identify(request: &ServiceRequest, directory: &Directory, context: TokenContext) -> Option<Caller> {
     // A key of another length cannot be valid. A stand-in of the right length replaces it, so that hashing takes
     // equally long.
-    let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(NOBODY);
+    let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(DUMMY_KEY);
     let token = directory.token(&key::hash(key))?;
-    if !is_good(&token, terms.origin) {
+    if !is_valid(&token, context.origin) {
         return None;
     }
     let organization = directory.company(token.row.company_id)?;
     token.note_use(clock::now());
-    Some(Caller { company: token.row.company_id, organization, by: Holder::Token(token, terms) })
+    Some(Caller { company: token.row.company_id, organization, identity: Identity::Token(token, context) })
 }
 
 /// Length of a whole key, in characters.
 const KEY_LENGTH: usize = KEY_PREFIX.len() + key::KEY_CHARACTERS;
 
-/// A key that never exists: it contains a character that no key has.
-const NOBODY: &str = "sk_live_-------------------------------!";
+/// A key that never exists, because of its last character.
+const DUMMY_KEY: &str = "sk_live_-------------------------------!";
 
 /// The bearer token of a request.
 pub(crate) fn bearer(request: &ServiceRequest) -> Option<&str> {
@@ -410,7 +410,7 @@ pub(crate) fn bearer_in(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
-fn is_good(token: &Token, origin: Option<IpAddr>) -> bool {
+fn is_valid(token: &Token, origin: Option<IpAddr>) -> bool {
     token.row.revoked_at.is_none()
         && token.row.expires_at.is_none_or(|expiry| clock::now() < expiry)
         && token.is_allowed_from(origin)
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn the_stand_in_is_as_long_as_a_key_and_is_none() {
-        assert_eq!(NOBODY.len(), KEY_LENGTH);
-        assert!(!NOBODY.bytes().skip(KEY_PREFIX.len()).all(|byte| byte.is_ascii_alphanumeric()));
+        assert_eq!(DUMMY_KEY.len(), KEY_LENGTH);
+        assert!(!DUMMY_KEY.bytes().skip(KEY_PREFIX.len()).all(|byte| byte.is_ascii_alphanumeric()));
     }
 }

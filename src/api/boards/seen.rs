@@ -12,8 +12,8 @@ use crate::web::{ApiError, ApiResult, Caller, Page, Query};
 /// `GET /crm/boards`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board>>) -> ApiResult<Page<Board>> {
     let mut filter = query.filter.filter;
-    if let Some(user) = caller.sees_boards_of() {
-        filter.only_related(if caller.sees_own_of().is_some() { SEEN_BY } else { SEEN_OR_FREE }, user.0);
+    if let Some(user) = caller.boards_limited_to() {
+        filter.only_related(if caller.cards_limited_to().is_some() { SEEN_BY } else { SEEN_OR_FREE }, user.0);
     }
     let rows = table::list(app.db(caller.company), caller.company, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
@@ -24,8 +24,8 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
 /// # Errors
 /// `404 ERR_API_NOT_FOUND` when they do not.
 pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<()> {
-    let Some(user) = caller.sees_boards_of() else { return Ok(()) };
-    let and_free = caller.sees_own_of().is_none();
+    let Some(user) = caller.boards_limited_to() else { return Ok(()) };
+    let and_free = caller.cards_limited_to().is_none();
     let is_seen = boards::is_seen_by(app.db(caller.company), caller.company, id, user, and_free).await?;
     if is_seen { Ok(()) } else { Err(ApiError::not_found()) }
 }
@@ -37,13 +37,13 @@ pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<(
 /// `403 ERR_API_FORBIDDEN_SCOPE` when they do not see the cards of others; `404 ERR_API_NOT_FOUND` when they do not see the
 /// board that they name.
 pub async fn told(caller: &Caller, app: &App, named: Option<BoardId>) -> ApiResult<Option<Vec<BoardId>>> {
-    if caller.sees_own_of().is_some() {
-        return Err(ApiError::others_cards());
+    if caller.cards_limited_to().is_some() {
+        return Err(ApiError::hidden_cards());
     }
     if let Some(named) = named {
         check_board(caller, app, named).await?;
         return Ok(Some(vec![named]));
     }
-    let Some(user) = caller.sees_boards_of() else { return Ok(None) };
+    let Some(user) = caller.boards_limited_to() else { return Ok(None) };
     Ok(Some(boards::seen_or_free(app.db(caller.company), caller.company, user).await?))
 }

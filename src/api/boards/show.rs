@@ -53,7 +53,7 @@ pub async fn show(
     let (company, id) = (caller.company, id.0);
     let db = app.db(company);
     let board: Board = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-    let own = caller.sees_own_of();
+    let own = caller.cards_limited_to();
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
     let counts = boards::counts(db.heavy(), company, id, own).await?;
     let most = FirstCards { of_stage: PER_PAGE.min(most.0), of_board: CARDS_MAX, contacts: CONTACTS_MAX, of_user: own };

@@ -59,7 +59,7 @@ pub async fn update(
         let changed = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
         if columns.is_false("doneList") && boards::won_cards(&mut *db, caller.company, stage, None).await? > 0 {
             let state = "the stage contains won cards";
-            let seen = boards::won_cards(db, caller.company, stage, caller.sees_own_of()).await?;
+            let seen = boards::won_cards(db, caller.company, stage, caller.cards_limited_to()).await?;
             return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", seen)])).into());
         }
         Ok(Json::of(changed))

@@ -85,13 +85,13 @@ pub async fn list_of_board(
 
 async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
     let company = caller.company;
-    if let Some(own) = caller.sees_own_of() {
+    if let Some(own) = caller.cards_limited_to() {
         if filter.assigned_user_id.is_some_and(|asked| asked != own) {
             return Err(ApiError::not_found());
         }
         filter.assigned_user_id = Some(own);
     } else {
-        filter.seen_by = caller.sees_boards_of();
+        filter.seen_by = caller.boards_limited_to();
     }
     if filter.assigned_user_id.is_some_and(|id| !caller.organization.users.contains_key(&id)) {
         return Err(ApiError::not_found());

@@ -27,8 +27,8 @@ pub async fn check_path(caller: &Caller, app: &App, path: &str) -> ApiResult<()>
 async fn check_card(caller: &Caller, app: &App, id: CardId) -> ApiResult<()> {
     let place = cards::seen_in(app.db(caller.company), caller.company, id).await?;
     let (board, assigned) = place.ok_or_else(ApiError::not_found)?;
-    let own = caller.sees_own_of();
-    if assigned.is_some() && assigned == own.or_else(|| caller.sees_boards_of()) {
+    let own = caller.cards_limited_to();
+    if assigned.is_some() && assigned == own.or_else(|| caller.boards_limited_to()) {
         return Ok(());
     }
     if own.is_some() { Err(ApiError::not_found()) } else { check_board(caller, app, board).await }

@@ -138,7 +138,7 @@ pub async fn create(
             columns.set("createdByUserId", user);
         }
         // A person who sees only their own cards must still see the card they create.
-        if let Some(own) = caller.sees_own_of().filter(|_| columns.is_none("assignedUserId")) {
+        if let Some(own) = caller.cards_limited_to().filter(|_| columns.is_none("assignedUserId")) {
             columns.set("assignedUserId", own);
         }
         let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;

@@ -145,7 +145,7 @@ fn told(caller: &Caller, asked: Vec<EventKind>) -> ApiResult<Vec<EventKind>> {
         return Ok(asked);
     }
     if asked.iter().any(|kind| kind.is_of_card()) {
-        return Err(ApiError::others_cards());
+        return Err(ApiError::hidden_cards());
     }
     Ok(if asked.is_empty() {
         EventKind::ALL.iter().copied().filter(|kind| !kind.is_of_card()).collect()
@@ -266,7 +266,7 @@ pub async fn list(
         // What was taken from the caller meanwhile is not answered with what has happened since.
         let mut lapses_at = None;
         if has_waited {
-            let lasts = caller.stands("GET", "events", directory, app.db(caller.company)).await?;
+            let lasts = caller.revalidate("GET", "events", directory, app.db(caller.company)).await?;
             lapses_at = lasts.map(|lasts| Instant::now() + lasts);
         }
         let read = events::read(db, caller.company, after, &types, portion).await?;

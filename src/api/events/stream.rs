@@ -252,7 +252,7 @@ pub(super) async fn changed_for(
         if changes.changed().await.is_err() {
             std::future::pending().await
         }
-        if caller.is_concerned(seen, directory) {
+        if caller.may_be_affected(seen, directory) {
             return;
         }
     }
@@ -281,8 +281,8 @@ impl Streaming {
             }
             // Of what changes from here on there is news.
             self.changes.mark_unchanged();
-            self.caller.is_concerned(&mut self.seen, directory);
-            let Ok(lasts) = self.caller.stands("GET", "events", directory, db).await else { return None };
+            self.caller.may_be_affected(&mut self.seen, directory);
+            let Ok(lasts) = self.caller.revalidate("GET", "events", directory, db).await else { return None };
             let lapses_at = lasts.map(|lasts| Instant::now() + lasts);
             let had = self.after.id;
             match self.read().await {

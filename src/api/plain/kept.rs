@@ -46,7 +46,7 @@ impl KeptBy {
         caller: &Caller,
         id: Id<N>,
     ) -> ApiResult<NoContent> {
-        match (removed, caller.sees_own_of()) {
+        match (removed, caller.cards_limited_to()) {
             (Err(Error::InUse), Some(user)) => {
                 Err(self.refusal(seen_cards::count_assigned(db, caller.company, self.column.1, id, user).await?))
             }

@@ -56,7 +56,7 @@ async fn check_profile(caller: &Caller, app: &App, id: ProfileId) -> ApiResult<(
     let row: Option<ProfileRow> = table::find(app.db(caller.company), caller.company, id).await?;
     let Some(row) = row else { return Ok(()) };
     let Some(signed) = caller.signed() else {
-        return if row.administers { Err(ApiError::administrators_untouched()) } else { Ok(()) };
+        return if row.administers { Err(ApiError::administrators_protected()) } else { Ok(()) };
     };
     let own = &signed.permissions.0;
     let is_more = row.administers
@@ -109,7 +109,7 @@ pub(super) async fn check_untouched(
     };
     let refused = is_touched && administers(&mut *db, company, own).await?
         || given != own && administers(&mut *db, company, given).await?;
-    if refused { Err(ApiError::administrators_untouched()) } else { Ok(()) }
+    if refused { Err(ApiError::administrators_protected()) } else { Ok(()) }
 }
 
 async fn administers(db: impl PgExecutor<'_>, company: CompanyId, profile: Option<ProfileId>) -> ApiResult<bool> {

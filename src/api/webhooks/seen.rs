@@ -10,7 +10,7 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE` when events of cards are among them and the caller does not see every card.
 pub(super) fn check_types<T: AsRef<str>>(caller: &Caller, types: &[T]) -> ApiResult<()> {
-    if caller.sees_every_card() || !tells_of_cards(types) { Ok(()) } else { Err(ApiError::others_cards()) }
+    if caller.sees_every_card() || !tells_of_cards(types) { Ok(()) } else { Err(ApiError::hidden_cards()) }
 }
 
 fn tells_of_cards<T: AsRef<str>>(types: &[T]) -> bool {

@@ -85,7 +85,7 @@ impl Given {
             return Ok(());
         }
         if !is_installer {
-            return Err(ApiError::installers_only("providerUrl"));
+            return Err(ApiError::installation_admins_only("providerUrl"));
         }
         if settings.access_token.is_some() && matches!(self.access_token, Patch::Absent) {
             let reason = "must be given again when providerUrl changes".to_owned();

@@ -1,7 +1,7 @@
 //! The API's only error type, and the only mapping from causes to error responses.
 
-mod answers;
-mod causes;
+mod constructors;
+mod conversions;
 mod reasons;
 
 use actix_web::http::StatusCode;

@@ -59,24 +59,24 @@ impl ApiError {
     }
 
     /// A field that only administrators of the installation may set.
-    pub fn installers_only(field: &str) -> Self {
+    pub fn installation_admins_only(field: &str) -> Self {
         let message = format!("only an administrator of the installation may set {field}");
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
-    /// An integration changes nothing of how those who administer a company are let in, and makes nobody one of them.
-    pub fn administrators_untouched() -> Self {
+    /// An integration may not change the credentials of administrators, or make anyone an administrator.
+    pub fn administrators_protected() -> Self {
         let message = "an API token may not change who administers the company";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
-    /// What this tells, it tells of the cards of others as well.
-    pub fn others_cards() -> Self {
+    /// The result would include cards that the caller may not see.
+    pub fn hidden_cards() -> Self {
         let message = "the result would include cards that you may not see";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
-    /// A person changes what lets them in where their password is asked for.
+    /// A person changes their own credentials in their account settings, which require the password.
     pub fn own_account() -> Self {
         let message = "change your own credentials in your account settings";
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
@@ -89,7 +89,7 @@ impl ApiError {
     }
 
     /// A person may act only in their own name.
-    pub fn not_in_anothers_name() -> Self {
+    pub fn user_must_be_own() -> Self {
         let message = "userId must be your own";
         let mut error = Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message);
         error.details = Some(Box::new(json!({"field": "userId", "reason": "must be your own"})));
@@ -125,7 +125,7 @@ impl ApiError {
     }
 
     /// Too many attempts to sign in.
-    pub fn too_many_tries(retry_after_s: u64) -> Self {
+    pub fn too_many_attempts(retry_after_s: u64) -> Self {
         let message = "too many attempts; try again later".to_owned();
         Self { message, ..Self::rate_limited(retry_after_s) }
     }
