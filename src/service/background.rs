@@ -20,7 +20,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.keep_forgetting().await });
     let retries = handles.web_state.retries.clone();
-    engine.spawn(async move { retries.keys.keep_swept(retries.engine.store().housekeeper()).await });
+    engine.spawn(async move { retries.keys.run_sweep(retries.engine.store().housekeeper()).await });
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.run_search().await });
     let pending = engine.inbound.clone();

@@ -28,7 +28,7 @@ const IS_NAME: u8 = b'n';
 /// Signs and verifies cursors.
 pub struct Cursors {
     /// Initialized with the key.
-    keyed: Hmac<Sha256>,
+    mac: Hmac<Sha256>,
 }
 
 /// One part of a list, if its path does not say whose list it is: a visitor's session, or a person at the panel.
@@ -39,13 +39,13 @@ pub struct ListOwner(pub String);
 #[derive(Clone)]
 pub struct ListRead {
     /// Contains everything but the position.
-    keyed: Hmac<Sha256>,
+    mac: Hmac<Sha256>,
 }
 
 impl Cursors {
     /// The cursors of an installation: all of its processes have this key.
     pub fn new(key: InstallationKey) -> Self {
-        Self { keyed: Hmac::new(&key.into()) }
+        Self { mac: Hmac::new(&key.into()) }
     }
 
     /// The list that a request reads. `filters` are the parameters it was narrowed by.
@@ -55,7 +55,7 @@ impl Cursors {
     pub fn list_of(request: &HttpRequest, filters: &[(String, String)], descending: bool) -> ApiResult<ListRead> {
         let cursors =
             request.app_data::<Data<Self>>().ok_or_else(|| ApiError::internal("the key of cursors is missing"))?;
-        let mut list = ListRead { keyed: cursors.keyed.clone() };
+        let mut list = ListRead { mac: cursors.mac.clone() };
         let extensions = request.extensions();
         list.add(&extensions.get::<Tenant>().map(|Tenant(company)| company.to_string()).unwrap_or_default());
         list.add(extensions.get::<ListOwner>().map_or("", |owner| &owner.0));
@@ -76,36 +76,36 @@ impl Cursors {
 impl ListRead {
     /// Each part is prefixed with its length, so that no byte can move from one part to the next.
     fn add(&mut self, part: &str) {
-        self.keyed.update(&(part.len() as u64).to_be_bytes());
-        self.keyed.update(part.as_bytes());
+        self.mac.update(&(part.len() as u64).to_be_bytes());
+        self.mac.update(part.as_bytes());
     }
 
     /// The cursor of a position.
     pub fn cursor(&self, position: &Position) -> String {
-        let place = match position {
+        let bytes = match position {
             Position::Id(id) => [&[IS_ID], id.to_be_bytes().as_slice()].concat(),
             Position::Name(name) => [&[IS_NAME], name.as_bytes()].concat(),
         };
-        let signature = self.signed(&place).finalize().into_bytes();
-        BASE64_URL_SAFE_NO_PAD.encode([&signature[..SIGNATURE_BYTES], &place].concat())
+        let signature = self.mac_of(&bytes).finalize().into_bytes();
+        BASE64_URL_SAFE_NO_PAD.encode([&signature[..SIGNATURE_BYTES], &bytes].concat())
     }
 
     /// The position of a cursor; `None` when it was not given for this list. The signature is compared in constant time.
     pub fn position(&self, cursor: &str) -> Option<Position> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
-        let (signature, place) = bytes.split_at_checked(SIGNATURE_BYTES)?;
-        self.signed(place).verify_truncated_left(signature).ok()?;
-        match place.split_first()? {
+        let (signature, bytes) = bytes.split_at_checked(SIGNATURE_BYTES)?;
+        self.mac_of(bytes).verify_truncated_left(signature).ok()?;
+        match bytes.split_first()? {
             (&IS_ID, id) => Some(Position::Id(i64::from_be_bytes(id.try_into().ok()?))),
             (&IS_NAME, name) => Some(Position::Name(std::str::from_utf8(name).ok()?.to_owned())),
             _ => None,
         }
     }
 
-    fn signed(&self, place: &[u8]) -> Hmac<Sha256> {
-        let mut keyed = self.keyed.clone();
-        keyed.update(place);
-        keyed
+    fn mac_of(&self, bytes: &[u8]) -> Hmac<Sha256> {
+        let mut mac = self.mac.clone();
+        mac.update(bytes);
+        mac
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn list(parts: &[&str]) -> ListRead {
-        let mut list = ListRead { keyed: Cursors::new([7; 64]).keyed };
+        let mut list = ListRead { mac: Cursors::new([7; 64]).mac };
         parts.iter().for_each(|part| list.add(part));
         list
     }

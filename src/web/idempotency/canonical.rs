@@ -4,66 +4,66 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Levels of a body that are looked into: handlers refuse a deeper one, because a parser calls itself for each level.
+/// Levels of a body that are parsed: handlers refuse deeper ones, because the parser is recursive.
 const DEPTH_MAX: usize = 128;
 
-/// Feeds a canonical form of a body to `see`. What is not JSON, what is deeper than any body that is taken, and objects with
-/// a key that is no text (half of a surrogate pair) are fed as they are: they are the same if their bytes are.
-pub(super) fn feed(body: &[u8], see: &mut impl FnMut(&[u8])) {
+/// Feeds a canonical form of a body to `emit`. Invalid JSON, bodies deeper than any accepted one, and objects with a key
+/// that is not valid text (half of a surrogate pair) are fed unchanged: they are equal if their bytes are.
+pub(super) fn feed(body: &[u8], emit: &mut impl FnMut(&[u8])) {
     match serde_json::from_slice::<&RawValue>(body) {
-        Ok(value) => write(value.get().trim(), DEPTH_MAX, see),
-        // As releases before recorded it: many calls need no body.
+        Ok(value) => write(value.get().trim(), DEPTH_MAX, emit),
+        // As earlier releases recorded it: many calls need no body.
         Err(_) if body.is_empty() => {}
-        Err(_) => as_it_is(body, see),
+        Err(_) => write_raw(body, emit),
     }
 }
 
-/// Marked, and with its length: so that it looks like no canonical form, or a part of one.
-fn as_it_is(bytes: &[u8], see: &mut impl FnMut(&[u8])) {
-    see(format!("!{}:", bytes.len()).as_bytes());
-    see(bytes);
+/// Marked and prefixed with its length, so that it differs from every canonical form and its parts.
+fn write_raw(bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
+    emit(format!("!{}:", bytes.len()).as_bytes());
+    emit(bytes);
 }
 
 /// Feeds a valid JSON value. Objects are parsed level by level, because a parsed number would lose digits.
-fn write(json: &str, levels: usize, see: &mut impl FnMut(&[u8])) {
+fn write(json: &str, levels: usize, emit: &mut impl FnMut(&[u8])) {
     match json.as_bytes().first() {
-        Some(b'{' | b'[') if levels == 0 => as_it_is(json.as_bytes(), see),
+        Some(b'{' | b'[') if levels == 0 => write_raw(json.as_bytes(), emit),
         // Of a key that occurs twice the last value counts, as for the handlers.
         Some(b'{') => match serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {
             Ok(members) => {
-                see(b"{");
+                emit(b"{");
                 for (key, value) in members {
-                    text(&key, see);
-                    write(value.get().trim(), levels - 1, see);
+                    text(&key, emit);
+                    write(value.get().trim(), levels - 1, emit);
                 }
-                see(b"}");
+                emit(b"}");
             }
-            Err(_) => as_it_is(json.as_bytes(), see),
+            Err(_) => write_raw(json.as_bytes(), emit),
         },
         Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(json) {
             Ok(items) => {
-                see(b"[");
+                emit(b"[");
                 for item in items {
-                    write(item.get().trim(), levels - 1, see);
-                    see(b",");
+                    write(item.get().trim(), levels - 1, emit);
+                    emit(b",");
                 }
-                see(b"]");
+                emit(b"]");
             }
-            Err(_) => as_it_is(json.as_bytes(), see),
+            Err(_) => write_raw(json.as_bytes(), emit),
         },
         Some(b'"') => match serde_json::from_str::<String>(json) {
-            Ok(plain) => text(&plain, see),
-            Err(_) => as_it_is(json.as_bytes(), see),
+            Ok(plain) => text(&plain, emit),
+            Err(_) => write_raw(json.as_bytes(), emit),
         },
-        Some(b'-' | b'0'..=b'9') => see(number(json).as_bytes()),
-        _ => see(json.as_bytes()),
+        Some(b'-' | b'0'..=b'9') => emit(number(json).as_bytes()),
+        _ => emit(json.as_bytes()),
     }
 }
 
-/// A text with its length, so that no text looks like a part of another value.
-fn text(plain: &str, see: &mut impl FnMut(&[u8])) {
-    see(format!("\"{}:", plain.len()).as_bytes());
-    see(plain.as_bytes());
+/// A text prefixed with its length, so that no text equals a part of another value.
+fn text(plain: &str, emit: &mut impl FnMut(&[u8])) {
+    emit(format!("\"{}:", plain.len()).as_bytes());
+    emit(plain.as_bytes());
 }
 
 /// The significant digits of a number, and the power of ten of the last.
@@ -71,17 +71,17 @@ fn number(json: &str) -> String {
     let (sign, rest) = json.strip_prefix('-').map_or(("", json), |rest| ("-", rest));
     let (digits, power) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    // A power that is out of any range is compared as it is written.
+    // An exponent out of range is compared as text.
     let Ok(power) = power.trim_start_matches('+').parse::<i64>() else { return json.to_owned() };
     let all = format!("{whole}{fraction}");
-    let kept = all.trim_end_matches('0');
-    let dropped = i64::try_from(all.len() - kept.len()).unwrap_or(i64::MAX);
+    let significant = all.trim_end_matches('0');
+    let dropped = i64::try_from(all.len() - significant.len()).unwrap_or(i64::MAX);
     let fraction = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
-    let kept = kept.trim_start_matches('0');
-    if kept.is_empty() {
+    let significant = significant.trim_start_matches('0');
+    if significant.is_empty() {
         return "0".to_owned();
     }
-    format!("{sign}{kept}e{}", power.saturating_sub(fraction).saturating_add(dropped))
+    format!("{sign}{significant}e{}", power.saturating_sub(fraction).saturating_add(dropped))
 }
 
 #[cfg(test)]
@@ -151,8 +151,8 @@ mod tests {
             r#"["\ud800"]"#,
             r#"["\ud801"]"#,
         ];
-        for (place, one) in all.iter().enumerate() {
-            for other in &all[place + 1..] {
+        for (index, one) in all.iter().enumerate() {
+            for other in &all[index + 1..] {
                 assert_ne!(canonical(one), canonical(other), "{one} {other}");
             }
         }

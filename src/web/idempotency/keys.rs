@@ -23,15 +23,15 @@ const KEYS_MAX: usize = 2_000_000;
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const RECENT_USUAL: usize = 16 * 1024;
 
-/// Companies whose keys are loaded with the same statement: a takeover brings thousands. Few enough that the keys of busy
-/// ones, tens of thousands each, are read in a statement's time.
+/// Companies whose keys are loaded with one statement: a takeover brings thousands. Few enough that the keys of busy
+/// ones, tens of thousands each, are read within a statement's timeout.
 const LOADED_AT_ONCE: usize = 32;
 
 /// How often expired responses are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// Responses recorded before this time have expired.
-pub(super) fn kept_since() -> DateTime<Utc> {
+pub(super) fn expiry_cutoff() -> DateTime<Utc> {
     clock::now() - KEPT
 }
 
@@ -44,13 +44,13 @@ pub struct Keys(Arc<Inner>);
 
 struct Inner {
     /// Locked by the request that is being served under a key; its retries wait.
-    turns: KeyedLocks<Key>,
+    locks: KeyedLocks<Key>,
     recent: TtlCache<Key, Arc<AnswerRow>, Weigh<BytesOf>>,
-    used: Mutex<Used>,
+    used: Mutex<UsedKeys>,
 }
 
 /// The unexpired keys.
-struct Used {
+struct UsedKeys {
     /// Their hashes, with the second they were used.
     hashes: SeenSet<u64, i64>,
     /// How often each company was dropped. The count is part of the hash, so that entries from before the drop no
@@ -60,7 +60,7 @@ struct Used {
     unloaded: HashSet<CompanyId>,
 }
 
-impl Used {
+impl UsedKeys {
     fn hash(&self, company: CompanyId, key: Digest) -> u64 {
         let mut hasher = DefaultHasher::new();
         (company, self.dropped.get(&company), key).hash(&mut hasher);
@@ -73,8 +73,8 @@ impl Used {
     }
 }
 
-/// The lock of one request on its key. It is released when the last one that may still carry out the request is done:
-/// its task, or the actor that the task has sent a command.
+/// The lock of one request on its key. It is released when nothing can execute the request any more: neither its task, nor
+/// the actor that the task has sent a command.
 pub(super) struct KeyLock {
     keys: Keys,
     guard: KeyedGuard<Key>,
@@ -90,8 +90,8 @@ impl KeyLock {
     }
 
     /// Records that a key of this company was used: the request's own, or the key of a step.
-    pub(super) fn note_used(&self, key: Digest) {
-        self.keys.note_used(self.company(), key);
+    pub(super) fn mark_used(&self, key: Digest) {
+        self.keys.mark_used(self.company(), key);
     }
 
     /// Whether the key may have been used; `false` is certain.
@@ -113,7 +113,7 @@ impl Keys {
         // One more than the capacity, to detect that there are more.
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
         // The rows come newest first; they are inserted oldest first, because the oldest are dropped first.
-        for (company, key, at) in idempotency_keys::recent(db, kept_since(), limit).await?.into_iter().rev() {
+        for (company, key, at) in idempotency_keys::recent(db, expiry_cutoff(), limit).await?.into_iter().rev() {
             keys.lock().insert(company, key, at.timestamp());
         }
         Ok(keys)
@@ -128,7 +128,7 @@ impl Keys {
     /// Drops everything known of these companies' keys, as [`Keys::forget`] does of one.
     pub fn forget_all(&self, companies: &HashSet<CompanyId>) {
         // Locks exist only while a request is served or waits.
-        let Inner { turns: _, recent, used: _ } = &*self.0;
+        let Inner { locks: _, recent, used: _ } = &*self.0;
         // One pass over the responses for all of them.
         recent.remove_where(|(of, _)| companies.contains(of));
         let mut used = self.lock();
@@ -160,7 +160,7 @@ impl Keys {
         }
     }
 
-    /// Loads the keys of companies, each of which was dropped so many times when it was asked for.
+    /// Loads the keys of companies, with the number of times that each was dropped when loading started.
     async fn load_companies(
         &self,
         db: impl Database<'_>,
@@ -168,14 +168,14 @@ impl Keys {
     ) -> hotline_persistence::Result<()> {
         let ids: Vec<CompanyId> = companies.iter().map(|(company, _)| *company).collect();
         let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
-        let keys = idempotency_keys::recent_of(db, &ids, kept_since(), limit).await?;
+        let keys = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), limit).await?;
         let mut used = self.lock();
         for (company, key, at) in &keys {
             used.insert(*company, *key, at.timestamp());
         }
         if keys.len() < KEYS_MAX {
             for (company, dropped) in companies {
-                // Of one that was dropped again meanwhile, others may have used keys since.
+                // If the company was dropped again meanwhile, another process may have used keys since.
                 if used.dropped.get(company) == dropped.as_ref() {
                     used.unloaded.remove(company);
                 }
@@ -184,28 +184,28 @@ impl Keys {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Used> {
+    fn lock(&self) -> MutexGuard<'_, UsedKeys> {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other request holds the key, and locks it.
-    pub(super) async fn turn(&self, company: CompanyId, key: Digest) -> KeyLock {
-        KeyLock { keys: self.clone(), guard: self.0.turns.lock((company, key)).await }
+    pub(super) async fn lock_key(&self, company: CompanyId, key: Digest) -> KeyLock {
+        KeyLock { keys: self.clone(), guard: self.0.locks.lock((company, key)).await }
     }
 
     /// The number of keys in use right now: of requests that are served or wait.
-    pub fn at_work(&self) -> usize {
-        self.0.turns.in_use()
+    pub fn in_use(&self) -> usize {
+        self.0.locks.in_use()
     }
 
     /// A response that was recorded recently.
     pub(super) fn recent(&self, company: CompanyId, key: Digest) -> Option<Arc<AnswerRow>> {
-        self.0.recent.get(&(company, key)).filter(|answer| answer.created_at > kept_since())
+        self.0.recent.get(&(company, key)).filter(|answer| answer.created_at > expiry_cutoff())
     }
 
     /// Whether the key may have been used; `false` is certain.
     pub(super) fn may_be_used(&self, company: CompanyId, key: Digest) -> bool {
-        let since_s = kept_since().timestamp();
+        let since_s = expiry_cutoff().timestamp();
         let used = self.lock();
         used.unloaded.contains(&company)
             || used.hashes.look_up(&used.hash(company, key), |missing_up_to_s| missing_up_to_s >= since_s)
@@ -218,12 +218,12 @@ impl Keys {
     }
 
     /// Records that a key was used.
-    fn note_used(&self, company: CompanyId, key: Digest) {
+    fn mark_used(&self, company: CompanyId, key: Digest) {
         self.lock().insert(company, key, clock::now().timestamp());
     }
 
     /// Deletes expired entries, in memory and in the table, for as long as the process runs.
-    pub async fn keep_swept(&self, db: impl Database<'_>) {
+    pub async fn run_sweep(&self, db: impl Database<'_>) {
         let mut clock = tokio::time::interval(SWEEP_EVERY);
         loop {
             clock.tick().await;
@@ -234,7 +234,7 @@ impl Keys {
 
     /// Deletes expired entries, in memory and in the table.
     pub async fn sweep(&self, db: impl Database<'_>) {
-        let before = kept_since();
+        let before = expiry_cutoff();
         // The current second is not expired yet: a recorded response must not outlive the entry of its key.
         self.lock().hashes.expire(before.timestamp());
         if let Err(error) = idempotency_keys::sweep(db, clock::now(), before).await {
@@ -253,9 +253,9 @@ impl Keys {
     fn with_room(room: usize) -> Self {
         let bytes: BytesOf = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
         Self(Arc::new(Inner {
-            turns: KeyedLocks::default(),
+            locks: KeyedLocks::default(),
             recent: TtlCache::weighted(RECENT_USUAL, RECENT_BYTES_MAX, Duration::MAX, bytes),
-            used: Mutex::new(Used {
+            used: Mutex::new(UsedKeys {
                 hashes: SeenSet::with_room(room),
                 dropped: HashMap::new(),
                 unloaded: HashSet::new(),
@@ -276,17 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_does_not_fit_makes_every_key_one_to_look_up() {
+    fn when_memory_is_full_every_key_is_looked_up() {
         let keys = Keys::with_room(2);
         assert!(!keys.may_be_used(A, key("a")));
-        keys.note_used(A, key("a"));
+        keys.mark_used(A, key("a"));
         assert!(keys.may_be_used(A, key("a")));
         assert!(!keys.may_be_used(B, key("a")), "another company's key is its own");
-        keys.note_used(A, key("b"));
-        keys.note_used(A, key("b"));
+        keys.mark_used(A, key("b"));
+        keys.mark_used(A, key("b"));
         assert!(!keys.may_be_used(B, key("b")), "a key that is known needs no more room");
-        keys.note_used(B, key("c"));
-        assert!(keys.may_be_used(B, key("b")), "nobody can be sure any more");
+        keys.mark_used(B, key("c"));
+        assert!(keys.may_be_used(B, key("b")), "unknown keys may have been used");
         assert!(keys.may_be_used(A, key("a")), "it was dropped, and is looked up");
     }
 
@@ -294,14 +294,14 @@ mod tests {
     fn keys_of_a_company_that_was_dropped_are_looked_up_until_they_are_loaded() {
         let keys = Keys::with_room(10);
         for company in [A, B] {
-            keys.note_used(company, key("a"));
+            keys.mark_used(company, key("a"));
         }
         keys.forget(A);
-        assert!(keys.may_be_used(A, key("b")) && !keys.may_be_used(B, key("b")), "nobody knows A's");
+        assert!(keys.may_be_used(A, key("b")) && !keys.may_be_used(B, key("b")), "A's keys are unknown");
         keys.lock().unloaded.remove(&A);
         assert!(!keys.may_be_used(A, key("a")), "what was known before is gone");
         assert!(keys.may_be_used(B, key("a")));
-        keys.note_used(A, key("a"));
+        keys.mark_used(A, key("a"));
         assert!(keys.may_be_used(A, key("a")));
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! The response is recorded atomically with its effect: [`Idempotency`] passes the record to the actor as part of the
 //! change's own journal entry, or writes it in the transaction of a plain change. Neither ever exists without the
-//! other. A response without an effect (a refusal, or a success that found everything as asked for) is recorded
+//! other. A response without an effect (a refusal, or a success that changed nothing) is recorded
 //! separately, afterwards. A secret that is shown once is never recorded: a retry finds `null` in its place.
 
+mod atomic;
 mod canonical;
 mod keys;
-mod once;
 
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ use sha2::Sha256;
 use sha2::digest::Update;
 use tracing::Instrument;
 
+pub use atomic::Idempotency;
+use atomic::KeyedRequest;
 pub use keys::Keys;
-pub use once::Idempotency;
-use once::Running;
 
 use super::compression::decompress;
 use super::reply::Recorded;
@@ -100,7 +100,7 @@ pub async fn once<B: MessageBody + 'static>(
     outcome
 }
 
-/// By whom what the request changes is.
+/// The author of the request's changes.
 fn by_of(request: &ServiceRequest) -> By {
     request.extensions().get::<Caller>().map(Caller::by).unwrap_or_default()
 }
@@ -143,13 +143,13 @@ async fn serve<B: MessageBody + 'static>(
             request.extensions_mut().insert(running.clone());
             let response = next.call(request).await?;
             // The lock must be released before the response is written out.
-            response.request().extensions_mut().remove::<Arc<Running>>();
+            response.request().extensions_mut().remove::<Arc<KeyedRequest>>();
             Ok(record(&retries, &running, response.map_into_boxed_body()).await)
         }
     }
 }
 
-/// The body a retry is answered. A release before recorded secrets as well, sealed; only those of webhooks, which it called
+/// The body that a retry receives. An earlier release also recorded secrets, encrypted; only those of webhooks, in the field
 /// `secret`.
 fn recorded_body(retries: &Retries, answer: &AnswerRow) -> hotline_persistence::Result<Vec<u8>> {
     let Some(opened) = answer.opened_body(&retries.engine.store().keys)? else {
@@ -167,7 +167,7 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
 }
 
 /// Reads the request and locks its key: retries wait here, and then find the first one's response.
-async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResult<(Data<Retries>, Arc<Running>)> {
+async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResult<(Data<Retries>, Arc<KeyedRequest>)> {
     let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
     })?;
@@ -192,7 +192,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
         let mut payload = payload;
         let bytes_max = (retries.body_bytes_max)(request.match_info().as_str());
         let bytes = body::read(request.request(), &mut payload, bytes_max, |_| ()).await?;
-        // Parsed where large bodies are.
+        // Parsed on the thread for large bodies.
         let read = bytes.clone();
         hash = body_scheduler::parse(request.request(), bytes.len(), move || {
             canonical::feed(&read, &mut |part| hash.update(part));
@@ -203,13 +203,13 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     };
     let fingerprint = Digest::from(hash);
     request.set_payload(payload);
-    let turn = retries.keys.turn(company, owned(&caller, key)).await;
-    Ok((retries, Arc::new(Running::new(turn, fingerprint))))
+    let lock = retries.keys.lock_key(company, key_digest(&caller, key)).await;
+    Ok((retries, Arc::new(KeyedRequest::new(lock, fingerprint))))
 }
 
-/// A key as it is recorded. The keys of a company's tokens are the company's, so that an integration may retry with another
-/// token; those of people are each person's own, or one would be answered what another was.
-fn owned(caller: &Caller, key: &str) -> Digest {
+/// A key as it is recorded. All tokens of a company share its keys, so that an integration may retry with another token;
+/// each person has their own, so that nobody receives another's response.
+fn key_digest(caller: &Caller, key: &str) -> Digest {
     match caller.signed().map(Signed::person) {
         None => Digest::of(&[key.as_bytes()]),
         // No key contains the byte that separates the parts.
@@ -225,8 +225,8 @@ fn is_valid(key: &str) -> bool {
 }
 
 /// The unexpired response recorded under this key, if there is one.
-async fn look_up(retries: &Retries, running: &Running) -> ApiResult<Option<Arc<AnswerRow>>> {
-    let (company, key) = (running.turn.company(), running.turn.key());
+async fn look_up(retries: &Retries, running: &KeyedRequest) -> ApiResult<Option<Arc<AnswerRow>>> {
+    let (company, key) = (running.lock.company(), running.lock.key());
     if let Some(answer) = retries.keys.recent(company, key) {
         return Ok(Some(answer));
     }
@@ -236,7 +236,7 @@ async fn look_up(retries: &Retries, running: &Running) -> ApiResult<Option<Arc<A
     // Boxed: a large future, which a new key does not need.
     let find = async {
         let db = retries.engine.reads().tables(company).await?;
-        ApiResult::Ok(idempotency_keys::find(db, company, key, keys::kept_since()).await?)
+        ApiResult::Ok(idempotency_keys::find(db, company, key, keys::expiry_cutoff()).await?)
     };
     Ok(Box::pin(find).await?.map(Arc::new))
 }
@@ -248,9 +248,13 @@ fn replay(request: ServiceRequest, status: i16, body: Vec<u8>) -> ServiceRespons
 }
 
 /// Caches the response that was recorded with the effect, or records a response without an effect.
-async fn record(retries: &Retries, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+async fn record(
+    retries: &Retries,
+    running: &KeyedRequest,
+    response: ServiceResponse<BoxBody>,
+) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
-    match running.taken() {
+    match running.take_recorded() {
         // Otherwise the effect may be durable although this response failed: the next request looks it up.
         Some(answer) if u16::try_from(answer.status) == Ok(status) => retries.keys.remember(answer),
         Some(_) => {}
@@ -261,16 +265,16 @@ async fn record(retries: &Retries, running: &Running, response: ServiceResponse<
     response
 }
 
-/// Records a response without an effect. A success must not leave without its record: the same request may have an effect
-/// when it is retried later, as a transfer to where the ticket is may after another transfer. A refusal may: its caller
-/// was told that nothing happened.
+/// Records a response without an effect. A success must not be sent without its record: the same request may have an effect
+/// when it is retried later, as a transfer to the ticket's own queue may after another transfer. A refusal may: its caller
+/// knows that nothing happened.
 async fn record_alone(
     retries: &Retries,
-    running: &Running,
+    running: &KeyedRequest,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
     let (request, mut response) = response.into_parts();
-    // Where the body has a secret, what is recorded is beside it.
+    // If the body has a secret, the record is in the extensions.
     let without_secrets = response.extensions_mut().remove::<Recorded>();
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body).await.unwrap_or_default();
@@ -287,12 +291,12 @@ async fn record_alone(
     ServiceResponse::new(request, response)
 }
 
-async fn store_alone(retries: &Retries, running: &Running, answer: AnswerRow) -> ApiResult<()> {
+async fn store_alone(retries: &Retries, running: &KeyedRequest, answer: AnswerRow) -> ApiResult<()> {
     hotline_persistence::fail_point!("once_alone_lost", |_| Err(ApiError::unavailable()));
-    let place = retries.engine.store().log.reserve(answer.company_id)?;
-    let (_, durable) = place.append(vec![Change::Answer(Box::new(answer.clone()))])?;
-    // From here on it may be durable, whatever is heard of it.
-    running.turn.note_used(answer.key);
+    let reservation = retries.engine.store().log.reserve(answer.company_id)?;
+    let (_, durable) = reservation.append(vec![Change::Answer(Box::new(answer.clone()))])?;
+    // From here on it may be durable, even if the wait fails.
+    running.lock.mark_used(answer.key);
     durable.reached().await?;
     retries.keys.remember(answer);
     Ok(())

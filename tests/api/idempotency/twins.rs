@@ -168,7 +168,7 @@ async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_i
     })
     .await;
     let released = async {
-        eventually("the retry is on its way", || async { app.service.keys.at_work() == 2 }).await;
+        eventually("the retry is on its way", || async { app.service.keys.in_use() == 2 }).await;
         held.rollback().await.expect("released");
     };
     let (reply, ()) = join(call.send(&app.api, "one"), released).await;

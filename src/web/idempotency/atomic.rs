@@ -1,4 +1,4 @@
-//! Runs a handler's change exactly once.
+//! Makes a handler's change and the record of its response atomic.
 
 use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,27 +13,27 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgConnection;
 
-use super::keys::{KeyLock, kept_since};
+use super::keys::{KeyLock, expiry_cutoff};
 use crate::web::reply::Reply;
 use crate::web::{ApiError, ApiResult};
 
 /// A request with a key, while it is served.
-pub(super) struct Running {
-    pub(super) turn: KeyLock,
+pub(super) struct KeyedRequest {
+    pub(super) lock: KeyLock,
     pub(super) fingerprint: Digest,
     /// The response that was recorded with the effect, or may have been.
     recorded: Mutex<Option<AnswerRow>>,
 }
 
-impl Running {
-    pub(super) fn new(turn: KeyLock, fingerprint: Digest) -> Self {
-        Self { turn, fingerprint, recorded: Mutex::new(None) }
+impl KeyedRequest {
+    pub(super) fn new(lock: KeyLock, fingerprint: Digest) -> Self {
+        Self { lock, fingerprint, recorded: Mutex::new(None) }
     }
 
     pub(super) fn answer(&self, status: u16, body: String) -> AnswerRow {
         AnswerRow {
-            company_id: self.turn.company(),
-            key: self.turn.key(),
+            company_id: self.lock.company(),
+            key: self.lock.key(),
             fingerprint: self.fingerprint,
             status: i16::try_from(status).unwrap_or(i16::MAX),
             body,
@@ -47,19 +47,19 @@ impl Running {
 
     /// The key of a step's record. It is longer than any key a request can have and contains the fingerprint, so it
     /// belongs to this request alone.
-    fn part(&self, name: &str) -> Digest {
-        let (key, fingerprint) = (self.turn.key(), self.fingerprint);
+    fn step_key(&self, name: &str) -> Digest {
+        let (key, fingerprint) = (self.lock.key(), self.fingerprint);
         Digest::of(&[key.as_bytes(), b" ", name.as_bytes(), fingerprint.as_bytes()])
     }
 
     /// From here on the record may be durable, whatever happens to this request: the key counts as used, and the next
     /// request looks it up.
     fn recorded(&self, answer: AnswerRow) {
-        self.turn.note_used(self.turn.key());
+        self.lock.mark_used(self.lock.key());
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
     }
 
-    pub(super) fn taken(&self) -> Option<AnswerRow> {
+    pub(super) fn take_recorded(&self) -> Option<AnswerRow> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -67,14 +67,14 @@ impl Running {
 /// Makes a change and the record of its response atomic. Every handler of a `POST` or `PUT` takes it; without a key it
 /// does nothing.
 #[derive(Clone)]
-pub struct Idempotency(Option<Arc<Running>>);
+pub struct Idempotency(Option<Arc<KeyedRequest>>);
 
 impl FromRequest for Idempotency {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self(request.extensions().get::<Arc<Running>>().cloned())))
+        ready(Ok(Self(request.extensions().get::<Arc<KeyedRequest>>().cloned())))
     }
 }
 
@@ -123,13 +123,13 @@ impl Idempotency {
             Ok(reply) => reply,
             Err(refused) => {
                 drop(transaction);
-                return Err(self.unless_done(db, refused.naming_holder(db).await).await);
+                return Err(self.refused_unless_done(db, refused.naming_holder(db).await).await);
             }
         };
         if let Some(running) = &self.0 {
             let answer = running.answer_of(&reply)?;
             running.recorded(answer.clone());
-            if !idempotency_keys::insert(transaction.connection()?, &answer, kept_since()).await? {
+            if !idempotency_keys::insert(transaction.connection()?, &answer, expiry_cutoff()).await? {
                 // Another request was recorded under this key since the look-up; the next attempt finds its record.
                 return Err(ApiError::unavailable());
             }
@@ -141,8 +141,8 @@ impl Idempotency {
         Ok(reply)
     }
 
-    /// What became of a change that is made and recorded, where its answer depends on something outside of the database: a
-    /// retry is answered this in place of the first record. Without it, as after a crash, the first one stays.
+    /// Replaces the recorded response of a change whose result depends on something outside of the database. Without this, as
+    /// after a crash, retries receive the first record.
     pub async fn amend<T: Reply>(&self, db: Db<'_>, reply: &T) {
         let Some(running) = &self.0 else { return };
         let first = running.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -171,20 +171,20 @@ impl Idempotency {
         name: &str,
         make: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<T>,
     ) -> ApiResult<T> {
-        let kept = self.0.as_ref().map(|running| (running, running.part(name)));
-        if let Some((running, part)) = &kept
-            && running.turn.may_be_used(*part)
-            && let Some(made) = idempotency_keys::find(db, running.turn.company(), *part, kept_since()).await?
+        let step = self.0.as_ref().map(|running| (running, running.step_key(name)));
+        if let Some((running, key)) = &step
+            && running.lock.may_be_used(*key)
+            && let Some(result) = idempotency_keys::find(db, running.lock.company(), *key, expiry_cutoff()).await?
         {
-            return serde_json::from_str(&made.body).map_err(ApiError::internal);
+            return serde_json::from_str(&result.body).map_err(ApiError::internal);
         }
         let mut transaction = db.begin().await?;
-        let made = make(transaction.connection()?).await?;
-        if let Some((running, part)) = kept {
-            running.turn.note_used(part);
-            let body = serde_json::to_string(&made).map_err(ApiError::internal)?;
-            let record = AnswerRow { key: part, ..running.answer(0, body) };
-            if !idempotency_keys::insert(transaction.connection()?, &record, kept_since()).await? {
+        let result = make(transaction.connection()?).await?;
+        if let Some((running, key)) = step {
+            running.lock.mark_used(key);
+            let body = serde_json::to_string(&result).map_err(ApiError::internal)?;
+            let record = AnswerRow { key, ..running.answer(0, body) };
+            if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {
                 return Err(ApiError::unavailable());
             }
         }
@@ -192,18 +192,18 @@ impl Idempotency {
         transaction.commit().await?;
         hotline_persistence::fail_point!("once_part_committed", |_| std::process::abort());
         hotline_persistence::fail_point!("once_part_lost", |_| Err(ApiError::unavailable()));
-        Ok(made)
+        Ok(result)
     }
 
     /// The error of a refused plain change. The refusal may be caused by an earlier attempt of the same request that
     /// committed after the look-up: then that attempt's response is the right one, and the next attempt finds it.
-    async fn unless_done(&self, db: Db<'_>, refused: ApiError) -> ApiError {
+    async fn refused_unless_done(&self, db: Db<'_>, refused: ApiError) -> ApiError {
         let Some(running) = self.0.as_ref().filter(|_| !refused.status.is_server_error()) else { return refused };
-        let (company, key) = (running.turn.company(), running.turn.key());
-        match idempotency_keys::find(db, company, key, kept_since()).await {
+        let (company, key) = (running.lock.company(), running.lock.key());
+        match idempotency_keys::find(db, company, key, expiry_cutoff()).await {
             Ok(None) => refused,
             Ok(Some(_)) => {
-                running.turn.note_used(key);
+                running.lock.mark_used(key);
                 ApiError::unavailable()
             }
             Err(error) => error.into(),
