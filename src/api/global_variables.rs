@@ -3,14 +3,14 @@
 use hotline_persistence::tables::global_variables::GlobalVariable;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::{FilledText, Text, VariableKey};
+use crate::web::values::{NonBlankText, Text, VariableKey};
 
 impl Plain for GlobalVariable {
     const IS_IN_DIRECTORY: bool = true;
 
     fn fields(body: &mut BodyColumns<'_, '_>) {
         body.fixed::<VariableKey>("key");
-        body.required::<FilledText>("value");
+        body.required::<NonBlankText>("value");
         body.nullable::<Text>("description");
     }
 }

@@ -3,11 +3,11 @@
 use hotline_persistence::tables::quick_messages::QuickMessage;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::{FilledText, Shortcut};
+use crate::web::values::{NonBlankText, Shortcut};
 
 impl Plain for QuickMessage {
     fn fields(body: &mut BodyColumns<'_, '_>) {
         body.required::<Shortcut>("shortcut");
-        body.required::<FilledText>("message");
+        body.required::<NonBlankText>("message");
     }
 }

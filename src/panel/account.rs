@@ -19,7 +19,7 @@ use crate::api::directory::changed;
 use crate::app::App;
 use crate::web::values::Name;
 use crate::web::{
-    ApiError, ApiResult, Body, Confidential, Fields, Input, Json, NoContent, Page, PathId, Query, ShownOnce, passwords,
+    ApiError, ApiResult, Body, Confidential, Fields, HasSecrets, Input, Json, NoContent, Page, PathId, Query, passwords,
 };
 
 /// The issuer that authenticator apps show beside the code.
@@ -115,8 +115,8 @@ async fn check(app: &App, panel: &super::Panel, signed: &Signed, typed: Typed, f
     let person = signed.person();
     panel.limits.try_own_password(person)?;
     let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
-    let fitting = passwords::fitting(typed.0, vec![row.password_hash]).await?;
-    if fitting.is_empty() { Err(wrong(field, "is not your password")) } else { Ok(()) }
+    let matching = passwords::matching(typed.0, vec![row.password_hash]).await?;
+    if matching.is_empty() { Err(wrong(field, "is not your password")) } else { Ok(()) }
 }
 
 /// The body of `PUT /account/password`.
@@ -243,7 +243,7 @@ pub struct NewSecondFactor {
     pub uri: String,
 }
 
-impl ShownOnce for NewSecondFactor {
+impl HasSecrets for NewSecondFactor {
     const SECRETS: &'static [&'static str] = &["secret", "uri"];
 }
 
@@ -293,7 +293,7 @@ pub struct RecoveryCodes {
     pub recovery_codes: Vec<String>,
 }
 
-impl ShownOnce for RecoveryCodes {
+impl HasSecrets for RecoveryCodes {
     const SECRETS: &'static [&'static str] = &["recoveryCodes"];
 }
 

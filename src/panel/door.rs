@@ -147,8 +147,8 @@ fn take(parts: &Parts, person: PersonId, allowance: &mut Option<Allowance>) -> A
     };
     let taken = parts.panel.limits.take(person).and_then(|own| match company {
         Some(known) => {
-            let left = parts.rates.take_of_people(person.company(), known.company.rate_per_minute)?;
-            Ok(own.or_less(left))
+            let left = parts.rates.take_for_people(person.company(), known.company.rate_per_minute)?;
+            Ok(own.tighter(left))
         }
         None => Ok(own),
     });

@@ -15,7 +15,7 @@ use hotline_persistence::tables::people::sessions::SessionKey;
 
 use super::device::{DeviceId, Known};
 use crate::web::origin::Address;
-use crate::web::rate::{Allowance, Limit, TooMany};
+use crate::web::rate::{Allowance, Limit, RateExceeded};
 use crate::web::{ApiError, ApiResult};
 
 /// Attempts per account, from anywhere, and per address, for any purpose: the burst, and the rate per minute. People
@@ -243,7 +243,7 @@ impl PeopleLimits {
     ///
     /// # Errors
     /// When none is left.
-    pub(super) fn take(&self, person: PersonId) -> Result<Allowance, TooMany> {
+    pub(super) fn take(&self, person: PersonId) -> Result<Allowance, RateExceeded> {
         self.persons.get_or_insert_with(&person, || Limit::new(PERSON_REQUESTS)).take()
     }
 }

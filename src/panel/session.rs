@@ -116,26 +116,26 @@ pub async fn create(
     let answered_at = Instant::now() + FAILED_AFTER;
     let accounts = tried(&app, &panel, (&email, company), address.map(Address::of), shown).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
-    let fitting = passwords::fitting(password.0, hashes).await?;
+    let matching = passwords::matching(password.0, hashes).await?;
     let act = AtTheDoor::of(&app, &request, "signIn");
     for (place, account) in accounts.iter().enumerate() {
         // Whoever tries the password of one membership tries that of all.
-        if !fitting.contains(&place) {
+        if !matching.contains(&place) {
             act.note(account.person(), called(&account.name, &email), 401).await;
         }
     }
-    let fitting: Vec<_> = fitting.into_iter().filter_map(|place| accounts.get(place)).collect();
-    let account = match fitting[..] {
+    let matching: Vec<_> = matching.into_iter().filter_map(|place| accounts.get(place)).collect();
+    let account = match matching[..] {
         [] => {
             sleep_until(answered_at).await;
             return Err(ApiError::sign_in());
         }
         [account] => account,
         _ => {
-            for account in &fitting {
+            for account in &matching {
                 act.note(account.person(), called(&account.name, &email), 200).await;
             }
-            let choices = fitting.into_iter().map(|account| Membership {
+            let choices = matching.into_iter().map(|account| Membership {
                 company_id: (account.company_id != INSTALLATION).then_some(account.company_id),
                 company_name: account.company_name.clone(),
                 admin: account.company_id == INSTALLATION,

@@ -21,8 +21,8 @@ use crate::web::addresses::{ALLOWED_IPS_MAX, AddressRange, allowed_ips};
 use crate::web::permissions::Permitted;
 use crate::web::values::{FutureTime, Name, Search};
 use crate::web::{
-    ApiError, ApiResult, Body, Confidential, Created, Fields, Filter, Idempotency, Input, Json, Page, Params, Patch,
-    PathId, Query, ShownOnce,
+    ApiError, ApiResult, Body, Confidential, Created, Fields, Filter, HasSecrets, Idempotency, Input, Json, Page,
+    Params, Patch, PathId, Query,
 };
 
 /// Maximum number of tokens of a company, including revoked ones. All of them are in memory.
@@ -89,7 +89,7 @@ pub struct TokenWithKey {
     pub key: String,
 }
 
-impl ShownOnce for TokenWithKey {
+impl HasSecrets for TokenWithKey {
     const SECRETS: &'static [&'static str] = &["key"];
 }
 

@@ -15,7 +15,7 @@ use super::letters::{Recipient, Way, letter, spoken};
 use super::links::PAGE;
 use super::signed::Administrator;
 use crate::app::App;
-use crate::web::{ApiError, ApiResult, Confidential, Idempotency, Json, NoContent, PathId, ShownOnce, origin};
+use crate::web::{ApiError, ApiResult, Confidential, HasSecrets, Idempotency, Json, NoContent, PathId, origin};
 
 /// A link to set a password. It is e-mailed to its owner if e-mail is set up; otherwise the administrator passes it on.
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,7 +34,7 @@ pub struct Link {
     pub expires_at: Timestamp,
 }
 
-impl ShownOnce for Link {
+impl HasSecrets for Link {
     const SECRETS: &'static [&'static str] = &["url", "token"];
 }
 

@@ -16,7 +16,7 @@ use super::remembered::{FORGET_EVERY, KEYS_MAX};
 use super::uploads::{Metered, UploadOptions, Uploads};
 use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::origin::Address;
-use crate::web::rate::{Allowance, LimitClock, TooMany, allowance, full};
+use crate::web::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
 
 /// Sockets of one company, and of all, that read what they have missed at the same time. When a company moves between
 /// processes, all of its visitors come back at once; requests need most of its database connections meanwhile.
@@ -133,7 +133,7 @@ impl Visitors {
     ///
     /// # Errors
     /// When none is left.
-    pub fn take(&self, ask: Ask, address: Option<Address>) -> Result<Allowance, TooMany> {
+    pub fn take(&self, ask: Ask, address: Option<Address>) -> Result<Allowance, RateExceeded> {
         let limit = match ask {
             Ask::Session => &self.sessions,
             Ask::Message => &self.messages,
@@ -142,11 +142,11 @@ impl Visitors {
         let (Some(limiter), Some(address)) = (&limit.limiter, address) else { return Ok(full(limit.per_minute)) };
         if limiter.len() >= KEYS_MAX {
             let allowance = allowance(limit.per_minute, 0);
-            return Err(TooMany { allowance, retry_after_s: FORGET_EVERY.as_secs() });
+            return Err(RateExceeded { allowance, retry_after_s: FORGET_EVERY.as_secs() });
         }
         match limiter.check_key(&address) {
             Ok(state) => Ok(allowance(limit.per_minute, state.remaining_burst_capacity())),
-            Err(refused) => Err(TooMany::after(limit.per_minute, refused.wait_time_from(LimitClock.now()))),
+            Err(refused) => Err(RateExceeded::after(limit.per_minute, refused.wait_time_from(LimitClock.now()))),
         }
     }
 

@@ -16,7 +16,7 @@ use hotline_persistence::{CompanyId, SessionId};
 
 use super::remembered::KEYS_MAX;
 use crate::web::origin::Address;
-use crate::web::rate::{LimitClock, TooMany};
+use crate::web::rate::{LimitClock, RateExceeded};
 
 /// Bytes per counted unit. A unit that was started counts fully, so that no body is free.
 const UNIT_BYTES: usize = 1024;
@@ -63,16 +63,16 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
         Self { mib_per_hour, limiter: quota.map(new) }
     }
 
-    fn take(&self, key: &K, units: NonZeroU32) -> Result<(), TooMany> {
+    fn take(&self, key: &K, units: NonZeroU32) -> Result<(), RateExceeded> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         if limiter.len() >= KEYS_MAX {
-            return Err(TooMany::after(self.mib_per_hour, super::remembered::FORGET_EVERY));
+            return Err(RateExceeded::after(self.mib_per_hour, super::remembered::FORGET_EVERY));
         }
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
+            Ok(Err(refused)) => Err(RateExceeded::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
             // More at once than an hour allows.
-            Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
+            Err(_) => Err(RateExceeded::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
     }
 
@@ -97,15 +97,15 @@ impl CompanyLimit {
         Self { mib_per_hour, quota, limiters: DashMap::new() }
     }
 
-    fn take(&self, company: CompanyId, units: NonZeroU32) -> Result<(), TooMany> {
+    fn take(&self, company: CompanyId, units: NonZeroU32) -> Result<(), RateExceeded> {
         let Some(quota) = self.quota else { return Ok(()) };
         let new = || Arc::new(Direct::direct_with_clock(quota, LimitClock));
         let limiter = self.limiters.entry(company).or_insert_with(new).clone();
         match limiter.check_n(units) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
+            Ok(Err(refused)) => Err(RateExceeded::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
             // More at once than an hour allows.
-            Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
+            Err(_) => Err(RateExceeded::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
     }
 }
@@ -126,7 +126,7 @@ impl Uploads {
         }
     }
 
-    fn take(&self, whose: &Whose, units: NonZeroU32) -> Result<(), TooMany> {
+    fn take(&self, whose: &Whose, units: NonZeroU32) -> Result<(), RateExceeded> {
         self.sessions.take(&whose.session, units)?;
         if let Some(address) = &whose.address {
             self.addresses.take(address, units)?;
@@ -170,7 +170,7 @@ impl Metered {
     }
 
     /// Counts this many further bytes.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), TooMany> {
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), RateExceeded> {
         let missing = bytes.saturating_sub(self.ahead);
         let units = missing.div_ceil(UNIT_BYTES);
         if let Some(count) = NonZeroU32::new(u32::try_from(units).unwrap_or(u32::MAX)) {

@@ -46,6 +46,6 @@ pub use idempotency::Idempotency;
 pub use if_match::IfMatch;
 pub use params::{Filter, Params, PathId, Query, QueryParams};
 pub use reply::{
-    Accepted, CachedJson, Confidential, Created, Json, NoContent, Page, Reply, ShownOnce, Tagged, Versioned,
+    Accepted, CachedJson, Confidential, Created, HasSecrets, Json, NoContent, Page, Reply, Tagged, Versioned,
 };
 pub use state::WebState;

@@ -89,7 +89,7 @@ impl Filter for () {
 pub struct Query<F> {
     /// The page.
     pub page: PageRequest,
-    /// The name after which a page by cursor begins, on a list of what has no ids.
+    /// The name after which a page by cursor begins, for lists of records without ids.
     pub after_name: Option<String>,
     /// The filters.
     pub filter: F,
@@ -106,13 +106,13 @@ impl<F: Filter> FromRequest for Query<F> {
 
 impl<F: Filter> Query<F> {
     fn of(request: &HttpRequest) -> ApiResult<Self> {
-        let per_page_max = request.app_data::<Data<PerPageMax>>().map_or(PER_PAGE, |most| most.0);
+        let per_page_max = request.app_data::<Data<PerPageMax>>().map_or(PER_PAGE, |max| max.0);
         let mut query = Params::of(request);
         let mut page = query.page(per_page_max);
         let filter = F::read(&mut query);
         let mut after_name = None;
         if let Some(cursor) = query.cursor() {
-            let list = Cursors::list_of(request, &query.given, page.descending)?;
+            let list = Cursors::list_of(request, &query.used, page.descending)?;
             let after = if cursor.is_empty() { None } else { Some(list.position(&cursor)) };
             page.place = Place::Cursor(None);
             match after {
@@ -124,7 +124,7 @@ impl<F: Filter> Query<F> {
             // The response signs the next one for the same list.
             request.extensions_mut().insert(list);
         }
-        query.done()?;
+        query.finish()?;
         Ok(Self { page, after_name, filter })
     }
 }
@@ -138,12 +138,12 @@ impl<F: Filter> FromRequest for QueryParams<F> {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let mut query = Params::of(request);
-        let asked = F::read(&mut query);
-        ready(query.done().map(|()| Self(asked)))
+        let params = F::read(&mut query);
+        ready(query.finish().map(|()| Self(params)))
     }
 }
 
-/// Whether a list is asked for by the number of a page: such a page is whole, since the next begins where its number says.
+/// Whether a list is requested by page number: such a page is never truncated.
 pub fn is_by_number(request: &HttpRequest) -> bool {
     form_urlencoded::parse(request.query_string().as_bytes()).any(|(name, _)| name == "page")
 }
@@ -160,7 +160,7 @@ pub struct Params {
     pairs: Vec<(String, String)>,
     errors: Vec<FieldError>,
     /// The filters that were given and read.
-    given: Vec<(String, String)>,
+    used: Vec<(String, String)>,
     /// Collects the documentation, when only that is wanted.
     documented: Option<Vec<(String, Value)>>,
 }
@@ -168,12 +168,12 @@ pub struct Params {
 impl Params {
     fn of(request: &HttpRequest) -> Self {
         let pairs = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-        Self { pairs, errors: Vec::new(), given: Vec::new(), documented: None }
+        Self { pairs, errors: Vec::new(), used: Vec::new(), documented: None }
     }
 
     /// The parameters of a list, each with its schema.
     pub fn describe_list<F: Filter>() -> Vec<(String, Value)> {
-        Self::documented_by(|query| {
+        Self::describe_with(|query| {
             query.page(PER_PAGE);
             F::read(query);
         })
@@ -181,22 +181,22 @@ impl Params {
 
     /// The parameters of a query that is not a list's.
     pub fn describe<F: Filter>() -> Vec<(String, Value)> {
-        Self::documented_by(|query| drop(F::read(query)))
+        Self::describe_with(|query| drop(F::read(query)))
     }
 
-    fn documented_by(read: impl FnOnce(&mut Self)) -> Vec<(String, Value)> {
+    fn describe_with(read: impl FnOnce(&mut Self)) -> Vec<(String, Value)> {
         let documented = Some(Vec::new());
-        let mut query = Self { pairs: Vec::new(), errors: Vec::new(), given: Vec::new(), documented };
+        let mut query = Self { pairs: Vec::new(), errors: Vec::new(), used: Vec::new(), documented };
         read(&mut query);
         query.documented.unwrap_or_default()
     }
 
     /// The raw parameter. If it is given several times, it is ambiguous and refused.
     fn text(&self, name: &str) -> Result<Option<&str>, &'static str> {
-        let mut given = self.pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
-        match (given.next(), given.next()) {
+        let mut values = self.pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        match (values.next(), values.next()) {
             (_, Some(_)) => Err("must be given once"),
-            (given, None) => Ok(given),
+            (value, None) => Ok(value),
         }
     }
 
@@ -208,10 +208,10 @@ impl Params {
         }
         let read = match self.text(name) {
             Ok(None) => return None,
-            Ok(Some(given)) if controls::has_refused(given) => Err(CONTROLS_REFUSED.to_owned()),
+            Ok(Some(value)) if controls::has_refused(value) => Err(CONTROLS_REFUSED.to_owned()),
             Ok(Some(text)) => {
                 let (text, read) = (text.to_owned(), T::from_text(text));
-                self.given.push((name.to_owned(), text));
+                self.used.push((name.to_owned(), text));
                 read
             }
             Err(reason) => Err(reason.to_owned()),
@@ -227,11 +227,11 @@ impl Params {
 
     /// A filter with a default value.
     pub fn filter_or<T: FromField + Into<Value> + Clone>(&mut self, name: &str, default: T) -> T {
-        let given = self.filter(name);
+        let value = self.filter(name);
         if let Some([.., (_, schema)]) = self.documented.as_deref_mut() {
             schema["default"] = default.clone().into();
         }
-        given.unwrap_or(default)
+        value.unwrap_or(default)
     }
 
     /// A time span, `<name>From` to `<name>To`.
@@ -287,17 +287,17 @@ impl Params {
 
     /// The cursor, empty for the first page; `None` for a page by number.
     fn cursor(&mut self) -> Option<String> {
-        let given = self.text("cursor").map(|text| text.map(|text| text.trim().to_owned()));
+        let value = self.text("cursor").map(|text| text.map(|text| text.trim().to_owned()));
         let has_page = self.pairs.iter().any(|(name, _)| name == "page");
-        match given {
+        match value {
             Ok(Some(_)) if has_page => self.refuse("cursor", "must not be given together with page"),
-            Ok(given) => return given,
+            Ok(value) => return value,
             Err(reason) => self.refuse("cursor", reason),
         }
         None
     }
 
-    fn done(self) -> ApiResult<()> {
+    fn finish(self) -> ApiResult<()> {
         if self.errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&self.errors)) }
     }
 }

@@ -34,21 +34,21 @@ async fn turn() -> ApiResult<SemaphorePermit<'static>> {
 
 /// Runs work at low priority once it is its turn. It starts a thread per call: that takes a thousandth of the time of
 /// the work, and a thread cannot raise its priority again.
-async fn behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
+async fn run_low_priority<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
     let turn = turn().await?;
-    let (done, worked_out) = oneshot::channel();
+    let (sender, result) = oneshot::channel();
     let work = move || {
         // The caller may have disconnected: the permit is held until the work is done.
         let _turn = turn;
-        step_back();
-        let _ = done.send(work());
+        lower_priority();
+        let _ = sender.send(work());
     };
     thread::Builder::new().name("password".to_owned()).spawn(work).map_err(|_| ApiError::unavailable())?;
-    worked_out.await.map_err(ApiError::internal)
+    result.await.map_err(ApiError::internal)
 }
 
 /// Lowers the priority of this thread alone; on systems other than Linux it would be the whole process.
-fn step_back() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
         tracing::debug!(%error, "could not lower the priority of password hashing");
@@ -70,7 +70,7 @@ pub fn check_owner(password: &Password, field: &str, email: &str, name: &str) ->
 /// # Errors
 /// `503` when the turn did not come in time.
 pub async fn hash(password: Password) -> ApiResult<String> {
-    behind(move || password.hash()).await?.map_err(ApiError::internal)
+    run_low_priority(move || password.hash()).await?.map_err(ApiError::internal)
 }
 
 /// The indexes of the hashes that the text matches. An empty list takes as long as a single hash, so timing does not
@@ -78,8 +78,8 @@ pub async fn hash(password: Password) -> ApiResult<String> {
 ///
 /// # Errors
 /// `503` when the turn did not come in time.
-pub async fn fitting(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec<usize>> {
-    behind(move || {
+pub async fn matching(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec<usize>> {
+    run_low_priority(move || {
         let is_right = |hash: &Option<String>| match hash {
             Some(hash) => password::is_right(&text, hash),
             None => password::is_nobodys(&text),
@@ -87,7 +87,7 @@ pub async fn fitting(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec
         if hashes.is_empty() {
             password::is_nobodys(&text);
         }
-        hashes.iter().enumerate().filter(|(_, hash)| is_right(hash)).map(|(place, _)| place).collect()
+        hashes.iter().enumerate().filter(|(_, hash)| is_right(hash)).map(|(index, _)| index).collect()
     })
     .await
 }
@@ -110,7 +110,7 @@ mod tests {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let works = (0..4 * at_once(thread::available_parallelism().ok())).map(|_| {
             let (now, most) = (now.clone(), most.clone());
-            behind(move || {
+            run_low_priority(move || {
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 password::is_nobodys("whatever it is");
                 now.fetch_sub(1, Ordering::SeqCst);
@@ -128,8 +128,8 @@ mod tests {
     async fn the_thread_steps_back_and_no_other() {
         let priority = || rustix::process::getpriority_process(None).expect("a priority");
         let before = priority();
-        let behind = behind(priority).await.expect("worked out");
-        assert!(behind >= NICE, "{behind}");
+        let lowered = run_low_priority(priority).await.expect("worked out");
+        assert!(lowered >= NICE, "{lowered}");
         assert_eq!(priority(), before);
     }
 }

@@ -68,14 +68,14 @@ pub struct Allowance {
 
 /// The limit is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooMany {
+pub struct RateExceeded {
     /// The remaining allowance.
     pub allowance: Allowance,
     /// Whole seconds until the next request is served, at least one.
     pub retry_after_s: u64,
 }
 
-impl TooMany {
+impl RateExceeded {
     /// Nothing remains of this limit until `wait` has passed.
     pub(crate) fn after(limit: u32, wait: Duration) -> Self {
         let retry_after_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
@@ -90,7 +90,7 @@ impl RateLimits {
     }
 
     /// The allowance reported to a caller without a company: the default, unused.
-    pub fn untouched(&self) -> Allowance {
+    pub fn default_allowance(&self) -> Allowance {
         full(self.default_per_minute)
     }
 
@@ -105,7 +105,7 @@ impl RateLimits {
     ///
     /// # Errors
     /// When none is left.
-    pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, TooMany> {
+    pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
         let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
         of(&self.companies, company, rate).take()
     }
@@ -115,7 +115,7 @@ impl RateLimits {
     ///
     /// # Errors
     /// When none is left.
-    pub fn take_of_people(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, TooMany> {
+    pub fn take_for_people(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
         let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
         let least = NonZeroU32::new(PEOPLE_PER_MINUTE_MIN).unwrap_or(rate);
         of(&self.people, company, rate.max(least)).take()
@@ -149,10 +149,10 @@ impl Limit {
     }
 
     /// Takes one request.
-    pub(crate) fn take(&self) -> Result<Allowance, TooMany> {
+    pub(crate) fn take(&self) -> Result<Allowance, RateExceeded> {
         match self.limiter.check() {
             Ok(state) => Ok(allowance(self.per_minute, state.remaining_burst_capacity())),
-            Err(refused) => Err(TooMany::after(self.per_minute, refused.wait_time_from(LimitClock.now()))),
+            Err(refused) => Err(RateExceeded::after(self.per_minute, refused.wait_time_from(LimitClock.now()))),
         }
     }
 }
@@ -173,7 +173,7 @@ pub(crate) fn allowance(limit: u32, remaining: u32) -> Allowance {
 impl Allowance {
     /// The one of two that is used up first.
     #[must_use]
-    pub fn or_less(self, other: Self) -> Self {
+    pub fn tighter(self, other: Self) -> Self {
         if other.is_limited() && other.remaining < self.remaining { other } else { self }
     }
 
@@ -223,16 +223,16 @@ mod tests {
         let limits = RateLimits::new(2);
         let company = CompanyId::new(1);
         let taken =
-            |limits: &RateLimits, own| (0..10_000).take_while(|_| limits.take_of_people(company, own).is_ok()).count();
+            |limits: &RateLimits, own| (0..10_000).take_while(|_| limits.take_for_people(company, own).is_ok()).count();
         let least = PEOPLE_PER_MINUTE_MIN as usize;
         assert!((least..least + 100).contains(&taken(&limits, None)), "however few its tokens have");
         assert!(limits.take(company, None).is_ok(), "the tokens have theirs");
         assert!(taken(&limits, Some(5_000)) >= 5_000);
-        assert!(limits.take_of_people(company, Some(0)).is_ok_and(|left| !left.is_limited()));
+        assert!(limits.take_for_people(company, Some(0)).is_ok_and(|left| !left.is_limited()));
         limits.forget(company);
         assert!(limits.people.is_empty() && limits.companies.is_empty());
         let (much, little) = (allowance(600, 500), allowance(1_200, 3));
-        assert_eq!((much.or_less(little), little.or_less(much), much.or_less(full(0))), (little, little, much));
+        assert_eq!((much.tighter(little), little.tighter(much), much.tighter(full(0))), (little, little, much));
     }
 
     #[test]

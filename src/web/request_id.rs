@@ -53,11 +53,11 @@ pub async fn name_request<B: MessageBody + 'static>(
     let method = exported.is_some().then(|| request.method().clone());
     let started = std::time::Instant::now();
     let rates = request.app_data::<Data<RateLimits>>().cloned();
-    let counted = request.app_data::<Data<Metrics>>().cloned().map(|figures| {
+    let metered = request.app_data::<Data<Metrics>>().cloned().map(|figures| {
         let operation = figures.requests.find(request.match_info().as_str(), request.method().as_str());
         (figures, operation)
     });
-    let answered = async {
+    let result = async {
         let response = next.call(request).await;
         if let Ok(response) = &response {
             let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -67,21 +67,20 @@ pub async fn name_request<B: MessageBody + 'static>(
     }
     .instrument(span)
     .await;
-    if let Some((figures, operation)) = counted {
-        let status = answered.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
+    if let Some((figures, operation)) = metered {
+        let status = result.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
         figures.requests.answered(operation, status.as_u16(), started.elapsed());
         if let Some((span, method)) = exported.zip(method) {
-            let tenant =
-                answered.as_ref().ok().and_then(|answer| answer.request().extensions().get::<Tenant>().copied());
+            let tenant = result.as_ref().ok().and_then(|answer| answer.request().extensions().get::<Tenant>().copied());
             let company = tenant.map(|Tenant(company)| company.0);
             let (method, route) = (method.as_str(), figures.requests.route(operation));
             telemetry::end(span, &RequestSummary { id: id.text(), method, route, status: status.as_u16(), company });
         }
     }
-    let mut response = answered?;
+    let mut response = result?;
     let is_unlimited = response.request().extensions().get::<Unlimited>().is_some();
     if let Some(rates) = rates.filter(|_| !is_unlimited) {
-        rates.untouched().write_if_missing(response.headers_mut());
+        rates.default_allowance().write_if_missing(response.headers_mut());
     }
     let mut response = name_defect(response, id.text());
     response.headers_mut().insert(X_REQUEST_ID, id.0);

@@ -17,19 +17,19 @@ pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
         found.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())).collect();
     let mut parts = Vec::new();
     for name in found.keys().cloned().collect::<Vec<_>>() {
-        let whole = found.get(&name).and_then(|schema| spelled_out(schema, &found, &mut parts));
+        let whole = found.get(&name).and_then(|schema| flatten(schema, &found, &mut parts));
         found.extend(whole.map(|whole| (name, whole)));
     }
     found.retain(|name, _| !parts.contains(name));
     for (name, schema) in found {
-        schemas.entry(public_name(&name)).or_insert_with(|| answered(schema));
+        schemas.entry(public_name(&name)).or_insert_with(|| response_schema(schema));
     }
     reference(&public_name(&T::name()))
 }
 
 /// Merges flattened objects into the schema, because the serialized object has their fields as its own. Returns `None`
 /// when nothing is flattened. `parts` collects the names of the merged schemas.
-fn spelled_out(schema: &Value, found: &BTreeMap<String, Value>, parts: &mut Vec<String>) -> Option<Value> {
+fn flatten(schema: &Value, found: &BTreeMap<String, Value>, parts: &mut Vec<String>) -> Option<Value> {
     let mut whole = schema.as_object()?.clone();
     let Value::Array(flattened) = whole.remove("allOf")? else { return None };
     let (mut properties, mut required) = (Map::new(), Vec::new());
@@ -71,20 +71,20 @@ fn public_name(name: &str) -> String {
 }
 
 /// Marks a field that may be left out, and may be `null` as well.
-const LEFT_OUT: &str = "x-left-out";
+const OPTIONAL_MARK: &str = "x-left-out";
 
 /// Adjusts a response schema for client generators:
 ///
 /// - `Option` means `null`, never absence: serde writes every field. A field that may be left out is one that cannot be
-///   `null` (`#[schema(nullable = false)]`), or is marked by [`LEFT_OUT`].
+///   `null` (`#[schema(nullable = false)]`), or is marked by [`OPTIONAL_MARK`].
 /// - The description of a nullable field is beside both of its alternatives, not inside one of them.
-fn answered(mut schema: Value) -> Value {
+fn response_schema(mut schema: Value) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         let mut required = Vec::new();
         for (name, property) in properties.iter_mut() {
-            let is_left_out = property.as_object_mut().is_some_and(|property| property.remove(LEFT_OUT).is_some());
-            *property = answered(property.take());
-            if !is_left_out && is_nullable(property) {
+            let is_optional = property.as_object_mut().is_some_and(|property| property.remove(OPTIONAL_MARK).is_some());
+            *property = response_schema(property.take());
+            if !is_optional && is_nullable(property) {
                 required.push(json!(name));
             }
         }
@@ -95,16 +95,16 @@ fn answered(mut schema: Value) -> Value {
         }
     }
     if let Some(items) = schema.get_mut("items") {
-        *items = answered(items.take());
+        *items = response_schema(items.take());
     }
-    if let Some(named) = schema.get_mut("$ref") {
-        let name = named.as_str().and_then(|path| path.rsplit('/').next()).map(public_name).unwrap_or_default();
-        *named = reference(&name)["$ref"].take();
+    if let Some(target) = schema.get_mut("$ref") {
+        let name = target.as_str().and_then(|path| path.rsplit('/').next()).map(public_name).unwrap_or_default();
+        *target = reference(&name)["$ref"].take();
     }
     if let Some(branches) = schema.get_mut("oneOf").and_then(Value::as_array_mut) {
         let mut text = None;
         for branch in branches.iter_mut() {
-            *branch = answered(branch.take());
+            *branch = response_schema(branch.take());
             text = text.or_else(|| branch.as_object_mut()?.remove("description"));
         }
         if let Some(text) = text {
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_is_always_sent_is_required_and_what_may_be_left_out_is_not() {
-        let schema = answered(json!({
+        let schema = response_schema(json!({
             "type": "object",
             "required": ["id"],
             "properties": {

@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 use super::places::{check_stays_won, conflict, stage_of};
 use super::{Card, told};
 use crate::app::App;
-use crate::web::values::{FilledText, FromField, Text};
+use crate::web::values::{FromField, NonBlankText, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
 /// A place from which on a card goes to the bottom of its stage without counting the cards above: no board shows that many.
@@ -129,7 +129,7 @@ pub async fn win(
 
 /// The body of `POST /crm/cards/{cardId}/lose`.
 pub struct Lose {
-    reason: FilledText,
+    reason: NonBlankText,
 }
 
 impl Input for Lose {

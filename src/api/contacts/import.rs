@@ -120,7 +120,7 @@ pub async fn import(
 struct Plan {
     contacts: Vec<Planned>,
     /// The contacts that rows have matched without a change.
-    untouched: HashMap<usize, ContactId>,
+    default_allowance: HashMap<usize, ContactId>,
     report: ImportReport,
     /// The contact of each row, by its place among those that are known, and what becomes of the row.
     rows: Vec<(usize, usize, ImportResult)>,
@@ -129,7 +129,7 @@ struct Plan {
 impl Plan {
     /// The response, once the contacts have ids.
     fn into_report(self) -> ImportReport {
-        let Self { contacts, untouched: mut ids, mut report, rows } = self;
+        let Self { contacts, default_allowance: mut ids, mut report, rows } = self;
         ids.extend(contacts.iter().filter_map(|contact| Some((contact.place, contact.id?))));
         let row =
             |(index, place, result): (usize, usize, _)| Some(ImportedContact { index, id: *ids.get(&place)?, result });
@@ -276,8 +276,8 @@ impl Planner {
         let known = std::mem::take(&mut self.known);
         let (contacts, others) =
             known.contacts.into_iter().partition::<Vec<_>, _>(|contact| known.touched.contains(&contact.place));
-        let untouched = others.into_iter().filter_map(|contact| Some((contact.place, contact.id?))).collect();
-        Plan { contacts, untouched, report, rows: placed }
+        let default_allowance = others.into_iter().filter_map(|contact| Some((contact.place, contact.id?))).collect();
+        Plan { contacts, default_allowance, report, rows: placed }
     }
 
     /// Processes one row, and returns the place of its contact, and what becomes of it.

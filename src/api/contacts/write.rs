@@ -14,7 +14,7 @@ use super::Contact;
 use super::tax_number::TaxNumber;
 use crate::api::custom_values::{self, GivenValue};
 use crate::app::App;
-use crate::web::values::{Email, FilledText, Name, Number, PictureAddress};
+use crate::web::values::{Email, Name, NonBlankText, Number, PictureAddress};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, IfMatch, Input, Json, PathId};
 
 /// Maximum number of tags in a request.
@@ -69,18 +69,18 @@ impl WrittenContact {
             "profilePicUrl" "profile_pic_url" PictureAddress,
             "socialUsername" "social_username" Name,
             "lid" "lid" Name,
-            "sourceUrl" "source_url" FilledText,
-            "sourceId" "source_id" FilledText,
-            "headline" "headline" FilledText,
-            "mediaType" "media_type" FilledText,
-            "mediaUrl" "media_url" FilledText,
-            "utmSource" "utm_source" FilledText,
-            "utmMedium" "utm_medium" FilledText,
-            "utmCampaign" "utm_campaign" FilledText,
-            "utmId" "utm_id" FilledText,
-            "fbclid" "fbclid" FilledText,
-            "gclid" "gclid" FilledText,
-            "ctwaClid" "ctwa_clid" FilledText,
+            "sourceUrl" "source_url" NonBlankText,
+            "sourceId" "source_id" NonBlankText,
+            "headline" "headline" NonBlankText,
+            "mediaType" "media_type" NonBlankText,
+            "mediaUrl" "media_url" NonBlankText,
+            "utmSource" "utm_source" NonBlankText,
+            "utmMedium" "utm_medium" NonBlankText,
+            "utmCampaign" "utm_campaign" NonBlankText,
+            "utmId" "utm_id" NonBlankText,
+            "fbclid" "fbclid" NonBlankText,
+            "gclid" "gclid" NonBlankText,
+            "ctwaClid" "ctwa_clid" NonBlankText,
         }
         let values = custom_values::read(fields);
         Self { columns, tags: None, values }

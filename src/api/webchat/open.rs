@@ -19,7 +19,7 @@ use sqlx::PgConnection;
 use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
-use crate::web::values::{CutText, Email, ExternalId, Name, Number};
+use crate::web::values::{Email, ExternalId, Name, Number, TruncatedText};
 use crate::web::{ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Idempotency, Input, Reply};
 
 /// How often the visitor's contact is looked up again because it was deleted meanwhile.
@@ -64,13 +64,13 @@ impl Input for Arrival {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut visitor = fields.object("visitor", read_visitor).unwrap_or_default();
         let page = fields.object("page", |fields| {
-            let url = fields.optional::<CutText>("url").map(|text| text.0);
-            let title = fields.optional::<CutText>("title").map(|text| text.0);
-            let referrer = fields.optional::<CutText>("referrer").map(|text| text.0);
+            let url = fields.optional::<TruncatedText>("url").map(|text| text.0);
+            let title = fields.optional::<TruncatedText>("title").map(|text| text.0);
+            let referrer = fields.optional::<TruncatedText>("referrer").map(|text| text.0);
             Some((url.clone(), json!({"url": url, "title": title, "referrer": referrer})))
         });
         let utm = fields.object("utm", |fields| {
-            let mut part = |name| fields.optional::<CutText>(name).map(|text| text.0);
+            let mut part = |name| fields.optional::<TruncatedText>(name).map(|text| text.0);
             Some([part("source"), part("medium"), part("campaign"), part("id")])
         });
         let (url, page) = page.unzip();

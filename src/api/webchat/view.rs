@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::api::contacts::Contact;
-use crate::web::ShownOnce;
+use crate::web::HasSecrets;
 
 /// A visitor session in a webchat.
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,7 +34,7 @@ pub struct Session {
     pub token: Option<String>,
 }
 
-impl ShownOnce for Session {
+impl HasSecrets for Session {
     const SECRETS: &'static [&'static str] = &["token"];
 }
 

@@ -25,8 +25,8 @@ use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::values::{Name, Search, WebAddress};
 use crate::web::{
-    ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Filter, Idempotency, Input, Json, NoContent,
-    Page, Params, Patch, PathId, Query, ShownOnce,
+    ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Filter, HasSecrets, Idempotency, Input, Json,
+    NoContent, Page, Params, Patch, PathId, Query,
 };
 use crate::webhooks::{Webhooks, new_secret};
 
@@ -42,7 +42,7 @@ pub struct WebhookWithSecret {
     pub secret: String,
 }
 
-impl ShownOnce for WebhookWithSecret {
+impl HasSecrets for WebhookWithSecret {
     const SECRETS: &'static [&'static str] = &["secret"];
 }
 

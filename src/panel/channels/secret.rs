@@ -13,7 +13,7 @@ use super::change;
 use crate::api::directory::changed;
 use crate::app::App;
 use crate::panel::signed::Administrator;
-use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Idempotency, Input, Json, PathId, ShownOnce};
+use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, HasSecrets, Idempotency, Input, Json, PathId};
 
 /// The body of `POST /channels/{channelId}/identity-secret`.
 pub struct SecretRotation {
@@ -48,7 +48,7 @@ pub struct IdentitySecret {
     pub identity_secrets: usize,
 }
 
-impl ShownOnce for IdentitySecret {
+impl HasSecrets for IdentitySecret {
     const SECRETS: &'static [&'static str] = &["identitySecret"];
 }
 

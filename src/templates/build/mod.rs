@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use self::definition::Definition;
 use super::Template;
 use crate::web::Fields;
-use crate::web::values::{FilledText, FromField, Name, Object};
+use crate::web::values::{FromField, Name, NonBlankText, Object};
 
 /// Maximum number of parameters per component: more than any template has placeholders.
 const PARAMETERS_MAX: usize = 50;
@@ -74,7 +74,7 @@ impl Asked {
         let name = fields.required::<Name>("name");
         let language = fields.optional::<Language>("language").map(|language| language.0);
         let texts = |fields: &mut Fields<'_>, name: &str| {
-            let texts = fields.list::<FilledText>(name, PARAMETERS_MAX).unwrap_or_default();
+            let texts = fields.list::<NonBlankText>(name, PARAMETERS_MAX).unwrap_or_default();
             texts.into_iter().map(|text| text.0).collect::<Vec<_>>()
         };
         let simple = fields.object("parameters", |fields| {

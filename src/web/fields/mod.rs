@@ -26,7 +26,7 @@ use super::{ApiError, ApiResult};
 pub struct Fields<'a> {
     object: &'a Map<String, Value>,
     /// The original JSON text, where numbers have all their digits.
-    written: Option<&'a [u8]>,
+    source: Option<&'a [u8]>,
     /// The original JSON text of each member; parsed on first use.
     members: OnceCell<HashMap<String, &'a RawValue>>,
     /// In a form, where every field is text: the fields that contain a JSON object or list, parsed.
@@ -38,20 +38,20 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn of(object: &'a Map<String, Value>, written: Option<&'a [u8]>, path: String) -> Self {
-        Self { object, written, members: OnceCell::new(), nested: None, path, errors: Vec::new(), shape: None }
+    fn of(object: &'a Map<String, Value>, source: Option<&'a [u8]>, path: String) -> Self {
+        Self { object, source, members: OnceCell::new(), nested: None, path, errors: Vec::new(), shape: None }
     }
 
-    /// Parses a whole body; `written` is the JSON text it was parsed from.
+    /// Parses a whole body; `source` is the JSON text it was parsed from.
     ///
     /// # Errors
     /// `422` with every field that is missing or invalid.
-    pub fn parse<T: Input>(body: &Value, written: &[u8]) -> ApiResult<T> {
+    pub fn parse<T: Input>(body: &Value, source: &[u8]) -> ApiResult<T> {
         let Some(object) = body.as_object() else {
             let reason = "must be an object".to_owned();
             return Err(ApiError::validation(&[FieldError { field: "body".to_owned(), reason }]));
         };
-        Fields::of(object, Some(written), String::new()).finish()
+        Fields::of(object, Some(source), String::new()).finish()
     }
 
     /// Parses a form, whose fields are text: objects and lists are JSON, anything else is written as in a query.
@@ -178,16 +178,16 @@ impl<'a> Fields<'a> {
         if self.nested.is_some() {
             return self.object.get(name).and_then(Value::as_str).map(str::as_bytes);
         }
-        let written = self.written?;
+        let source = self.source?;
         // If a field occurs twice, the last one wins, here as in the parsed object.
-        let members = self.members.get_or_init(|| serde_json::from_slice(written).unwrap_or_default());
+        let members = self.members.get_or_init(|| serde_json::from_slice(source).unwrap_or_default());
         members.get(name).map(|member| member.get().as_bytes())
     }
 
     /// The original JSON text of a list's items; empty when the `Value`s already have all digits.
-    fn written_items(&self, name: &str, items: &[Value]) -> Vec<&'a RawValue> {
-        let written = has_fraction(items).then(|| self.member(name)).flatten();
-        written.and_then(|written| serde_json::from_slice(written).ok()).unwrap_or_default()
+    fn source_items(&self, name: &str, items: &[Value]) -> Vec<&'a RawValue> {
+        let source = has_fraction(items).then(|| self.member(name)).flatten();
+        source.and_then(|source| serde_json::from_slice(source).ok()).unwrap_or_default()
     }
 
     /// The digits of a number, as written.
@@ -196,7 +196,7 @@ impl<'a> Fields<'a> {
         if !number.is_f64() {
             return Some(number.to_string());
         }
-        self.member(name).and_then(|written| str::from_utf8(written).ok()).map(str::to_owned)
+        self.member(name).and_then(|source| str::from_utf8(source).ok()).map(str::to_owned)
     }
 
     fn accept<T: FromField>(&mut self, name: &str, value: &Value) -> Option<T> {

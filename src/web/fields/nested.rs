@@ -17,8 +17,8 @@ impl<'a> Fields<'a> {
         match self.structured(name) {
             None | Some(Value::Null) => None,
             Some(Value::Object(object)) => {
-                let written = self.member(name).filter(|_| has_fraction(object.values()));
-                let mut inner = Fields::of(object, written, format!("{}{name}.", self.path));
+                let source = self.member(name).filter(|_| has_fraction(object.values()));
+                let mut inner = Fields::of(object, source, format!("{}{name}.", self.path));
                 let read = read(&mut inner);
                 self.errors.append(&mut inner.errors);
                 read
@@ -43,13 +43,13 @@ impl<'a> Fields<'a> {
             return None;
         }
         let items = self.items(name, items_max)?;
-        let written = self.written_items(name, items);
+        let source = self.source_items(name, items);
         let mut all = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             match item.as_object() {
                 Some(object) => {
-                    let written = written.get(index).map(|item| item.get().as_bytes());
-                    let mut inner = Fields::of(object, written, format!("{}{name}[{index}].", self.path));
+                    let source = source.get(index).map(|item| item.get().as_bytes());
+                    let mut inner = Fields::of(object, source, format!("{}{name}[{index}].", self.path));
                     all.extend(read(&mut inner));
                     self.errors.append(&mut inner.errors);
                 }
@@ -76,14 +76,14 @@ impl<'a> Fields<'a> {
             self.refuse(name, "is required");
         }
         let items = self.items(name, items_max)?;
-        let written = self.written_items(name, items);
+        let source = self.source_items(name, items);
         let row = |(index, item): (usize, &Value)| {
             let Some(object) = item.as_object() else {
                 let reason = "must be an object".to_owned();
                 return Err(vec![FieldError { field: format!("{name}[{index}]"), reason }]);
             };
-            let written = written.get(index).map(|item| item.get().as_bytes());
-            let mut inner = Fields::of(object, written, String::new());
+            let source = source.get(index).map(|item| item.get().as_bytes());
+            let mut inner = Fields::of(object, source, String::new());
             match read(&mut inner) {
                 Some(row) if inner.errors.is_empty() => Ok(row),
                 _ => Err(inner.errors),

@@ -34,7 +34,7 @@ use atomic::KeyedRequest;
 pub use keys::Keys;
 
 use super::compression::decompress;
-use super::reply::Recorded;
+use super::reply::RecordedBody;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::{ApiError, ApiResult, Caller, body, body_scheduler, form, reply};
 use crate::media::Media;
@@ -275,7 +275,7 @@ async fn record_alone(
 ) -> ServiceResponse<BoxBody> {
     let (request, mut response) = response.into_parts();
     // If the body has a secret, the record is in the extensions.
-    let without_secrets = response.extensions_mut().remove::<Recorded>();
+    let without_secrets = response.extensions_mut().remove::<RecordedBody>();
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body).await.unwrap_or_default();
     let record = without_secrets.as_ref().map_or(&bytes[..], |recorded| &recorded.0[..]);

@@ -43,7 +43,7 @@ pub trait Reply: 'static {
         self.body()
     }
 
-    /// The response. Where its body has a secret, what a retry is answered is beside it.
+    /// The response. If its body has a secret, the body for retries is in its extensions.
     fn respond(&self) -> HttpResponse {
         respond_with(self)
     }
@@ -99,17 +99,17 @@ pub trait Versioned {
 /// `200` with a resource, and its `ETag`.
 pub struct Tagged<T>(pub Json<T>);
 
-/// A resource with secrets, which are shown once.
-pub trait ShownOnce {
-    /// The names of their fields, which are `null` in what a retry is answered.
+/// A resource with secrets, which are returned once.
+pub trait HasSecrets {
+    /// The names of their fields, which are `null` in the response to a retry.
     const SECRETS: &'static [&'static str];
 }
 
-/// A success that contains a secret, which is shown once: no record of it is kept.
+/// A success that contains a secret, which is returned once and never recorded.
 pub struct Confidential<R>(pub R);
 
-/// What is recorded of a response for retries, in place of its body.
-pub struct Recorded(pub Vec<u8>);
+/// The recorded body of a response, if it differs from the sent one.
+pub struct RecordedBody(pub Vec<u8>);
 
 /// `204`: done, without a body.
 pub struct NoContent;
@@ -122,18 +122,18 @@ struct Data<T> {
 /// Approximate size of a resource as JSON, for the initial capacity: a growing body is copied each time.
 const RESOURCE_BYTES: usize = 768;
 
-/// Bodies up to this size may hold as much again in vain.
+/// Bodies up to this size may have that much spare capacity.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
 /// Serializes a value; `resources` is the number of resources in it.
 fn write(value: &impl Serialize, resources: usize) -> ApiResult<Vec<u8>> {
     let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(resources.max(1)));
     serde_json::to_writer(&mut body, value).map_err(ApiError::internal)?;
-    Ok(without_spare(body))
+    Ok(shrink_to_fit(body))
 }
 
-/// A growing body doubles, and is in memory until its reader has taken it.
-fn without_spare(mut body: Vec<u8>) -> Vec<u8> {
+/// Releases spare capacity: a growing body doubles, and is in memory until it is sent.
+fn shrink_to_fit(mut body: Vec<u8>) -> Vec<u8> {
     if body.len() > SPARE_BYTES_MAX {
         body.shrink_to_fit();
     }
@@ -194,7 +194,7 @@ impl<T: Serialize + ToSchema + 'static> Reply for CachedJson<T> {
     }
 }
 
-impl<T: Serialize + ToSchema + ShownOnce + 'static, const STATUS: u16> Reply for Confidential<Resource<T, STATUS>> {
+impl<T: Serialize + ToSchema + HasSecrets + 'static, const STATUS: u16> Reply for Confidential<Resource<T, STATUS>> {
     const STATUS: u16 = STATUS;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
@@ -212,7 +212,7 @@ impl<T: Serialize + ToSchema + ShownOnce + 'static, const STATUS: u16> Reply for
     fn respond(&self) -> HttpResponse {
         let mut response = respond_with(self);
         match self.record() {
-            Ok(record) => drop(response.extensions_mut().insert(Recorded(record))),
+            Ok(record) => drop(response.extensions_mut().insert(RecordedBody(record))),
             Err(error) => return actix_web::ResponseError::error_response(&error),
         }
         response
@@ -262,7 +262,7 @@ macro_rules! responder {
 }
 
 responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
-responder!([T: Serialize + ToSchema + ShownOnce + 'static, const STATUS: u16] Confidential<Resource<T, STATUS>>);
+responder!([T: Serialize + ToSchema + HasSecrets + 'static, const STATUS: u16] Confidential<Resource<T, STATUS>>);
 responder!([] NoContent);
 
 /// Sends the body as it is, without copying it.

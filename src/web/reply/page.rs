@@ -1,4 +1,4 @@
-//! A page of a list as it is sent: by number, or by cursor and then as long as it may be.
+//! A page of a list as it is sent: by number, or by cursor and then limited in bytes.
 
 use std::borrow::Borrow;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{RESOURCE_BYTES, Reply, SPARE_BYTES_MAX, respond, without_spare};
+use super::{RESOURCE_BYTES, Reply, SPARE_BYTES_MAX, respond, shrink_to_fit};
 use crate::web::cursor::ListRead;
 use crate::web::params::PER_PAGE;
 use crate::web::schema::{self, Schemas};
@@ -60,8 +60,8 @@ impl<T> Page<T> {
         Self { page, rows, has_more, positions, end: None, list: None }
     }
 
-    /// Ends the page at [`PAGE_BYTES_MAX`]: for readers who go on from the last row they have. Returns how many rows are
-    /// left. A page by number is not ended, since the next one begins where its number says.
+    /// Truncates the page to [`PAGE_BYTES_MAX`], for readers that continue from its last row. Returns how many rows remain.
+    /// A page by number must not be truncated, since the position of the next one depends only on its number.
     ///
     /// # Errors
     /// As for [`Reply::body`].
@@ -94,10 +94,10 @@ pub const PAGE_BYTES_MAX: usize = 1 << 20;
 /// # Errors
 /// As for [`Reply::body`].
 pub fn fitting<T: Serialize>(rows: &[T]) -> ApiResult<usize> {
-    let mut written = Counting(0);
+    let mut counter = ByteCounter(0);
     for (index, row) in rows.iter().enumerate() {
-        serde_json::to_writer(&mut written, row).map_err(ApiError::internal)?;
-        if written.0 > PAGE_BYTES_MAX {
+        serde_json::to_writer(&mut counter, row).map_err(ApiError::internal)?;
+        if counter.0 > PAGE_BYTES_MAX {
             return Ok(index.max(1));
         }
     }
@@ -105,9 +105,9 @@ pub fn fitting<T: Serialize>(rows: &[T]) -> ApiResult<usize> {
 }
 
 /// Counts what is written to it.
-struct Counting(usize);
+struct ByteCounter(usize);
 
-impl Write for Counting {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -131,7 +131,7 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
     const STATUS: u16 = 200;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
-        self.written(self.rows.iter())
+        self.write_body(self.rows.iter())
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
@@ -142,60 +142,60 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
 }
 
 impl<T: Serialize> Page<T> {
-    /// The body, with these rows. A page by cursor ends where it is as long as it may be.
-    fn written<R: Borrow<T>>(&self, rows: impl ExactSizeIterator<Item = R>) -> ApiResult<Vec<u8>> {
+    /// The body, with these rows. A page by cursor ends at the maximum size.
+    fn write_body<R: Borrow<T>>(&self, rows: impl ExactSizeIterator<Item = R>) -> ApiResult<Vec<u8>> {
         let count = rows.len();
         let bytes_max = if self.page.is_by_cursor() { PAGE_BYTES_MAX } else { usize::MAX };
         let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(count.max(1)));
         body.extend_from_slice(b"{\"data\":[");
-        let (mut shown, mut bytes) = (0, 0);
+        let (mut written, mut bytes) = (0, 0);
         for row in rows {
-            make_room(&mut body, (shown, count), bytes_max);
+            reserve_rows(&mut body, (written, count), bytes_max);
             let before = body.len();
-            if shown > 0 {
+            if written > 0 {
                 body.push(b',');
             }
-            let begun = body.len();
-            let shown_row: &T = row.borrow();
-            serde_json::to_writer(&mut body, shown_row).map_err(ApiError::internal)?;
-            bytes += body.len() - begun;
+            let row_start = body.len();
+            let row: &T = row.borrow();
+            serde_json::to_writer(&mut body, row).map_err(ApiError::internal)?;
+            bytes += body.len() - row_start;
             // As `fitting` counts.
-            if shown > 0 && bytes > bytes_max {
+            if written > 0 && bytes > bytes_max {
                 body.truncate(before);
                 break;
             }
-            shown += 1;
+            written += 1;
         }
         body.extend_from_slice(b"],\"meta\":");
-        serde_json::to_writer(&mut body, &self.meta(shown, count)).map_err(ApiError::internal)?;
+        serde_json::to_writer(&mut body, &self.meta(written, count)).map_err(ApiError::internal)?;
         body.push(b'}');
-        Ok(without_spare(body))
+        Ok(shrink_to_fit(body))
     }
 
-    /// What a page says of itself that shows so many of its rows.
-    fn meta(&self, shown: usize, count: usize) -> Meta {
+    /// The metadata of a page of which this many rows are written.
+    fn meta(&self, written: usize, count: usize) -> Meta {
         let per_page = self.page.size;
         if let Some(page) = self.page.number() {
             return Meta::Numbered { page, per_page, has_more: self.has_more };
         }
-        let last = shown.checked_sub(1).and_then(|last| self.positions.get(last));
-        let end = if shown == count { self.end.as_ref().or(last) } else { last };
-        let has_more = self.has_more || shown < count;
+        let last = written.checked_sub(1).and_then(|last| self.positions.get(last));
+        let end = if written == count { self.end.as_ref().or(last) } else { last };
+        let has_more = self.has_more || written < count;
         let next_cursor = self.list.as_ref().zip(end).filter(|_| has_more).map(|(list, end)| list.cursor(end));
         Meta::Continued { per_page, has_more, next_cursor }
     }
 }
 
-/// Makes room for the rows that are still to be written, if they are as long as those that are: a body that grows is copied, and
-/// then it is in memory twice.
-fn make_room(body: &mut Vec<u8>, (shown, count): (usize, usize), bytes_max: usize) {
-    if shown == 0 || body.len() <= SPARE_BYTES_MAX {
+/// Reserves memory for the remaining rows, assuming that they are as long as the written ones: a body that grows is copied,
+/// and is in memory twice meanwhile.
+fn reserve_rows(body: &mut Vec<u8>, (written, count): (usize, usize), bytes_max: usize) {
+    if written == 0 || body.len() <= SPARE_BYTES_MAX {
         return;
     }
-    let left = (body.len() / shown).saturating_mul(count - shown);
+    let rest = (body.len() / written).saturating_mul(count - written);
     // A sixteenth more: rows are seldom all alike.
-    let left = left.saturating_add(left / 16).min(bytes_max.saturating_sub(body.len()));
-    body.reserve(left);
+    let rest = rest.saturating_add(rest / 16).min(bytes_max.saturating_sub(body.len()));
+    body.reserve(rest);
 }
 
 impl<T: Serialize + ToSchema + 'static> Responder for Page<T> {
@@ -203,9 +203,9 @@ impl<T: Serialize + ToSchema + 'static> Responder for Page<T> {
 
     fn respond_to(mut self, request: &HttpRequest) -> HttpResponse {
         self.list = request.extensions().get::<ListRead>().cloned();
-        // A row is gone once it is written: a large page is in memory once.
+        // Each row is dropped once it is written, so that a large page is in memory once.
         let rows = std::mem::take(&mut self.rows);
-        match self.written(rows.into_iter()) {
+        match self.write_body(rows.into_iter()) {
             Ok(body) => respond(<Self as Reply>::STATUS, body),
             Err(error) => error.error_response(),
         }
@@ -228,19 +228,19 @@ mod tests {
         assert_eq!(fits(&[row(10), row(10)]), 2);
     }
     #[test]
-    fn a_page_by_number_is_whole_and_what_it_shows_does_not_depend_on_how_it_is_written() {
+    fn a_page_by_number_is_complete_whether_its_rows_are_borrowed_or_owned() {
         let rows: Vec<String> = (0..100).map(|number| "x".repeat(number * 1000)).collect();
         let expected = json!({"data": rows, "meta": {"page": 1, "perPage": 100, "hasMore": false}});
         let page = Page::of(PageRequest::first(100), select::Page::of(rows, false), |row| row);
-        let body = page.written(page.rows.iter()).expect("JSON");
+        let body = page.write_body(page.rows.iter()).expect("JSON");
         assert!(body.len() > PAGE_BYTES_MAX, "longer than a page by cursor");
         assert_eq!(serde_json::from_slice::<Value>(&body).expect("JSON"), expected);
         let mut page = page;
         let rows = std::mem::take(&mut page.rows);
-        assert!(page.written(rows.into_iter()).expect("JSON") == body);
+        assert!(page.write_body(rows.into_iter()).expect("JSON") == body);
         let none = Page::<String>::whole(Vec::new());
         assert_eq!(
-            none.written(none.rows.iter()).expect("JSON"),
+            none.write_body(none.rows.iter()).expect("JSON"),
             br#"{"data":[],"meta":{"page":1,"perPage":100,"hasMore":false}}"#
         );
     }
@@ -251,11 +251,11 @@ mod tests {
         let row = "x".repeat(bytes);
         let mut body = Vec::with_capacity(RESOURCE_BYTES * rows);
         let mut grown = 0;
-        for shown in 0..rows {
-            make_room(&mut body, (shown, rows), usize::MAX);
+        for written in 0..rows {
+            reserve_rows(&mut body, (written, rows), usize::MAX);
             let room = body.capacity();
             body.extend_from_slice(row.as_bytes());
-            grown += usize::from(shown > 1 && body.capacity() != room);
+            grown += usize::from(written > 1 && body.capacity() != room);
         }
         assert_eq!(grown, 0, "there is room for all of them from the second on");
         assert!(body.capacity() < body.len() + body.len() / 8);

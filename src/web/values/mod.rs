@@ -20,8 +20,8 @@ pub use address::SignInEmail;
 pub use object::Object;
 pub(crate) use text::CONTROLS_REFUSED;
 pub use text::{
-    ClientId, Color, CutText, Email, ExternalId, FilledText, MessageBody, Name, Number, PictureAddress, Search,
-    Shortcut, Text, VariableKey, WebAddress, country_of,
+    ClientId, Color, Email, ExternalId, MessageBody, Name, NonBlankText, Number, PictureAddress, Search, Shortcut,
+    Text, TruncatedText, VariableKey, WebAddress, country_of,
 };
 
 /// Maximum length of a name, in characters.
@@ -119,10 +119,10 @@ impl FromField for Options {
             return Err(format!("must have at most {OPTIONS_MAX} items"));
         }
         let mut options: Vec<String> = Vec::with_capacity(items.len());
-        let mut looks = HashSet::with_capacity(items.len());
+        let mut seen_names = HashSet::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
-            if !looks.insert(letters::looks(&option)) {
+            if !seen_names.insert(letters::looks(&option)) {
                 return Err(format!("contains {option} twice"));
             }
             options.push(option);
@@ -192,13 +192,13 @@ impl From<Position> for Value {
 
 /// A whole number with a fraction or an exponent, or one out of range: it becomes an id that never exists.
 #[allow(clippy::cast_possible_truncation)] // A cast of a float stops at the ends of the integers.
-fn beyond(value: &Value) -> Option<i64> {
+fn out_of_range(value: &Value) -> Option<i64> {
     value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
 }
 
 impl<N> FromField for Id<N> {
     fn from_json(value: &Value) -> Result<Self, String> {
-        let whole = value.as_i64().or_else(|| beyond(value));
+        let whole = value.as_i64().or_else(|| out_of_range(value));
         whole.map(Self::new).ok_or_else(|| "must be an integer".to_owned())
     }
 
@@ -217,25 +217,25 @@ impl<N> FromField for Id<N> {
     }
 }
 
-macro_rules! words {
-    ($($word:path)+) => {$(
-        impl FromField for $word {
+macro_rules! names {
+    ($($name:path)+) => {$(
+        impl FromField for $name {
             fn from_json(value: &Value) -> Result<Self, String> {
-                value.as_str().and_then(|word| word.trim().parse().ok()).ok_or_else(|| {
-                    let words: Vec<&str> = Self::ALL.iter().map(|word| word.as_str()).collect();
-                    format!("must be one of {}", words.join(", "))
+                value.as_str().and_then(|name| name.trim().parse().ok()).ok_or_else(|| {
+                    let names: Vec<&str> = Self::ALL.iter().map(|name| name.as_str()).collect();
+                    format!("must be one of {}", names.join(", "))
                 })
             }
 
             fn schema() -> Value {
-                let words: Vec<&str> = Self::ALL.iter().map(|word| word.as_str()).collect();
-                json!({"type": "string", "enum": words})
+                let names: Vec<&str> = Self::ALL.iter().map(|name| name.as_str()).collect();
+                json!({"type": "string", "enum": names})
             }
         }
     )+};
 }
 
-words! {
+names! {
     hotline_persistence::tables::tickets::TicketStatus
     hotline_persistence::tables::messages::Direction
     hotline_persistence::tables::messages::MessageType

@@ -17,7 +17,7 @@ pub struct Object(pub Map<String, Value>);
 impl FromField for Object {
     fn from_json(value: &Value) -> Result<Self, String> {
         let object = value.as_object().ok_or("must be an object")?;
-        let bytes = value.to_string().len() + stored(value, 1)?;
+        let bytes = value.to_string().len() + extra_bytes(value, 1)?;
         if bytes > BODY_BYTES_MAX {
             return Err(format!("must have at most {BODY_BYTES_MAX} bytes"));
         }
@@ -36,7 +36,7 @@ impl FromField for Object {
 
 /// Checks that PostgreSQL can store a value and that it can be read back. Returns how many more bytes it takes there,
 /// because PostgreSQL writes numbers out in full.
-fn stored(value: &Value, depth: usize) -> Result<usize, String> {
+fn extra_bytes(value: &Value, depth: usize) -> Result<usize, String> {
     if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
         return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));
     }
@@ -44,15 +44,17 @@ fn stored(value: &Value, depth: usize) -> Result<usize, String> {
     match value {
         Value::Null | Value::Bool(_) => Ok(0),
         Value::String(inner) => text(inner),
-        Value::Number(number) => written_out(number).ok_or_else(|| format!("must not contain the number {number}")),
-        Value::Array(items) => items.iter().map(|inner| stored(inner, depth + 1)).sum(),
-        Value::Object(object) => object.iter().map(|(key, inner)| Ok(text(key)? + stored(inner, depth + 1)?)).sum(),
+        Value::Number(number) => expansion(number).ok_or_else(|| format!("must not contain the number {number}")),
+        Value::Array(items) => items.iter().map(|inner| extra_bytes(inner, depth + 1)).sum(),
+        Value::Object(object) => {
+            object.iter().map(|(key, inner)| Ok(text(key)? + extra_bytes(inner, depth + 1)?)).sum()
+        }
     }
 }
 
 /// How many bytes longer a number is as PostgreSQL writes it, in digits without an exponent; `None` when reading these
 /// digits gives a different number.
-fn written_out(number: &JsonNumber) -> Option<usize> {
+fn expansion(number: &JsonNumber) -> Option<usize> {
     let Some(value) = number.as_f64().filter(|_| number.is_f64()) else { return Some(0) };
     // The shortest digits of this number without an exponent: `Display` never writes one.
     let digits = format!("{value}");

@@ -112,7 +112,7 @@ text! {
 
 text! {
     /// A free text that is not blank: at most 10,000 characters.
-    FilledText, {"type": "string", "minLength": 1, "maxLength": 10_000, "example": "We are open from 9 to 18."}, |value| {
+    NonBlankText, {"type": "string", "minLength": 1, "maxLength": 10_000, "example": "We are open from 9 to 18."}, |value| {
         not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)
     }
 }
@@ -267,7 +267,7 @@ text! {
 
 text! {
     /// A text that the page provides about a visitor: it is truncated to 10,000 characters.
-    CutText, {"type": "string", "description": "Truncated to 10,000 characters", "example": "newsletter"}, |value| {
+    TruncatedText, {"type": "string", "description": "Truncated to 10,000 characters", "example": "newsletter"}, |value| {
         Ok(trimmed(value)?.chars().take(TEXT_CHARACTERS_MAX).collect())
     }
 }
