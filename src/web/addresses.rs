@@ -55,8 +55,8 @@ mod tests {
 
     #[test]
     fn ranges_are_kept_as_networks_and_each_once() {
-        let given = ["10.1.2.3/8", "10.0.0.0/8", " 203.0.113.7", "203.0.113.7/32"];
-        let ranges: Vec<AddressRange> = given.iter().map(|text| range(text).expect(text)).collect();
+        let texts = ["10.1.2.3/8", "10.0.0.0/8", " 203.0.113.7", "203.0.113.7/32"];
+        let ranges: Vec<AddressRange> = texts.iter().map(|text| range(text).expect(text)).collect();
         assert_eq!(allowed_ips(&ranges).expect("entries"), ["10.0.0.0/8", "203.0.113.7"]);
         for bad in ["::1", "::ffff:10.0.0.1", "10.0.0.0/33", "10.0.0", "010.0.0.1", ""] {
             assert!(range(bad).is_err(), "{bad}");

@@ -1,5 +1,5 @@
-//! Headers that every response carries, because browsers may show any of them: the content type is what it says, and who
-//! came over https comes back over https only.
+//! Security headers of every response, because browsers may show any of them: no content sniffing, and https only for
+//! clients that came over https.
 
 use actix_web::dev::ServiceResponse;
 use actix_web::http::header::{HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS};
@@ -8,18 +8,18 @@ use ipnet::IpNet;
 
 use super::origin;
 
-/// A browser takes the content type as it is given.
+/// Browsers must not guess the content type.
 pub const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// For a year. Names below this one are not the service's to decide for.
+/// For a year. Subdomains are not included: they may not belong to the service.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// How it is known that a request came over https.
+/// How requests over https are recognized.
 #[derive(Clone, Debug)]
 pub struct Https {
     /// Whether the service is reached at an https address and nowhere else.
     pub is_public: bool,
-    /// The proxies that are believed.
+    /// Proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
 }
 

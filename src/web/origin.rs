@@ -54,7 +54,7 @@ pub fn is_https(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     proxied(request, trusted, "x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
 }
 
-/// What a trusted proxy says of how it was called: the last value is its own.
+/// A forwarding header of a trusted proxy; its own value is the last one.
 fn proxied<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
     let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
     let is_proxied = peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)));

@@ -49,11 +49,13 @@ pub fn read(text: &str) -> Result<String, String> {
 
 /// Whether the origin that a browser sends is the allowed one, or a subdomain of it. Browsers send an origin in exactly
 /// the normalized form, so it is compared as it is.
-pub fn allows(allowed: &str, said: &[u8]) -> bool {
-    let Some((scheme, domain)) = allowed.split_once("://*.") else { return allowed.as_bytes() == said };
-    let said = std::str::from_utf8(said).ok().and_then(|said| said.strip_prefix(scheme)?.strip_prefix("://"));
+pub fn allows(allowed: &str, origin_bytes: &[u8]) -> bool {
+    let Some((scheme, domain)) = allowed.split_once("://*.") else { return allowed.as_bytes() == origin_bytes };
+    let host_and_port = std::str::from_utf8(origin_bytes)
+        .ok()
+        .and_then(|origin_bytes| origin_bytes.strip_prefix(scheme)?.strip_prefix("://"));
     // The port is compared too: another port is another website.
-    let below = said.and_then(|host| host.strip_suffix(domain)?.strip_suffix('.'));
+    let below = host_and_port.and_then(|host| host.strip_suffix(domain)?.strip_suffix('.'));
     below.is_some_and(is_name)
 }
 
@@ -69,7 +71,7 @@ mod tests {
 
     #[test]
     fn an_origin_is_kept_as_browsers_name_it() {
-        for (given, kept) in [
+        for (input, expected) in [
             ("https://Shop.Example", "https://shop.example"),
             ("https://shop.example/", "https://shop.example"),
             ("https://shop.example:443", "https://shop.example"),
@@ -85,7 +87,7 @@ mod tests {
             ("http://*.localhost:3000", "http://*.localhost:3000"),
             ("https://*.münchen.example", "https://*.xn--mnchen-3ya.example"),
         ] {
-            assert_eq!(read(given).as_deref(), Ok(kept));
+            assert_eq!(read(input).as_deref(), Ok(expected));
         }
         for bad in [
             "shop.example",

@@ -37,12 +37,12 @@ pub struct RateLimits {
     /// Requests per minute of a company without its own limit; 0: no limit.
     default_per_minute: u32,
     companies: DashMap<CompanyId, Arc<Limit>>,
-    /// Those of the companies' people, all of one company together.
+    /// The limits of companies' people, shared by all people of a company.
     people: DashMap<CompanyId, Arc<Limit>>,
 }
 
-/// Requests per minute that the people of a company have at least, however few its tokens have: two who work as fast as one
-/// person may, or twenty who open six pages a minute each.
+/// Minimum requests per minute of a company's people, however few its tokens have: for two who work at full speed, or twenty
+/// who open six pages a minute each.
 const PEOPLE_PER_MINUTE_MIN: u32 = 1_200;
 
 /// The limit of one caller.
@@ -110,8 +110,8 @@ impl RateLimits {
         of(&self.companies, company, rate).take()
     }
 
-    /// Takes one request from the allowance of a company's people: as many as its tokens have, and some at least. It is one
-    /// of its own, so that neither an integration nor the people keep each other from working.
+    /// Takes one request from the allowance of a company's people: that of its tokens, but a minimum at least. It is separate,
+    /// so that integrations and people do not block each other.
     ///
     /// # Errors
     /// When none is left.
@@ -171,7 +171,7 @@ pub(crate) fn allowance(limit: u32, remaining: u32) -> Allowance {
 }
 
 impl Allowance {
-    /// The one of two that is used up first.
+    /// The smaller of two allowances.
     #[must_use]
     pub fn tighter(self, other: Self) -> Self {
         if other.is_limited() && other.remaining < self.remaining { other } else { self }
@@ -212,23 +212,23 @@ mod tests {
         assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 0, reset_s: 60 }));
         let refused = limits.take(a, None).expect_err("the third is too many");
         assert!((1..=30).contains(&refused.retry_after_s), "{refused:?}");
-        assert_eq!(limits.take(b, Some(3)).map(|left| left.remaining), Ok(2));
+        assert_eq!(limits.take(b, Some(3)).map(|allowance| allowance.remaining), Ok(2));
         // A raised limit takes effect at once, and 0 means no limit.
-        assert_eq!(limits.take(a, Some(100)).map(|left| left.remaining), Ok(99));
-        assert!(limits.take(a, Some(0)).is_ok_and(|left| !left.is_limited()));
+        assert_eq!(limits.take(a, Some(100)).map(|allowance| allowance.remaining), Ok(99));
+        assert!(limits.take(a, Some(0)).is_ok_and(|allowance| !allowance.is_limited()));
     }
 
     #[test]
     fn the_people_of_a_company_have_a_figure_of_their_own_and_enough_to_work() {
         let limits = RateLimits::new(2);
         let company = CompanyId::new(1);
-        let taken =
+        let take_all =
             |limits: &RateLimits, own| (0..10_000).take_while(|_| limits.take_for_people(company, own).is_ok()).count();
         let least = PEOPLE_PER_MINUTE_MIN as usize;
-        assert!((least..least + 100).contains(&taken(&limits, None)), "however few its tokens have");
+        assert!((least..least + 100).contains(&take_all(&limits, None)), "however few its tokens have");
         assert!(limits.take(company, None).is_ok(), "the tokens have theirs");
-        assert!(taken(&limits, Some(5_000)) >= 5_000);
-        assert!(limits.take_for_people(company, Some(0)).is_ok_and(|left| !left.is_limited()));
+        assert!(take_all(&limits, Some(5_000)) >= 5_000);
+        assert!(limits.take_for_people(company, Some(0)).is_ok_and(|allowance| !allowance.is_limited()));
         limits.forget(company);
         assert!(limits.people.is_empty() && limits.companies.is_empty());
         let (much, little) = (allowance(600, 500), allowance(1_200, 3));

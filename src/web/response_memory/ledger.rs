@@ -159,7 +159,7 @@ impl Usage {
 
     fn fits(&self, limits: MemoryLimits, reader: Reader, bytes: usize) -> bool {
         let [address, company] = reader.holders().map(|holder| self.of(holder));
-        let fits = |held: usize, share: usize| held + bytes.min(share) <= share;
+        let fits = |used: usize, share: usize| used + bytes.min(share) <= share;
         let is_small = address.max(company) + bytes <= limits.small;
         let all = if is_small { limits.all + limits.reserved } else { limits.all };
         fits(address, limits.address) && fits(company, limits.company) && fits(self.all, all)
@@ -175,9 +175,9 @@ impl Usage {
     fn remove(&mut self, reader: Reader, bytes: usize) {
         self.all = self.all.saturating_sub(bytes);
         for holder in reader.holders().into_iter().flatten() {
-            if let Some(held) = self.of.get_mut(&holder) {
-                *held = held.saturating_sub(bytes);
-                if *held == 0 {
+            if let  self.of=Some(used) = self.of= self.of.get_mut(&holder) {
+                *used = used.saturating_sub(bytes);
+                if *used == 0 {
                     self.of.remove(&holder);
                 }
             }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{Email, FromField};
 
-/// The address of somebody who signs in: letters go to it, and it is shown in them. It is a mailbox as RFC 5321 describes it,
-/// of atoms joined by dots and a domain name; letters may be of any script (RFC 6531). Quoted names and numeric addresses,
-/// which nobody has who works somewhere, are not taken, nor what mail programs read as an encoded word.
+/// The e-mail address of a person who signs in: e-mails are sent to it and contain it. It is a mailbox of RFC 5321, of atoms
+/// joined by dots and a domain name; letters may be of any script (RFC 6531). Quoted names and numeric addresses, which
+/// employers do not use, are refused, and so are texts that mail programs read as encoded words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInEmail(pub String);
 

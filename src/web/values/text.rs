@@ -32,7 +32,7 @@ pub(crate) const CONTROLS_REFUSED: &str = controls::REFUSED;
 
 fn trimmed(value: &Value) -> Result<&str, String> {
     let text = value.as_str().ok_or("must be a string")?;
-    // Before it is trimmed, which would take some of them off its ends.
+    // Checked before trimming, which would remove some of them.
     if controls::has_refused(text) { Err(CONTROLS_REFUSED.to_owned()) } else { Ok(text.trim()) }
 }
 
@@ -101,7 +101,7 @@ text! {
 }
 
 text! {
-    /// An id that others have given, which is compared letter by letter: not blank, one line, at most 255 characters.
+    /// An id of an external system, compared byte by byte: not blank, one line, at most 255 characters.
     ExternalId, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$", "example": "user-81"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
 }
 
@@ -237,7 +237,7 @@ text! {
 }
 
 text! {
-    /// The address of a picture that people are shown; a page may show it or link to it, so it leads to the web.
+    /// The address of a picture that people see; a page may show it or link to it, so it must be a web address.
     PictureAddress, {"type": "string", "format": "uri", "pattern": r"^\s*[hH][tT][tT][pP][sS]?://[^/?#\s]", "maxLength": 10_000, "description": "`https` or `http`", "example": "https://cdn.example/maria.jpg"}, |value| {
         let text = not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)?;
         if is_web_address(&text) { Ok(text) } else { Err("must be a URL that starts with https:// or http://".to_owned()) }
