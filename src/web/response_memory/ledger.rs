@@ -175,7 +175,7 @@ impl Usage {
     fn remove(&mut self, reader: Reader, bytes: usize) {
         self.all = self.all.saturating_sub(bytes);
         for holder in reader.holders().into_iter().flatten() {
-            if let  self.of=Some(used) = self.of= self.of.get_mut(&holder) {
+            if let Some(used) = self.of.get_mut(&holder) {
                 *used = used.saturating_sub(bytes);
                 if *used == 0 {
                     self.of.remove(&holder);
