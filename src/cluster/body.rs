@@ -13,10 +13,10 @@ use futures_util::StreamExt;
 use crate::web::wire::MinRateStream;
 
 /// Maximum size of a retained body: it covers every JSON body that people and programs write, except imports.
-pub(super) const KEPT_BYTES_MAX: usize = 64 * 1024;
+pub(super) const RETAINED_BYTES_MAX: usize = 64 * 1024;
 
 /// Maximum size of all retained bodies of a process. Beyond this, even small bodies are streamed once.
-const KEPT_TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
+const RETAINED_TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A body.
 pub(super) enum Body {
@@ -25,34 +25,34 @@ pub(super) enum Body {
     /// Not read yet.
     Unread(Payload),
     /// Read completely.
-    Kept(Bytes, #[allow(dead_code, reason = "its part of the room is given back with it")] Share),
+    Retained(Bytes, #[allow(dead_code, reason = "dropping it releases its part of the budget")] BudgetShare),
     /// Streamed: the part that was read already, and the rest.
-    Passing(Bytes, Payload),
+    Streamed(Bytes, Payload),
     /// Partly sent, so it cannot be resent.
-    Spent,
+    Consumed,
 }
 
 /// The memory budget of all retained bodies. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Room(Arc<AtomicUsize>);
+pub(super) struct RetainedBudget(Arc<AtomicUsize>);
 
 /// A share of this budget.
-pub(super) struct Share {
-    room: Room,
+pub(super) struct BudgetShare {
+    budget: RetainedBudget,
     bytes: usize,
 }
 
-impl Room {
-    fn take(&self, bytes: usize) -> Option<Share> {
+impl RetainedBudget {
+    fn try_acquire(&self, bytes: usize) -> Option<BudgetShare> {
         let before = self.0.fetch_add(bytes, Ordering::AcqRel);
-        let share = Share { room: self.clone(), bytes };
-        (before + bytes <= KEPT_TOTAL_BYTES_MAX).then_some(share)
+        let share = BudgetShare { budget: self.clone(), bytes };
+        (before + bytes <= RETAINED_TOTAL_BYTES_MAX).then_some(share)
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
-        self.room.0.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.budget.0.fetch_sub(self.bytes, Ordering::AcqRel);
     }
 }
 
@@ -69,8 +69,8 @@ impl Body {
     ///
     /// # Errors
     /// When the body does not arrive or is not valid HTTP.
-    pub(super) async fn read(&mut self, head: &RequestHead, room: &Room) -> Result<(), PayloadError> {
-        let payload = match std::mem::replace(self, Self::Spent) {
+    pub(super) async fn read(&mut self, head: &RequestHead, budget: &RetainedBudget) -> Result<(), PayloadError> {
+        let payload = match std::mem::replace(self, Self::Consumed) {
             Self::Unread(payload) => payload,
             // It was already read.
             read => {
@@ -81,10 +81,10 @@ impl Body {
         let length = length(head);
         // A body without a length is chunked, or the stream of a socket.
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
-        let is_small = length.map_or(is_chunked, |length| length <= KEPT_BYTES_MAX as u64);
-        let wanted = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(KEPT_BYTES_MAX);
-        let Some(share) = is_small.then(|| room.take(wanted)).flatten() else {
-            *self = Self::Passing(Bytes::new(), payload);
+        let is_small = length.map_or(is_chunked, |length| length <= RETAINED_BYTES_MAX as u64);
+        let bytes = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(RETAINED_BYTES_MAX);
+        let Some(share) = is_small.then(|| budget.try_acquire(bytes)).flatten() else {
+            *self = Self::Streamed(Bytes::new(), payload);
             return Ok(());
         };
         let mut chunks = MinRateStream::new(payload);
@@ -92,12 +92,12 @@ impl Body {
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;
             whole.extend_from_slice(&chunk);
-            if whole.len() > KEPT_BYTES_MAX {
-                *self = Self::Passing(whole.freeze(), chunks.into_inner());
+            if whole.len() > RETAINED_BYTES_MAX {
+                *self = Self::Streamed(whole.freeze(), chunks.into_inner());
                 return Ok(());
             }
         }
-        *self = Self::Kept(whole.freeze(), share);
+        *self = Self::Retained(whole.freeze(), share);
         Ok(())
     }
 
@@ -106,19 +106,19 @@ impl Body {
         match self {
             Self::None => Some(Payload::None),
             Self::Unread(payload) => Some(payload),
-            Self::Kept(whole, _) => Some(Payload::from(whole)),
-            Self::Passing(first, rest) if first.is_empty() => Some(rest),
-            Self::Passing(first, rest) => {
+            Self::Retained(whole, _) => Some(Payload::from(whole)),
+            Self::Streamed(first, rest) if first.is_empty() => Some(rest),
+            Self::Streamed(first, rest) => {
                 let chunks = futures_util::stream::iter([Ok(first)]).chain(rest);
                 Some(Payload::Stream { payload: Box::pin(chunks) })
             }
-            Self::Spent => None,
+            Self::Consumed => None,
         }
     }
 
     /// Whether the body can still be sent in full.
     pub(super) fn is_whole(&self) -> bool {
-        !matches!(self, Self::Spent)
+        !matches!(self, Self::Consumed)
     }
 }
 
@@ -149,9 +149,9 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_small_body_is_kept_and_a_large_one_passes() {
-        let room = Room::default();
-        for (head, pieces, is_kept) in [
+    async fn small_bodies_are_retained_and_large_ones_streamed() {
+        let budget = RetainedBudget::default();
+        for (head, pieces, is_retained) in [
             (head(CONTENT_LENGTH, "65536"), 64, true),
             (head(CONTENT_LENGTH, "66560"), 65, false),
             (head(TRANSFER_ENCODING, "chunked"), 64, true),
@@ -160,26 +160,28 @@ mod tests {
             (RequestHead::default(), 1, false),
         ] {
             let mut body = Body::of(payload(pieces));
-            body.read(&head, &room).await.expect("a body");
-            body.read(&head, &room).await.expect("as it was");
-            assert_eq!(matches!(body, Body::Kept(..)), is_kept, "{head:?}");
-            assert_eq!(room.0.load(Ordering::Acquire) > 0, is_kept, "{head:?}");
+            body.read(&head, &budget).await.expect("a body");
+            body.read(&head, &budget).await.expect("as it was");
+            assert_eq!(matches!(body, Body::Retained(..)), is_retained, "{head:?}");
+            assert_eq!(budget.0.load(Ordering::Acquire) > 0, is_retained, "{head:?}");
             assert_eq!(bytes(body.into_payload().expect("whole")).await, pieces * 1024);
-            assert_eq!(room.0.load(Ordering::Acquire), 0);
+            assert_eq!(budget.0.load(Ordering::Acquire), 0);
         }
         let none = Body::of(Payload::None);
         assert!(none.is_whole() && matches!(none, Body::None));
     }
 
     #[actix_web::test]
-    async fn where_there_is_no_room_a_small_body_passes_too() {
-        let room = Room::default();
-        let all: Vec<_> = (0..KEPT_TOTAL_BYTES_MAX / KEPT_BYTES_MAX).map(|_| room.take(KEPT_BYTES_MAX)).collect();
+    async fn without_budget_a_small_body_is_streamed() {
+        let budget = RetainedBudget::default();
+        let all: Vec<_> = (0..RETAINED_TOTAL_BYTES_MAX / RETAINED_BYTES_MAX)
+            .map(|_| budget.try_acquire(RETAINED_BYTES_MAX))
+            .collect();
         assert!(all.iter().all(Option::is_some));
         let mut body = Body::of(payload(1));
-        body.read(&head(CONTENT_LENGTH, "1024"), &room).await.expect("a body");
-        assert!(matches!(body, Body::Passing(..)));
+        body.read(&head(CONTENT_LENGTH, "1024"), &budget).await.expect("a body");
+        assert!(matches!(body, Body::Streamed(..)));
         drop(all);
-        assert!(room.take(KEPT_BYTES_MAX).is_some());
+        assert!(budget.try_acquire(RETAINED_BYTES_MAX).is_some());
     }
 }

@@ -17,13 +17,13 @@ use hotline_persistence::{CompanyId, Ownership, Presence};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::{Body, Room};
-use super::forward::{Failed, Forwarding};
-use super::leased::Leased;
+use super::body::{Body, RetainedBudget};
+use super::forward::{ForwardError, Forwarder};
+use super::leased_body::LeasedBody;
 use super::link::Links;
-use super::relay::Ends;
-use super::signed::{Forwarded, Signer};
-use super::whose::{Whose, whose};
+use super::relay::StopConditions;
+use super::request_scope::{RequestScope, request_scope};
+use super::signer::{Forwarded, Signer};
 use crate::metrics::Metrics;
 use crate::web::ApiError;
 use crate::web::OutcomeUnknown;
@@ -41,8 +41,8 @@ const WAIT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Pauses between retries in case no notification arrives: an opened gate sends none. Each pause is twice the previous
 /// one, up to the maximum, and a notification resets it. Thousands of requests may wait for the same company, and its
 /// new owner must not have to refuse each of them twenty times a second.
-const LOOK_AFTER_MIN: Duration = Duration::from_millis(25);
-const LOOK_AFTER_MAX: Duration = Duration::from_millis(400);
+const RETRY_AFTER_MIN: Duration = Duration::from_millis(25);
+const RETRY_AFTER_MAX: Duration = Duration::from_millis(400);
 
 /// The edge of this process. Cheap to clone.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ struct Inner {
     figures: Data<Metrics>,
     stopping: watch::Receiver<bool>,
     signer: Signer,
-    room: Room,
+    budget: RetainedBudget,
     /// How long a request waits until its company has an owner.
     wait: Duration,
 }
@@ -70,68 +70,68 @@ impl Edge {
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let signer = Signer::new(membership.peer_key());
-        let (room, wait) = (Room::default(), WAIT_TIME_MAX);
-        Self(Arc::new(Inner { membership, directory, ownership, figures, stopping, signer, room, wait }))
+        let (budget, wait) = (RetainedBudget::default(), WAIT_TIME_MAX);
+        Self(Arc::new(Inner { membership, directory, ownership, figures, stopping, signer, budget, wait }))
     }
 
     /// The same edge with a shorter wait.
     #[cfg(test)]
-    pub(super) fn waiting(self, wait: Duration) -> Self {
+    pub(super) fn with_wait(self, wait: Duration) -> Self {
         Self(Arc::new(Inner { wait, ..Arc::into_inner(self.0).expect("nobody else has it") }))
     }
 }
 
 /// The edge of one serving thread.
-pub(super) struct Local {
+pub(super) struct ThreadEdge {
     edge: Edge,
-    forwarding: Forwarding,
+    forwarder: Forwarder,
 }
 
 /// Where a company's requests are currently served.
-enum Place {
-    Here(Presence),
-    There(Arc<Peer>),
-    /// Nowhere: the company is moving, or its gate is closed.
-    Nowhere,
+enum Route {
+    Local(Presence),
+    Remote(Arc<Peer>),
+    /// The company is moving, or its gate is closed.
+    Unassigned,
 }
 
-impl Local {
+impl ThreadEdge {
     pub(super) fn new(edge: Edge) -> Self {
-        Self { edge, forwarding: Forwarding { links: Rc::new(Links::default()) } }
+        Self { edge, forwarder: Forwarder { links: Rc::new(Links::default()) } }
     }
 
     fn inner(&self) -> &Inner {
         &self.edge.0
     }
 
-    fn place(&self, company: CompanyId, slot: Slot) -> Place {
+    fn route(&self, company: CompanyId, slot: Slot) -> Route {
         let Inner { membership, ownership, .. } = self.inner();
         match membership.placement.owner(slot) {
             // Acquired before the handler starts: the company cannot move until this request has ended.
-            Owner::Here => ownership.try_enter(company).map_or(Place::Nowhere, Place::Here),
-            Owner::There(peer) => Place::There(peer),
-            Owner::Nobody => Place::Nowhere,
+            Owner::Here => ownership.try_enter(company).map_or(Route::Unassigned, Route::Local),
+            Owner::There(peer) => Route::Remote(peer),
+            Owner::Nobody => Route::Unassigned,
         }
     }
 
-    fn whose(&self, head: &RequestHead) -> (Whose, Option<Slot>) {
-        match whose(head, &self.inner().directory) {
-            Whose::Company(company) => match self.inner().directory.slot(company) {
-                Some(slot) => (Whose::Company(company), Some(slot)),
+    fn request_scope(&self, head: &RequestHead) -> (RequestScope, Option<Slot>) {
+        match request_scope(head, &self.inner().directory) {
+            RequestScope::Company(company) => match self.inner().directory.slot(company) {
+                Some(slot) => (RequestScope::Company(company), Some(slot)),
                 // This process knows no such company.
-                None => (Whose::Anybody, None),
+                None => (RequestScope::NoCompany, None),
             },
             other => (other, None),
         }
     }
 
     /// Answers a request from any client.
-    pub(super) async fn answer<S>(&self, served: &S, request: Request) -> Result<Response<BoxBody>, S::Error>
+    pub(super) async fn respond<S>(&self, routes: &S, request: Request) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,
     {
-        let mut response = self.answer_of(served, request).await?;
+        let mut response = self.route_request(routes, request).await?;
         // The connection is closed with this response, and not later while the next request is being sent.
         if self.inner().membership.is_retiring() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
             response.head_mut().set_connection_type(ConnectionType::Close);
@@ -139,15 +139,15 @@ impl Local {
         Ok(response)
     }
 
-    async fn answer_of<S>(&self, served: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
+    async fn route_request<S>(&self, routes: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,
     {
-        let (company, slot) = match self.whose(request.head()) {
-            (Whose::Company(company), Some(slot)) => (company, slot),
-            (Whose::Nobody, _) => return Ok(served.call(request).await?.into()),
-            _ => return self.serve(served, request, None).await,
+        let (company, slot) = match self.request_scope(request.head()) {
+            (RequestScope::Company(company), Some(slot)) => (company, slot),
+            (RequestScope::Public, _) => return Ok(routes.call(request).await?.into()),
+            _ => return self.serve(routes, request, None).await,
         };
         let closer = ConnectionCloser::of(&request);
         let mut body = Body::of(request.take_payload());
@@ -156,32 +156,32 @@ impl Local {
         let mut has_waited = false;
         // Whether an earlier owner may have made the change. Then a refusal by a later owner does not answer the
         // request.
-        let mut may_be_done = false;
-        let mut pause = LOOK_AFTER_MIN;
+        let mut may_have_executed = false;
+        let mut pause = RETRY_AFTER_MIN;
         loop {
-            let seen = placement.version();
-            match self.place(company, slot) {
-                Place::Here(presence) => {
+            let version = placement.version();
+            match self.route(company, slot) {
+                Route::Local(presence) => {
                     let Some(payload) = body.into_payload() else { return Ok(self.unavailable(request.head())) };
                     *request.payload() = payload;
-                    let response = self.serve(served, request, Some((company, presence))).await?;
-                    if may_be_done && is_put_off(&response) {
+                    let response = self.serve(routes, request, Some((company, presence))).await?;
+                    if may_have_executed && asks_to_retry(&response) {
                         return self.close_connection(closer).await;
                     }
                     return Ok(response);
                 }
-                Place::There(peer) => match self.forward(&peer, &request, &mut body).await {
-                    Ok(response) if may_be_done && is_put_off(&response) => {}
+                Route::Remote(peer) => match self.forward(&peer, &request, &mut body).await {
+                    Ok(response) if may_have_executed && asks_to_retry(&response) => {}
                     Ok(response) => return Ok(response),
-                    Err(Failed::Body(error)) => return Ok(answer(request.head(), &body_error(error))),
-                    Err(Failed::Unknown) if may_be_repeated(request.head()) && body.is_whole() => {
-                        may_be_done |= !is_read(request.head());
+                    Err(ForwardError::Body(error)) => return Ok(error_response(request.head(), &body_error(error))),
+                    Err(ForwardError::Unknown) if is_repeatable(request.head()) && body.is_whole() => {
+                        may_have_executed |= !is_read(request.head());
                         self.inner().figures.cluster.sent_again();
                     }
-                    Err(Failed::Unknown) => return self.close_connection(closer).await,
-                    Err(Failed::Unreached | Failed::NotMine) => placement.look_again(),
+                    Err(ForwardError::Unknown) => return self.close_connection(closer).await,
+                    Err(ForwardError::Unreachable | ForwardError::NotOwner) => placement.look_again(),
                 },
-                Place::Nowhere => {}
+                Route::Unassigned => {}
             }
             if !std::mem::replace(&mut has_waited, true) {
                 self.inner().figures.cluster.waited();
@@ -191,10 +191,10 @@ impl Local {
                 break;
             }
             // Retry in any case, whether notified or not.
-            let is_news = timeout_at(deadline.min(now + pause), placement.changed(seen)).await.is_ok();
-            pause = if is_news { LOOK_AFTER_MIN } else { LOOK_AFTER_MAX.min(pause * 2) };
+            let is_notified = timeout_at(deadline.min(now + pause), placement.changed(version)).await.is_ok();
+            pause = if is_notified { RETRY_AFTER_MIN } else { RETRY_AFTER_MAX.min(pause * 2) };
         }
-        if may_be_done { self.close_connection(closer).await } else { Ok(self.unavailable(request.head())) }
+        if may_have_executed { self.close_connection(closer).await } else { Ok(self.unavailable(request.head())) }
     }
 
     /// Closes the connection without a response: the outcome is unknown.
@@ -203,50 +203,60 @@ impl Local {
         match closer.now().await {}
     }
 
-    async fn forward(&self, peer: &Peer, request: &Request, body: &mut Body) -> Result<Response<BoxBody>, Failed> {
-        let Inner { membership, signer, stopping, room, figures, .. } = self.inner();
+    async fn forward(
+        &self,
+        peer: &Peer,
+        request: &Request,
+        body: &mut Body,
+    ) -> Result<Response<BoxBody>, ForwardError> {
+        let Inner { membership, signer, stopping, budget, figures, .. } = self.inner();
         let head = request.head();
-        body.read(head, room).await.map_err(Failed::Body)?;
+        body.read(head, budget).await.map_err(ForwardError::Body)?;
         let signed = signer.sign(head, Forwarded { life: peer.life, peer: request.peer_addr() });
         figures.cluster.forwarded();
-        let ends = Ends { placement: membership.placement.clone(), life: peer.life, stopping: stopping.clone() };
-        let begun = Instant::now();
-        let answer = self.forwarding.send(peer, head, &signed, body, ends).await?;
-        figures.cluster.answered(begun.elapsed());
-        Ok(answer)
+        let stop =
+            StopConditions { placement: membership.placement.clone(), life: peer.life, stopping: stopping.clone() };
+        let started = Instant::now();
+        let response = self.forwarder.send(peer, head, &signed, body, stop).await?;
+        figures.cluster.answered(started.elapsed());
+        Ok(response)
     }
 
     /// Answers another process for the companies that are served here; for others it answers that it is not the owner.
-    pub(super) async fn answer_peer<S>(&self, served: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
+    pub(super) async fn respond_to_peer<S>(
+        &self,
+        routes: &S,
+        mut request: Request,
+    ) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,
     {
-        let Some(said) = self.inner().signer.read(request.head()) else {
+        let Some(forwarded) = self.inner().signer.read(request.head()) else {
             return Ok(Response::with_body(StatusCode::FORBIDDEN, BoxBody::new(bytes::Bytes::new())));
         };
-        let not_mine = || Ok(Response::with_body(StatusCode::MISDIRECTED_REQUEST, BoxBody::new(bytes::Bytes::new())));
-        if said.life != self.inner().membership.life {
-            return not_mine();
+        let not_owner = || Ok(Response::with_body(StatusCode::MISDIRECTED_REQUEST, BoxBody::new(bytes::Bytes::new())));
+        if forwarded.life != self.inner().membership.life {
+            return not_owner();
         }
         self.inner().figures.cluster.taken();
-        request.head_mut().peer_addr = said.peer;
-        match self.whose(request.head()) {
-            (Whose::Company(company), Some(slot)) => match self.place(company, slot) {
-                Place::Here(presence) => self.serve(served, request, Some((company, presence))).await,
-                Place::There(_) | Place::Nowhere => not_mine(),
+        request.head_mut().peer_addr = forwarded.peer;
+        match self.request_scope(request.head()) {
+            (RequestScope::Company(company), Some(slot)) => match self.route(company, slot) {
+                Route::Local(presence) => self.serve(routes, request, Some((company, presence))).await,
+                Route::Remote(_) | Route::Unassigned => not_owner(),
             },
             // This process does not know the other's company yet, or no longer.
-            _ => self.serve(served, request, None).await,
+            _ => self.serve(routes, request, None).await,
         }
     }
 
     /// Serves a request with this process's own handlers. The response is sent only while the lease holds.
     async fn serve<S>(
         &self,
-        served: &S,
+        routes: &S,
         request: Request,
-        entered: Option<(CompanyId, Presence)>,
+        company_presence: Option<(CompanyId, Presence)>,
     ) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
@@ -258,10 +268,10 @@ impl Local {
         }
         let is_read = is_read(request.head());
         let (closer, id) = (ConnectionCloser::of(&request), request_id::of(&request.head().headers));
-        if let Some((company, presence)) = entered {
+        if let Some((company, presence)) = company_presence {
             request.extensions_mut().insert(AcquiredPresence::new(company, presence));
         }
-        let response: Response<BoxBody> = served.call(request).await?.into();
+        let response: Response<BoxBody> = routes.call(request).await?.into();
         if response.extensions().contains::<OutcomeUnknown>() {
             return self.close_connection(closer).await;
         }
@@ -278,12 +288,12 @@ impl Local {
             return Ok(response);
         }
         let lease = lease.clone();
-        Ok(response.map_body(|_, body| BoxBody::new(Leased { body, lease })))
+        Ok(response.map_body(|_, body| BoxBody::new(LeasedBody { body, lease })))
     }
 
     fn unavailable(&self, head: &RequestHead) -> Response<BoxBody> {
         self.inner().figures.cluster.refused();
-        answer(head, &ApiError::unavailable())
+        error_response(head, &ApiError::unavailable())
     }
 }
 
@@ -291,7 +301,7 @@ fn unavailable() -> Response<BoxBody> {
     ApiError::unavailable().error_response().into()
 }
 
-fn answer(head: &RequestHead, error: &ApiError) -> Response<BoxBody> {
+fn error_response(head: &RequestHead, error: &ApiError) -> Response<BoxBody> {
     with_id(error.error_response().into(), request_id::of(&head.headers))
 }
 
@@ -306,16 +316,16 @@ fn is_read(head: &RequestHead) -> bool {
 }
 
 /// Whether the response asks to retry later, and so does not reveal the outcome of an earlier attempt.
-fn is_put_off(response: &Response<BoxBody>) -> bool {
+fn asks_to_retry(response: &Response<BoxBody>) -> bool {
     [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS].contains(&response.status())
 }
 
 /// Whether the request may be sent twice: it changes nothing, or its idempotency key prevents a second execution. Calls
 /// of the panel may return a secret, so their keys do not allow it.
-fn may_be_repeated(head: &RequestHead) -> bool {
-    let is_keyed =
+fn is_repeatable(head: &RequestHead) -> bool {
+    let has_key =
         applies_to(&head.method) && head.headers.contains_key(IDEMPOTENCY_KEY) && head.uri.path().starts_with(API);
-    is_read(head) || is_keyed
+    is_read(head) || has_key
 }
 
 #[cfg(test)]
@@ -325,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_have_begun_is_sent_again_only_where_its_owner_makes_one_of_both() {
+    fn only_idempotent_requests_are_repeatable() {
         let is_repeated = |method: &Method, path: &'static str, headers: &[(&str, &'static str)]| {
             let mut head = RequestHead::default();
             head.method = method.clone();
@@ -333,7 +343,7 @@ mod tests {
             for (name, value) in headers {
                 head.headers.append(name.parse().expect("a name"), HeaderValue::from_static(value));
             }
-            may_be_repeated(&head)
+            is_repeatable(&head)
         };
         let (path, key) = ("/api/v1/tags", ("idempotency-key", "a"));
         for method in [Method::GET, Method::HEAD, Method::OPTIONS] {

@@ -21,23 +21,23 @@ use tokio::time::timeout;
 
 use super::body::{self, Body};
 use super::link::{Link, Links};
-use super::relay::{Ends, Relayed, splice};
-use super::signed::FORWARDED;
+use super::relay::{RelayedBody, StopConditions, splice};
+use super::signer::FORWARDED;
 use crate::web::wire::MinRateStream;
 
 /// How long a response may take once its request is sent. Everything a handler waits for has its own limit of seconds.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+const RESPONSE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How long to wait for a response when the request could not be sent completely: the other side refused it, or is
 /// gone.
-const EARLY_ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+const EARLY_RESPONSE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Responses up to this size are read completely before they are passed on, which frees the connection at once. The owner has
-/// counted larger ones, and holds them until their reader takes them.
+/// Responses up to this size are read completely before they are forwarded, which frees the connection at once. Larger ones
+/// are counted by their owner until they are sent.
 const WHOLE_BYTES_MAX: u64 = crate::web::wire::ANSWER_PIECE_BYTES as u64;
 
 /// Hop-by-hop headers: each connection has its own.
-const OF_A_CONNECTION: [HeaderName; 7] =
+const HOP_BY_HOP: [HeaderName; 7] =
     [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHENTICATE, HeaderName::from_static("keep-alive")];
 
 /// The content type of an event stream, which does not end.
@@ -45,11 +45,11 @@ const EVENT_STREAM: &[u8] = b"text/event-stream";
 
 /// Why there is no response.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(super) enum ForwardError {
     /// The other process was not reached, so it has not received the request.
-    Unreached,
+    Unreachable,
     /// The other process is not the owner, and has not started the request.
-    NotMine,
+    NotOwner,
     /// It is unknown whether the request was started.
     Unknown,
     /// The caller's body could not be read.
@@ -57,89 +57,98 @@ pub(super) enum Failed {
 }
 
 /// Forwards requests to other processes; one per thread.
-pub(super) struct Forwarding {
+pub(super) struct Forwarder {
     pub(super) links: Rc<Links>,
 }
 
-impl Forwarding {
-    /// Sends a request and returns the response. `ends` tells when to stop waiting.
+impl Forwarder {
+    /// Sends a request and returns the response. `stop` determines when to stop waiting.
     pub(super) async fn send(
         &self,
         peer: &Peer,
         head: &RequestHead,
-        signed: &str,
+        forwarded: &str,
         body: &mut Body,
-        ends: Ends,
-    ) -> Result<Response<BoxBody>, Failed> {
+        stop: StopConditions,
+    ) -> Result<Response<BoxBody>, ForwardError> {
         let mut link =
-            self.links.get(peer, |life| ends.placement.has_peer(life)).await.map_err(|_| Failed::Unreached)?;
+            self.links.get(peer, |life| stop.placement.has_peer(life)).await.map_err(|_| ForwardError::Unreachable)?;
         let mut codec = self.links.codec();
         let socket = is_socket(head);
         let mut out = BytesMut::with_capacity(1024);
-        write_head(&mut out, head, signed, &Length::of(head, body, socket));
-        let over = ends.life_is_over();
+        write_head(&mut out, head, forwarded, &Length::of(head, body, socket));
+        let life_ended = stop.life_ended();
         let sent = async {
             if socket {
-                link.write(&out).await.map_err(|unwritten| begun(unwritten.is_begun))?;
-                return answered(&mut link, &mut codec).await.map(|head| (head, true));
+                link.write(&out).await.map_err(|error| write_error(error.is_started))?;
+                return read_response_head(&mut link, &mut codec).await.map(|head| (head, true));
             }
-            match std::mem::replace(body, Body::Spent) {
-                Body::Passing(first, rest) => {
-                    let length = Length::of_passing(head);
-                    pass(&mut link, &mut codec, out, length, first, rest).await
+            match std::mem::replace(body, Body::Consumed) {
+                Body::Streamed(first, rest) => {
+                    let length = Length::of_streamed(head);
+                    stream_body(&mut link, &mut codec, out, length, first, rest).await
                 }
-                whole => {
-                    if let Body::Kept(bytes, _) = &whole {
+                retained => {
+                    if let Body::Retained(bytes, _) = &retained {
                         out.extend_from_slice(bytes);
                     }
-                    *body = whole;
+                    *body = retained;
                     let written = link.write(&out).await;
                     let is_all_sent = written.is_ok();
                     match written {
-                        Ok(()) => answered(&mut link, &mut codec).await.map(|head| (head, true)),
-                        Err(unwritten) if unwritten.is_begun => {
-                            let early = timeout(EARLY_ANSWER_TIME_MAX, link.read_head(&mut codec)).await;
-                            early.ok().and_then(Result::ok).map(|head| (head, is_all_sent)).ok_or(Failed::Unknown)
+                        Ok(()) => read_response_head(&mut link, &mut codec).await.map(|head| (head, true)),
+                        Err(error) if error.is_started => {
+                            let response = timeout(EARLY_RESPONSE_TIME_MAX, link.read_head(&mut codec)).await;
+                            response
+                                .ok()
+                                .and_then(Result::ok)
+                                .map(|head| (head, is_all_sent))
+                                .ok_or(ForwardError::Unknown)
                         }
-                        Err(_) => Err(Failed::Unreached),
+                        Err(_) => Err(ForwardError::Unreachable),
                     }
                 }
             }
         };
-        let (answer, is_all_sent) = tokio::select! {
+        let (response, is_all_sent) = tokio::select! {
             biased;
             sent = sent => sent?,
-            () = over => return Err(Failed::Unknown),
+            () = life_ended => return Err(ForwardError::Unknown),
         };
-        if answer.status == StatusCode::MISDIRECTED_REQUEST {
-            if is_all_sent && answer.keep_alive() && codec.message_type() == MessageType::None {
-                self.links.keep(peer.life, link);
+        if response.status == StatusCode::MISDIRECTED_REQUEST {
+            if is_all_sent && response.keep_alive() && codec.message_type() == MessageType::None {
+                self.links.release(peer.life, link);
             }
-            return Err(Failed::NotMine);
+            return Err(ForwardError::NotOwner);
         }
-        let is_switching = answer.status == StatusCode::SWITCHING_PROTOCOLS;
+        let is_switching = response.status == StatusCode::SWITCHING_PROTOCOLS;
         if socket && is_switching {
-            let payload = match std::mem::replace(body, Body::Spent) {
-                Body::Unread(payload) | Body::Passing(_, payload) => payload,
-                Body::None | Body::Kept(..) | Body::Spent => Payload::None,
+            let payload = match std::mem::replace(body, Body::Consumed) {
+                Body::Unread(payload) | Body::Streamed(_, payload) => payload,
+                Body::None | Body::Retained(..) | Body::Consumed => Payload::None,
             };
-            let mut response = headed(answer, BoxBody::new(splice(link, payload, ends)));
+            let mut response = to_response(response, BoxBody::new(splice(link, payload, stop)));
             response.head_mut().set_connection_type(ConnectionType::Upgrade);
             return Ok(response);
         }
-        let answer = Answer { peer, link, codec, head: answer, is_reusable: is_all_sent && !socket };
-        self.take(answer, head.method == Method::HEAD, ends).await
+        let response = PeerResponse { peer, link, codec, head: response, is_reusable: is_all_sent && !socket };
+        self.read_response(response, head.method == Method::HEAD, stop).await
     }
 
     /// Builds the response: a small body is read completely, a larger one is streamed.
-    async fn take(&self, answer: Answer<'_>, is_head: bool, ends: Ends) -> Result<Response<BoxBody>, Failed> {
-        let Answer { peer, mut link, codec, head, is_reusable } = answer;
+    async fn read_response(
+        &self,
+        response: PeerResponse<'_>,
+        is_head: bool,
+        stop: StopConditions,
+    ) -> Result<Response<BoxBody>, ForwardError> {
+        let PeerResponse { peer, mut link, codec, head, is_reusable } = response;
         let is_reusable = is_reusable && head.keep_alive();
         let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse().ok());
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
         if is_head || codec.message_type() == MessageType::None {
             if is_reusable {
-                self.links.keep(peer.life, link);
+                self.links.release(peer.life, link);
             }
             let body = match length {
                 Some(length) if is_head => BoxBody::new(SizedStream::new(length, empty::<io::Result<Bytes>>())),
@@ -149,29 +158,29 @@ impl Forwarding {
                 }
                 _ => BoxBody::new(Bytes::new()),
             };
-            return Ok(headed(head, body));
+            return Ok(to_response(head, body));
         }
         if let Some(length) = length.filter(|length| *length <= WHOLE_BYTES_MAX) {
             let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-            read_whole(&mut link, bytes, ends).await?;
-            let whole = link.read.split_to(bytes).freeze();
+            read_whole(&mut link, bytes, stop).await?;
+            let retained = link.read.split_to(bytes).freeze();
             if is_reusable {
-                self.links.keep(peer.life, link);
+                self.links.release(peer.life, link);
             }
-            return Ok(headed(head, BoxBody::new(whole)));
+            return Ok(to_response(head, BoxBody::new(retained)));
         }
         let is_endless = head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM));
-        let kept = is_reusable.then(|| (self.links.clone(), peer.life));
-        let relayed = Relayed::new(link, codec.into_payload_codec(), kept, ends, is_endless);
+        let return_to = is_reusable.then(|| (self.links.clone(), peer.life));
+        let relayed = RelayedBody::new(link, codec.into_payload_codec(), return_to, stop, is_endless);
         let body = match length {
             Some(length) => BoxBody::new(SizedStream::new(length, relayed)),
             None => BoxBody::new(BodyStream::new(relayed)),
         };
-        Ok(headed(head, body))
+        Ok(to_response(head, body))
     }
 }
 
-struct Answer<'a> {
+struct PeerResponse<'a> {
     peer: &'a Peer,
     link: Link,
     codec: ClientCodec,
@@ -179,51 +188,51 @@ struct Answer<'a> {
     is_reusable: bool,
 }
 
-fn begun(is_begun: bool) -> Failed {
-    if is_begun { Failed::Unknown } else { Failed::Unreached }
+fn write_error(is_started: bool) -> ForwardError {
+    if is_started { ForwardError::Unknown } else { ForwardError::Unreachable }
 }
 
 /// Reads so many bytes of a response, with the same limits as for its head. The handler has finished, so its effect is
 /// final; if the bytes do not come, only its response is lost.
-async fn read_whole(link: &mut Link, bytes: usize, ends: Ends) -> Result<(), Failed> {
-    let read = timeout(ANSWER_TIME_MAX, async {
+async fn read_whole(link: &mut Link, bytes: usize, stop: StopConditions) -> Result<(), ForwardError> {
+    let read = timeout(RESPONSE_TIME_MAX, async {
         while link.read.len() < bytes {
-            link.more().await.map_err(|_| Failed::Unknown)?;
+            link.read_more().await.map_err(|_| ForwardError::Unknown)?;
         }
         Ok(())
     });
     tokio::select! {
         biased;
-        read = read => read.unwrap_or(Err(Failed::Unknown)),
-        () = ends.life_is_over() => Err(Failed::Unknown),
+        read = read => read.unwrap_or(Err(ForwardError::Unknown)),
+        () = stop.life_ended() => Err(ForwardError::Unknown),
     }
 }
 
 /// Waits for the head of the response.
-async fn answered(link: &mut Link, codec: &mut ClientCodec) -> Result<ResponseHead, Failed> {
-    let read = timeout(ANSWER_TIME_MAX, link.read_head(codec)).await;
-    read.ok().and_then(Result::ok).ok_or(Failed::Unknown)
+async fn read_response_head(link: &mut Link, codec: &mut ClientCodec) -> Result<ResponseHead, ForwardError> {
+    let read = timeout(RESPONSE_TIME_MAX, link.read_head(codec)).await;
+    read.ok().and_then(Result::ok).ok_or(ForwardError::Unknown)
 }
 
 /// Streams a body. A refusal may arrive before the end of the body; then the rest is not sent.
-async fn pass(
+async fn stream_body(
     link: &mut Link,
     codec: &mut ClientCodec,
     head: BytesMut,
     length: Length,
     first: Bytes,
     rest: Payload,
-) -> Result<(ResponseHead, bool), Failed> {
+) -> Result<(ResponseHead, bool), ForwardError> {
     let is_chunked = matches!(length, Length::Chunked);
     let (mut reader, mut writer) = link.stream.split();
     let read = &mut link.read;
     let pump = async {
         use tokio::io::AsyncWriteExt;
-        writer.write_all(&head).await.map_err(|_| Failed::Unknown)?;
+        writer.write_all(&head).await.map_err(|_| ForwardError::Unknown)?;
         let mut chunks =
             futures_util::stream::iter((!first.is_empty()).then_some(Ok(first))).chain(MinRateStream::new(rest));
         while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(Failed::Body)?;
+            let chunk = chunk.map_err(ForwardError::Body)?;
             let sent = if is_chunked {
                 let mut framed = BytesMut::with_capacity(chunk.len() + 16);
                 // Writing to memory cannot fail.
@@ -234,38 +243,38 @@ async fn pass(
             } else {
                 writer.write_all(&chunk).await
             };
-            sent.map_err(|_| Failed::Unknown)?;
+            sent.map_err(|_| ForwardError::Unknown)?;
         }
         if is_chunked {
-            writer.write_all(b"0\r\n\r\n").await.map_err(|_| Failed::Unknown)?;
+            writer.write_all(b"0\r\n\r\n").await.map_err(|_| ForwardError::Unknown)?;
         }
-        Ok::<(), Failed>(())
+        Ok::<(), ForwardError>(())
     };
-    let mut answer = std::pin::pin!(async {
+    let mut response = std::pin::pin!(async {
         use actix_codec::Decoder;
         use tokio::io::AsyncReadExt;
         loop {
-            if let Some(head) = codec.decode(read).map_err(|_| Failed::Unknown)? {
+            if let Some(head) = codec.decode(read).map_err(|_| ForwardError::Unknown)? {
                 return Ok(head);
             }
             match reader.read_buf(read).await {
-                Ok(0) | Err(_) => return Err(Failed::Unknown),
+                Ok(0) | Err(_) => return Err(ForwardError::Unknown),
                 Ok(_) => {}
             }
         }
     });
     tokio::select! {
         biased;
-        early = &mut answer => early.map(|head| (head, false)),
+        response = &mut response => response.map(|head| (head, false)),
         sent = pump => match sent {
             Ok(()) => {
-                let read = timeout(ANSWER_TIME_MAX, answer).await;
-                read.unwrap_or(Err(Failed::Unknown)).map(|head| (head, true))
+                let read = timeout(RESPONSE_TIME_MAX, response).await;
+                read.unwrap_or(Err(ForwardError::Unknown)).map(|head| (head, true))
             }
-            Err(Failed::Body(error)) => Err(Failed::Body(error)),
+            Err(ForwardError::Body(error)) => Err(ForwardError::Body(error)),
             Err(_) => {
-                let early = timeout(EARLY_ANSWER_TIME_MAX, answer).await;
-                early.unwrap_or(Err(Failed::Unknown)).map(|head| (head, false))
+                let response = timeout(EARLY_RESPONSE_TIME_MAX, response).await;
+                response.unwrap_or(Err(ForwardError::Unknown)).map(|head| (head, false))
             }
         },
     }
@@ -284,13 +293,13 @@ impl Length {
     fn of(head: &RequestHead, body: &Body, socket: bool) -> Self {
         match body {
             _ if socket => Self::Socket,
-            Body::None | Body::Unread(_) | Body::Spent => Self::None,
-            Body::Kept(bytes, _) => Self::Bytes(bytes.len() as u64),
-            Body::Passing(..) => Self::of_passing(head),
+            Body::None | Body::Unread(_) | Body::Consumed => Self::None,
+            Body::Retained(bytes, _) => Self::Bytes(bytes.len() as u64),
+            Body::Streamed(..) => Self::of_streamed(head),
         }
     }
 
-    fn of_passing(head: &RequestHead) -> Self {
+    fn of_streamed(head: &RequestHead) -> Self {
         body::length(head).map_or(Self::Chunked, Self::Bytes)
     }
 }
@@ -301,37 +310,37 @@ pub(super) fn is_socket(head: &RequestHead) -> bool {
 }
 
 /// Writes the head of a request for another process.
-fn write_head(out: &mut BytesMut, head: &RequestHead, signed: &str, length: &Length) {
+fn write_head(out: &mut BytesMut, head: &RequestHead, forwarded: &str, length: &Length) {
     out.extend_from_slice(head.method.as_str().as_bytes());
     out.extend_from_slice(b" ");
     out.extend_from_slice(head.uri.path_and_query().map_or("/", |target| target.as_str()).as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
     // `Host` is optional in HTTP/1.0 and required in HTTP/1.1.
     if !head.headers.contains_key(HOST) {
-        line(out, HOST.as_str(), b"");
+        write_header(out, HOST.as_str(), b"");
     }
-    // `Connection` names no further header that stays behind. Both processes are one service, and a process reads a
-    // header that is named there; so a caller could take away what the proxy in front of it has added.
+    // Headers that `Connection` names are forwarded all the same: both processes are one service, and a caller could
+    // otherwise remove headers that a proxy has added.
     for (name, value) in &head.headers {
-        let is_left_out = OF_A_CONNECTION.contains(name) || [CONTENT_LENGTH, EXPECT, FORWARDED].contains(name);
-        if !is_left_out {
-            line(out, name.as_str(), value.as_bytes());
+        let is_omitted = HOP_BY_HOP.contains(name) || [CONTENT_LENGTH, EXPECT, FORWARDED].contains(name);
+        if !is_omitted {
+            write_header(out, name.as_str(), value.as_bytes());
         }
     }
-    line(out, FORWARDED.as_str(), signed.as_bytes());
+    write_header(out, FORWARDED.as_str(), forwarded.as_bytes());
     match length {
         Length::None => {}
-        Length::Bytes(bytes) => line(out, CONTENT_LENGTH.as_str(), bytes.to_string().as_bytes()),
-        Length::Chunked => line(out, TRANSFER_ENCODING.as_str(), b"chunked"),
+        Length::Bytes(bytes) => write_header(out, CONTENT_LENGTH.as_str(), bytes.to_string().as_bytes()),
+        Length::Chunked => write_header(out, TRANSFER_ENCODING.as_str(), b"chunked"),
         Length::Socket => {
-            line(out, CONNECTION.as_str(), b"upgrade");
-            line(out, UPGRADE.as_str(), b"websocket");
+            write_header(out, CONNECTION.as_str(), b"upgrade");
+            write_header(out, UPGRADE.as_str(), b"websocket");
         }
     }
     out.extend_from_slice(b"\r\n");
 }
 
-fn line(out: &mut BytesMut, name: &str, value: &[u8]) {
+fn write_header(out: &mut BytesMut, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
@@ -339,11 +348,11 @@ fn line(out: &mut BytesMut, name: &str, value: &[u8]) {
 }
 
 /// A response with the head of another process's response.
-fn headed(head: ResponseHead, body: BoxBody) -> Response<BoxBody> {
+fn to_response(head: ResponseHead, body: BoxBody) -> Response<BoxBody> {
     let is_socket = head.status == StatusCode::SWITCHING_PROTOCOLS;
     let mut response = Response::with_body(head.status, body);
     let mut headers = head.headers;
-    for name in OF_A_CONNECTION.iter().filter(|name| !(is_socket && **name == UPGRADE)) {
+    for name in HOP_BY_HOP.iter().filter(|name| !(is_socket && **name == UPGRADE)) {
         headers.remove(name);
     }
     // The framework writes the length with the body.
@@ -361,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_of_the_connection_stays_behind() {
+    fn hop_by_hop_headers_are_not_forwarded() {
         let mut head = RequestHead::default();
         head.method = Method::POST;
         head.uri = "/api/v1/a%20b?c=d".parse().expect("a target");

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout};
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long to treat a process as unreachable after a failure, so that not every request has to detect it.
-const UNREACHED_FOR: Duration = Duration::from_millis(100);
+const UNREACHABLE_TIME: Duration = Duration::from_millis(100);
 
 /// How long to retain an idle connection: less than the 75 s after which the other side closes it.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
@@ -44,14 +44,14 @@ pub(super) struct Link {
 /// The connections of one thread.
 #[derive(Default)]
 pub(super) struct Links {
-    peers: RefCell<HashMap<LifeId, Known>>,
+    peers: RefCell<HashMap<LifeId, PeerConnections>>,
     codec: ServiceConfig,
 }
 
 #[derive(Default)]
-struct Known {
+struct PeerConnections {
     idle: Vec<(Link, Instant)>,
-    unreached: Option<Instant>,
+    unreachable_since: Option<Instant>,
 }
 
 /// The other process cannot be reached.
@@ -67,34 +67,34 @@ impl Links {
         let now = Instant::now();
         {
             let mut peers = self.peers.borrow_mut();
-            let known = peers.entry(peer.life).or_default();
-            while let Some((link, since)) = known.idle.pop() {
+            let connections = peers.entry(peer.life).or_default();
+            while let Some((link, since)) = connections.idle.pop() {
                 if now.duration_since(since) < IDLE_TIME_MAX && link.is_open() {
                     return Ok(link);
                 }
             }
-            if known.unreached.is_some_and(|since| now.duration_since(since) < UNREACHED_FOR) {
+            if connections.unreachable_since.is_some_and(|since| now.duration_since(since) < UNREACHABLE_TIME) {
                 return Err(Unreachable);
             }
             peers.retain(|life, _| lives(*life));
         }
-        let connected = timeout(CONNECT_TIME_MAX, Link::connect(&peer.address)).await;
-        let error = match connected {
+        let attempt = timeout(CONNECT_TIME_MAX, Link::connect(&peer.address)).await;
+        let error = match attempt {
             Ok(Ok(link)) => return Ok(link),
             Ok(Err(error)) => error,
             Err(_) => io::ErrorKind::TimedOut.into(),
         };
         tracing::debug!(%error, node = peer.node, address = peer.address, "could not reach another process of the cluster");
-        self.peers.borrow_mut().entry(peer.life).or_default().unreached = Some(Instant::now());
+        self.peers.borrow_mut().entry(peer.life).or_default().unreachable_since = Some(Instant::now());
         Err(Unreachable)
     }
 
-    /// Retains a connection for the next request.
-    pub(super) fn keep(&self, life: LifeId, link: Link) {
+    /// Returns a connection for the next request.
+    pub(super) fn release(&self, life: LifeId, link: Link) {
         let mut peers = self.peers.borrow_mut();
-        let known = peers.entry(life).or_default();
-        if link.read.is_empty() && known.idle.len() < IDLE_MAX {
-            known.idle.push((link, Instant::now()));
+        let connections = peers.entry(life).or_default();
+        if link.read.is_empty() && connections.idle.len() < IDLE_MAX {
+            connections.idle.push((link, Instant::now()));
         }
     }
 
@@ -122,13 +122,13 @@ impl Link {
     }
 
     /// Writes all bytes. The error tells whether any of them were sent.
-    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Unwritten> {
-        let mut is_begun = false;
+    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
+        let mut is_started = false;
         while !bytes.is_empty() {
             match self.stream.write(bytes).await {
-                Ok(0) | Err(_) => return Err(Unwritten { is_begun }),
+                Ok(0) | Err(_) => return Err(WriteError { is_started }),
                 Ok(written) => {
-                    is_begun = true;
+                    is_started = true;
                     bytes = bytes.get(written..).unwrap_or_default();
                 }
             }
@@ -137,20 +137,20 @@ impl Link {
     }
 
     /// Reads the head of a response. The codec continues with its body.
-    pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, Unread> {
+    pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, ReadError> {
         loop {
-            if let Some(head) = codec.decode(&mut self.read).map_err(|_| Unread)? {
+            if let Some(head) = codec.decode(&mut self.read).map_err(|_| ReadError)? {
                 return Ok(head);
             }
-            self.more().await?;
+            self.read_more().await?;
         }
     }
 
     /// Reads more.
-    pub(super) async fn more(&mut self) -> Result<(), Unread> {
+    pub(super) async fn read_more(&mut self) -> Result<(), ReadError> {
         self.read.reserve(READ_BYTES);
         match self.stream.read_buf(&mut self.read).await {
-            Ok(0) | Err(_) => Err(Unread),
+            Ok(0) | Err(_) => Err(ReadError),
             Ok(_) => Ok(()),
         }
     }
@@ -158,11 +158,11 @@ impl Link {
 
 /// Not all bytes were written.
 #[derive(Debug)]
-pub(super) struct Unwritten {
+pub(super) struct WriteError {
     /// Whether the other side may have received some of them.
-    pub(super) is_begun: bool,
+    pub(super) is_started: bool,
 }
 
 /// The connection ended before the response did, or the response is invalid.
 #[derive(Debug)]
-pub(super) struct Unread;
+pub(super) struct ReadError;

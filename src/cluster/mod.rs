@@ -3,10 +3,10 @@
 //! **The member** joins, sends heartbeats, takes over from dead processes, and gives and takes slots. The authority is
 //! PostgreSQL ([`hotline_persistence::cluster`]).
 //!
-//! **The edge** answers a request that may arrive at any process: it determines the request's company (`whose`), looks
+//! **The edge** answers a request that may arrive at any process: it determines the request's company (`request_scope`), looks
 //! up which process serves that company, and forwards the request unchanged (`forward`) to a listener that trusts only
-//! members (`signed`). The edge decides nothing: a process that is not the owner says so before it starts the request,
-//! and then the edge looks again. The edge guarantees:
+//! members (`signer`). The edge decides nothing: a process that is not the owner says so before it starts the request,
+//! and the edge then rereads the placement. The edge guarantees:
 //!
 //! - a request that may have been started is sent only once, unless repeating it is safe: a read, or a call with an
 //!   idempotency key;
@@ -16,21 +16,21 @@
 //!
 //! A single process has neither half: each request checks one `Option`.
 
-mod around;
 mod body;
 mod edge;
+mod edge_service;
 mod forward;
-mod leased;
+mod leased_body;
 mod link;
 mod member;
 mod observer;
 pub mod planner;
 mod relay;
-mod signed;
+mod request_scope;
+mod signer;
 #[cfg(test)]
 mod tests;
-mod whose;
 
-pub use around::Around;
 pub use edge::Edge;
-pub use member::{Leave, Member, Parts, Rest};
+pub use edge_service::EdgeService;
+pub use member::{DropCompany, Member, MemberDeps, QuiesceCompanies};

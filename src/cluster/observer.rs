@@ -10,30 +10,31 @@ use hotline_persistence::cluster::{LifeId, LifeRow};
 /// How long a heartbeat may stay unchanged: six missed beats. A wrong suspicion costs a restart, never a change.
 pub(super) const SUSPECTED_AFTER: Duration = Duration::from_secs(3);
 
-/// How late a look may be and still say something: our own heartbeat comes before it, and waits for the same database
-/// as theirs. After a restart of PostgreSQL every commit waits until its standby is back, and then all succeed at once.
-const LOOK_LATE: Duration = Duration::from_millis(1500);
+/// Maximum time between two observations that are compared: our own heartbeat precedes each, and waits for the same
+/// database as theirs. After a restart of PostgreSQL every commit waits until its standby is back, and then all succeed at
+/// once.
+const OBSERVE_GAP_MAX: Duration = Duration::from_millis(1500);
 
 /// The observed heartbeats of the other lives. Their times are only compared with each other.
 #[derive(Default)]
 pub(super) struct Observer {
     beats: HashMap<LifeId, (DateTime<Utc>, Instant)>,
-    /// The last look.
-    looked: Option<Instant>,
+    /// The time of the last observation.
+    observed_at: Option<Instant>,
 }
 
 impl Observer {
     /// The database could not be reached: then nobody could send a heartbeat, so nobody is suspected.
-    pub(super) fn saw_nothing(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.beats.clear();
     }
 
     /// Records the heartbeats in the table, and returns the suspected lives.
-    pub(super) fn saw(&mut self, lives: &[LifeRow], here: LifeId, now: Instant) -> Vec<LifeId> {
-        let before = self.looked.replace(now);
-        if before.is_some_and(|before| now.saturating_duration_since(before) >= LOOK_LATE) {
-            // Nobody may have been able to beat meanwhile.
-            self.saw_nothing();
+    pub(super) fn observe(&mut self, lives: &[LifeRow], here: LifeId, now: Instant) -> Vec<LifeId> {
+        let before = self.observed_at.replace(now);
+        if before.is_some_and(|before| now.saturating_duration_since(before) >= OBSERVE_GAP_MAX) {
+            // Perhaps no life could send a heartbeat meanwhile.
+            self.reset();
         }
         self.beats.retain(|known, _| lives.iter().any(|life| life.life == *known));
         let others = lives.iter().filter(|life| life.life != here);
@@ -74,28 +75,28 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_beat_is_suspected_unless_nobody_could() {
+    fn a_silent_life_is_suspected_unless_no_life_could_beat() {
         let (mut observer, begin, here) = (Observer::default(), Instant::now(), LifeId::new(1));
         let at = |ms: u64| begin + Duration::from_millis(ms);
         let mut see = |ms: u64, beats: &[(i64, i64)]| {
             let lives: Vec<_> = beats.iter().map(|(number, beat)| life(*number, *beat)).collect();
-            observer.saw(&lives, here, at(ms)).into_iter().map(LifeId::get).collect::<Vec<_>>()
+            observer.observe(&lives, here, at(ms)).into_iter().map(LifeId::get).collect::<Vec<_>>()
         };
         assert!(see(0, &[(1, 0), (2, 0), (3, 0)]).is_empty());
         assert!(see(1000, &[(1, 0), (2, 0), (3, 0)]).is_empty());
         assert!(see(2000, &[(1, 0), (2, 0), (3, 0)]).is_empty());
         assert!(see(2900, &[(1, 0), (2, 7), (3, 0)]).is_empty());
-        assert_eq!(see(3000, &[(1, 0), (2, 7), (3, 0)]), [3], "its own beat is not looked at");
+        assert_eq!(see(3000, &[(1, 0), (2, 7), (3, 0)]), [3], "its own beat is ignored");
         assert_eq!(see(4000, &[(1, 0), (2, 7), (3, 0)]), [3]);
         assert_eq!(see(5000, &[(1, 0), (2, 7), (3, 0)]), [3]);
         assert_eq!(see(5900, &[(1, 0), (2, 7), (3, 0)]), [2, 3]);
         assert_eq!(see(6000, &[(1, 0), (2, 1), (3, 0)]), [3], "a clock that went back is a beat as well");
-        assert!(see(10_000, &[(1, 0), (2, 1), (3, 0)]).is_empty(), "a look that is late says nothing");
+        assert!(see(10_000, &[(1, 0), (2, 1), (3, 0)]).is_empty(), "a late observation is not compared");
         assert!(see(11_400, &[(1, 0), (2, 2), (3, 0)]).is_empty());
         assert!(see(12_800, &[(1, 0), (2, 3), (3, 0)]).is_empty());
         assert_eq!(see(13_000, &[(1, 0), (2, 3), (3, 0)]), [3]);
-        observer.saw_nothing();
-        let mut see = |ms: u64| observer.saw(&[life(3, 0)], here, at(ms));
+        observer.reset();
+        let mut see = |ms: u64| observer.observe(&[life(3, 0)], here, at(ms));
         let looks = [13_500, 14_500, 15_500, 16_499];
         assert!(looks.into_iter().all(|ms| see(ms).is_empty()));
         assert_eq!(see(16_500), [LifeId::new(3)]);

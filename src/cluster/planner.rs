@@ -13,101 +13,106 @@ const IMBALANCE_PERCENT: usize = 10;
 /// The slots to reassign: those that nobody serves, those of draining lives, and, when nothing else is in progress,
 /// some of those whose owners have more than their share by processors.
 pub fn plan(lives: &[LifeRow], slots: &[SlotRow], seals: &[SealRow]) -> Vec<(Slot, LifeId)> {
-    let mut shares = Shares::of(lives, slots.len());
-    if shares.0.is_empty() {
+    let mut quotas = Quotas::of(lives, slots.len());
+    if quotas.0.is_empty() {
         return Vec::new();
     }
     // The owner of a slot once all moves in progress have ended; `None`: the slot must be assigned.
-    let is_taker = |life: LifeId, shares: &Shares| shares.0.contains_key(&life);
-    let is_there = |life: LifeId| lives.iter().any(|known| known.life == life);
-    let holder = |row: &SlotRow, shares: &Shares| match (row.life, row.next) {
-        (Some(_), Some(next)) if is_taker(next, shares) => Some(next),
-        (Some(life), _) if is_taker(life, shares) => Some(life),
+    let takes_slots = |life: LifeId, quotas: &Quotas| quotas.0.contains_key(&life);
+    let exists = |life: LifeId| lives.iter().any(|known| known.life == life);
+    let future_owner = |row: &SlotRow, quotas: &Quotas| match (row.life, row.next) {
+        (Some(_), Some(next)) if takes_slots(next, quotas) => Some(next),
+        (Some(life), _) if takes_slots(life, quotas) => Some(life),
         _ => None,
     };
     for row in slots {
-        if let Some(life) = holder(row, &shares) {
-            shares.take(life);
+        if let Some(life) = future_owner(row, &quotas) {
+            quotas.assign(life);
         }
     }
-    let mut given = Vec::new();
+    let mut assignments = Vec::new();
     for row in slots {
-        // The heir decides about the slots of a life that is over.
-        let is_left = row.life.is_some_and(|life| !is_there(life));
-        if holder(row, &shares).is_none() && !is_left {
-            let life = shares.neediest();
-            shares.take(life);
-            given.push((row.slot, life));
+        // The heir decides about the slots of an ended life.
+        let is_orphaned = row.life.is_some_and(|life| !exists(life));
+        if future_owner(row, &quotas).is_none() && !is_orphaned {
+            let life = quotas.neediest();
+            quotas.assign(life);
+            assignments.push((row.slot, life));
         }
     }
     let is_moving = slots.iter().any(|row| row.next.is_some());
-    if given.is_empty() && !is_moving && seals.is_empty() && shares.are_uneven() {
+    if assignments.is_empty() && !is_moving && seals.is_empty() && quotas.are_unbalanced() {
         for row in slots {
-            if given.len() == MOVES_MAX {
+            if assignments.len() == MOVES_MAX {
                 break;
             }
             if let Some(life) = row.life
-                && let Some(to) = shares.move_from(life)
+                && let Some(to) = quotas.move_from(life)
             {
-                given.push((row.slot, to));
+                assignments.push((row.slot, to));
             }
         }
     }
-    given
+    assignments
 }
 
-/// For each life that takes slots: how many it is due, and how many it has.
-struct Shares(BTreeMap<LifeId, Share>);
+/// For each life that takes slots: its target number of slots, and its current one.
+struct Quotas(BTreeMap<LifeId, Quota>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Share {
-    due: usize,
-    has: usize,
+struct Quota {
+    target: usize,
+    current: usize,
 }
 
-impl Shares {
+impl Quotas {
     /// Shares in proportion to processors, by the Webster/Sainte-Laguë method: slots are assigned one by one, each to
     /// the life with the highest ratio of processors to twice its slots plus one. With this rounding, no life's share
     /// grows when another joins.
     fn of(lives: &[LifeRow], slots: usize) -> Self {
         let cores = |life: &LifeRow| u64::try_from(life.cores).unwrap_or(1).max(1);
-        let mut takers: Vec<_> =
+        let mut candidates: Vec<_> =
             lives.iter().filter(|life| !life.draining).map(|life| (life.life, cores(life), 0)).collect();
-        takers.sort_by_key(|(life, ..)| *life);
+        candidates.sort_by_key(|(life, ..)| *life);
         for _ in 0..slots {
-            let next = takers.iter_mut().reduce(|one, other| {
+            let next = candidates.iter_mut().reduce(|one, other| {
                 let wins = other.1 * (2 * one.2 + 1) > one.1 * (2 * other.2 + 1);
                 if wins { other } else { one }
             });
-            next.into_iter().for_each(|(_, _, due)| *due += 1);
+            next.into_iter().for_each(|(_, _, target)| *target += 1);
         }
-        let due = |due| usize::try_from(due).unwrap_or(usize::MAX);
-        Self(takers.into_iter().map(|(life, _, given)| (life, Share { due: due(given), has: 0 })).collect())
+        let target = |slots| usize::try_from(slots).unwrap_or(usize::MAX);
+        Self(
+            candidates
+                .into_iter()
+                .map(|(life, _, slots)| (life, Quota { target: target(slots), current: 0 }))
+                .collect(),
+        )
     }
 
-    fn take(&mut self, life: LifeId) {
-        self.0.entry(life).or_default().has += 1;
+    fn assign(&mut self, life: LifeId) {
+        self.0.entry(life).or_default().current += 1;
     }
 
     /// The life with the greatest deficit.
     fn neediest(&self) -> LifeId {
-        let lacks = |share: &Share| (share.due as i64 - share.has as i64, share.due);
-        let most = self.0.iter().max_by_key(|(life, share)| (lacks(share), std::cmp::Reverse(**life)));
-        most.map_or(LifeId::new(0), |(life, _)| *life)
+        let deficit = |quota: &Quota| (quota.target as i64 - quota.current as i64, quota.target);
+        let max = self.0.iter().max_by_key(|(life, quota)| (deficit(quota), std::cmp::Reverse(**life)));
+        max.map_or(LifeId::new(0), |(life, _)| *life)
     }
 
-    fn are_uneven(&self) -> bool {
-        self.0.values().any(|share| share.has.abs_diff(share.due) * 100 > share.due * IMBALANCE_PERCENT)
+    fn are_unbalanced(&self) -> bool {
+        self.0.values().any(|quota| quota.current.abs_diff(quota.target) * 100 > quota.target * IMBALANCE_PERCENT)
     }
 
     /// Moves one slot from a life above its share to the one with the greatest deficit, if there are such lives.
     fn move_from(&mut self, life: LifeId) -> Option<LifeId> {
-        let from = self.0.get(&life).filter(|share| share.has > share.due).copied();
+        let from = self.0.get(&life).filter(|quota| quota.current > quota.target).copied();
         let to = self.neediest();
-        let lacks = self.0.get(&to).is_some_and(|share| share.has < share.due);
-        from.filter(|_| lacks && to != life)?;
-        self.0.entry(life).and_modify(|share| share.has -= 1);
-        self.take(to);
+        let deficit = self.0.get(&to).is_some_and(|quota| quota.current < quota.target);
+        from.filter(|_| deficit && to != life)?;
+        self.0.entry(life).and_modify(|quota| quota.current -= 1);
+        self.assign(to);
         Some(to)
     }
 }
@@ -181,21 +186,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_it_begins_with_every_slot_ends_with_a_life_that_takes_slots_and_shares_are_even(
+        fn from_any_state_every_slot_gets_a_life_that_takes_slots_evenly(
             lives in lives(),
             owners in prop::collection::vec((0..8_i64, 0..8_i64), usize::from(SLOTS)),
         ) {
-            let is_there = |number: i64| (1..=lives.len() as i64).contains(&number);
-            let some = |number: i64| Some(number).filter(|number| is_there(*number));
+            let exists = |number: i64| (1..=lives.len() as i64).contains(&number);
+            let some = |number: i64| Some(number).filter(|number| exists(*number));
             let mut slots = rows(|number| {
                 let (life, next) = owners[usize::from(number)];
                 (some(life), some(next).filter(|next| some(life).is_some() && *next != life))
             });
-            let takers: Vec<_> = lives.iter().filter(|life| !life.draining).collect();
+            let candidates: Vec<_> = lives.iter().filter(|life| !life.draining).collect();
             let mut rounds = 0;
             loop {
                 let plan = plan(&lives, &slots, &[]);
-                prop_assert!(plan.iter().all(|(_, to)| takers.iter().any(|taker| taker.life == *to)));
+                prop_assert!(plan.iter().all(|(_, to)| candidates.iter().any(|taker| taker.life == *to)));
                 let is_rest = plan.is_empty() && slots.iter().all(|row| row.next.is_none());
                 if is_rest {
                     break;
@@ -204,19 +209,19 @@ mod tests {
                 rounds += 1;
                 prop_assert!(rounds <= 2 + usize::from(SLOTS) / MOVES_MAX + lives.len(), "it does not come to rest");
             }
-            if let Some(cores) = Some(takers.iter().map(|life| life.cores as usize).sum::<usize>()).filter(|all| *all > 0) {
+            if let Some(cores) = Some(candidates.iter().map(|life| life.cores as usize).sum::<usize>()).filter(|all| *all > 0) {
                 let counts = counts(&slots);
-                for taker in &takers {
+                for taker in &candidates {
                     let due = usize::from(SLOTS) * taker.cores as usize / cores;
                     let has = counts.get(&Some(taker.life.get())).copied().unwrap_or_default();
                     prop_assert!(has.abs_diff(due) <= due / 10 + 2, "{has} of {due}");
                 }
-                prop_assert!(slots.iter().all(|row| takers.iter().any(|taker| row.life == Some(taker.life))));
+                prop_assert!(slots.iter().all(|row| candidates.iter().any(|taker| row.life == Some(taker.life))));
             }
         }
 
         #[test]
-        fn no_more_move_than_need_to(cores in prop::collection::vec(1..16_i32, 1..7)) {
+        fn only_as_many_slots_move_as_needed(cores in prop::collection::vec(1..16_i32, 1..7)) {
             let lives: Vec<_> = cores.iter().zip(1..).map(|(cores, number)| life(number, *cores, false)).collect();
             let mut slots = after(&rows(|_| (None, None)), &plan(&lives, &rows(|_| (None, None)), &[]), true);
             prop_assert!(plan(&lives, &slots, &[]).is_empty(), "what was given out evenly stays");
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_joins_waits_while_something_else_is_going_on() {
+    fn a_new_life_waits_while_slots_move_or_are_taken_over() {
         let lives = [life(1, 4, false), life(2, 4, false)];
         let all_of_one = rows(|_| (Some(1), None));
         assert_eq!(plan(&lives, &all_of_one, &[]).len(), MOVES_MAX);
@@ -250,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_life_that_is_over_has_left_is_for_its_heir() {
+    fn slots_of_an_ended_life_are_left_to_its_heir() {
         let lives = [life(1, 4, false)];
         assert!(plan(&lives, &rows(|_| (Some(9), None)), &[]).is_empty());
         assert_eq!(plan(&lives, &rows(|_| (None, None)), &[]).len(), usize::from(SLOTS));

@@ -29,7 +29,7 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// When to stop waiting for another process.
 #[derive(Clone)]
-pub(super) struct Ends {
+pub(super) struct StopConditions {
     /// Which lives exist, and which one serves which slot.
     pub(super) placement: Placement,
     /// The life that the request was sent to.
@@ -38,28 +38,28 @@ pub(super) struct Ends {
     pub(super) stopping: watch::Receiver<bool>,
 }
 
-impl Ends {
-    /// Waits until the other life is known to be over: it will not respond any more.
-    pub(super) fn life_is_over(&self) -> impl Future<Output = ()> + use<> {
+impl StopConditions {
+    /// Resolves when the other life has ended: it will not respond any more.
+    pub(super) fn life_ended(&self) -> impl Future<Output = ()> + use<> {
         let Self { placement, life, .. } = self.clone();
         async move {
             loop {
-                let seen = placement.version();
+                let version = placement.version();
                 if !placement.has_peer(life) {
                     return;
                 }
-                placement.changed(seen).await;
+                placement.changed(version).await;
             }
         }
     }
 
-    /// Waits for that, or until this process stops.
-    fn over(self) -> Pin<Box<dyn Future<Output = ()>>> {
-        let over = self.life_is_over();
+    /// Resolves then, or when this process stops.
+    fn stopped(self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let stopped = self.life_ended();
         let mut stopping = self.stopping;
         Box::pin(async move {
             tokio::select! {
-                () = over => {}
+                () = stopped => {}
                 // The sender is dropped only when the process ends.
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
             }
@@ -68,32 +68,32 @@ impl Ends {
 }
 
 /// The body of a response, as a stream.
-pub(super) struct Relayed {
+pub(super) struct RelayedBody {
     /// `None` once all of it was received.
     link: Option<Link>,
     codec: ClientPayloadCodec,
     /// Where the connection is returned to then.
-    kept: Option<(Rc<Links>, LifeId)>,
-    over: Pin<Box<dyn Future<Output = ()>>>,
-    /// Whether the body has no fixed end; otherwise it has broken off when `over` fires.
+    return_to: Option<(Rc<Links>, LifeId)>,
+    stopped: Pin<Box<dyn Future<Output = ()>>>,
+    /// Whether the body has no fixed end; otherwise it has broken off when `stopped` fires.
     is_endless: bool,
 }
 
-impl Relayed {
+impl RelayedBody {
     pub(super) fn new(
         link: Link,
         codec: ClientPayloadCodec,
-        kept: Option<(Rc<Links>, LifeId)>,
-        ends: Ends,
+        return_to: Option<(Rc<Links>, LifeId)>,
+        stop: StopConditions,
         is_endless: bool,
     ) -> Self {
-        let over: Pin<Box<dyn Future<Output = ()>>> =
-            if is_endless { ends.over() } else { Box::pin(ends.life_is_over()) };
-        Self { link: Some(link), codec, kept, over, is_endless }
+        let stopped: Pin<Box<dyn Future<Output = ()>>> =
+            if is_endless { stop.stopped() } else { Box::pin(stop.life_ended()) };
+        Self { link: Some(link), codec, return_to, stopped, is_endless }
     }
 }
 
-impl Stream for Relayed {
+impl Stream for RelayedBody {
     type Item = io::Result<Bytes>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -103,8 +103,8 @@ impl Stream for Relayed {
             match this.codec.decode(&mut link.read) {
                 Ok(Some(Some(bytes))) => return Poll::Ready(Some(Ok(bytes))),
                 Ok(Some(None)) => {
-                    if let Some((link, (links, life))) = this.link.take().zip(this.kept.take()) {
-                        links.keep(life, link);
+                    if let Some((link, (links, life))) = this.link.take().zip(this.return_to.take()) {
+                        links.release(life, link);
                     }
                     return Poll::Ready(None);
                 }
@@ -116,11 +116,11 @@ impl Stream for Relayed {
             }
             let read = read_some(Pin::new(&mut link.stream), &mut link.read, cx);
             if read.is_pending() {
-                ready!(this.over.as_mut().poll(cx));
+                ready!(this.stopped.as_mut().poll(cx));
                 this.link = None;
                 // An event stream has no end: its reader reconnects, and continues where it was.
-                let broken = (!this.is_endless).then(|| Err(io::ErrorKind::ConnectionReset.into()));
-                return Poll::Ready(broken);
+                let end = (!this.is_endless).then(|| Err(io::ErrorKind::ConnectionReset.into()));
+                return Poll::Ready(end);
             }
             if !matches!(read, Poll::Ready(Ok(true))) {
                 this.link = None;
@@ -138,15 +138,15 @@ fn read_some<R: AsyncRead>(reader: Pin<&mut R>, bytes: &mut BytesMut, cx: &mut C
 
 /// A socket: bytes of the client go to the other process, and bytes of that process are the body of the response.
 /// Frames are not parsed; closing either half closes both.
-pub(super) fn splice(link: Link, said: Payload, ends: Ends) -> Spliced {
+pub(super) fn splice(link: Link, client_bytes: Payload, stop: StopConditions) -> SocketBody {
     let Link { stream, read } = link;
     let (reader, writer) = stream.into_split();
-    actix_web::rt::spawn(pump(said, writer));
-    Spliced { reader, read, over: ends.over() }
+    actix_web::rt::spawn(pump(client_bytes, writer));
+    SocketBody { reader, read, stopped: stop.stopped() }
 }
 
-async fn pump(mut said: Payload, mut writer: OwnedWriteHalf) {
-    while let Some(Ok(bytes)) = said.next().await {
+async fn pump(mut client_bytes: Payload, mut writer: OwnedWriteHalf) {
+    while let Some(Ok(bytes)) = client_bytes.next().await {
         let written = timeout(WRITE_TIME_MAX, writer.write_all(&bytes)).await;
         if !matches!(written, Ok(Ok(()))) {
             return;
@@ -157,14 +157,14 @@ async fn pump(mut said: Payload, mut writer: OwnedWriteHalf) {
 }
 
 /// The bytes that the other process sends over a socket.
-pub(super) struct Spliced {
+pub(super) struct SocketBody {
     reader: OwnedReadHalf,
     /// The bytes received together with the head.
     read: BytesMut,
-    over: Pin<Box<dyn Future<Output = ()>>>,
+    stopped: Pin<Box<dyn Future<Output = ()>>>,
 }
 
-impl MessageBody for Spliced {
+impl MessageBody for SocketBody {
     type Error = io::Error;
 
     fn size(&self) -> BodySize {
@@ -178,7 +178,7 @@ impl MessageBody for Spliced {
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(_) => return Poll::Ready(None),
                 Poll::Pending => {
-                    ready!(this.over.as_mut().poll(cx));
+                    ready!(this.stopped.as_mut().poll(cx));
                     return Poll::Ready(None);
                 }
             }

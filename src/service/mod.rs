@@ -30,7 +30,7 @@ pub use self::error::ServiceError;
 use self::forget::CompanyEviction;
 pub use self::settings::{ClusterSettings, EventOptions, Settings};
 use crate::app::App;
-use crate::cluster::{Around, Edge, Member, Parts};
+use crate::cluster::{Edge, EdgeService, Member, MemberDeps};
 use crate::deliveries::Deliveries;
 use crate::hooks::{Downloads, Hooks};
 use crate::mail::Mailer;
@@ -170,18 +170,18 @@ impl Service {
             None => None,
         };
         let (opened, deliveries) = (handles.clone(), eviction.clone());
-        let member = Member::start(Parts {
+        let member = Member::start(MemberDeps {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
-            rest: Arc::new(move |companies| {
+            quiesce: Arc::new(move |companies| {
                 let deliveries = deliveries.clone();
                 Box::pin(async move { deliveries.pause_all(companies).await })
             }),
-            leave: Arc::new(move |company| {
+            drop_company: Arc::new(move |company| {
                 let eviction = eviction.clone();
                 Box::pin(async move { eviction.forget(company).await })
             }),
-            opened: Arc::new(move || {
+            on_opened: Arc::new(move || {
                 let engine = &opened.app.engine;
                 opened.hooks.downloads.search_soon();
                 let pending = engine.inbound.clone();
@@ -234,7 +234,7 @@ impl Service {
         self.app.engine.sending.stop().await;
         self.following.abort();
         if let Some(member) = &self.member {
-            member.begin_leaving();
+            member.begin_ending();
         }
         let flushed = self.app.engine.store().close().await;
         if let Some(member) = &self.member {
@@ -363,7 +363,7 @@ fn listen(
             .wrap(from_fn(head::as_get))
             .wrap(from_fn(routes::name_request))
             .configure(routes::configure(handles.clone()));
-        Around::new(routes, edge.clone(), side)
+        EdgeService::new(routes, edge.clone(), side)
     });
     listened.map_err(Doors::not_there(LISTEN, settings.listen))
 }

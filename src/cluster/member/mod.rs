@@ -1,10 +1,10 @@
 //! The work of a cluster member: it sends heartbeats, learns which process serves which slot, opens and closes slots,
 //! ends lives that look dead and takes care of what they have left.
 
-mod beats;
-mod giving;
-mod inheriting;
-mod placing;
+mod handover;
+mod heartbeat;
+mod placement;
+mod takeover;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,23 +29,23 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(25);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Drops everything this process holds of a company that it no longer serves.
-pub type Leave = Arc<dyn Fn(CompanyId) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
+pub type DropCompany = Arc<dyn Fn(CompanyId) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
 
-/// Has what is sent for companies that are to be dropped come to an end, for all of them at the same time.
-pub type Rest = Arc<dyn Fn(Vec<CompanyId>) -> BoxFuture<'static, ()> + Send + Sync>;
+/// Stops the deliveries of companies that are dropped next.
+pub type QuiesceCompanies = Arc<dyn Fn(Vec<CompanyId>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// What a member needs to open and close slots.
-pub struct Parts {
+pub struct MemberDeps {
     /// The live half.
     pub engine: Engine,
     /// The used idempotency keys.
     pub keys: Keys,
     /// Called with all companies of the slots that move, before each of them is dropped.
-    pub rest: Rest,
+    pub quiesce: QuiesceCompanies,
     /// Drops a company.
-    pub leave: Leave,
-    /// Called after slots are opened: background tasks that look for the companies' work then look soon.
-    pub opened: Arc<dyn Fn() + Send + Sync>,
+    pub drop_company: DropCompany,
+    /// Called after slots are opened, to wake the background tasks that search for the companies' work.
+    pub on_opened: Arc<dyn Fn() + Send + Sync>,
     /// Counts the cluster's events.
     pub figures: Data<Metrics>,
     /// Ends the process when this life is over: its memory may be behind what others have written.
@@ -59,42 +59,42 @@ pub struct Member(Arc<Inner>);
 struct Inner {
     membership: Arc<Membership>,
     db: PgPool,
-    parts: Parts,
+    deps: MemberDeps,
     /// Slots that are being opened or closed.
     busy: Mutex<HashSet<Slot>>,
-    /// Slots whose last move was called off. They move after all others, which would otherwise wait for them again.
-    called_off: Mutex<HashSet<Slot>>,
+    /// Slots whose last move was canceled. They move after all others, which would otherwise wait for them again.
+    canceled: Mutex<HashSet<Slot>>,
     /// Serializes the work of applying the tables: otherwise one task could reopen slots that another has just handed
     /// over.
-    looking: tokio::sync::Mutex<()>,
-    is_leaving: AtomicBool,
+    applying: tokio::sync::Mutex<()>,
+    is_ending: AtomicBool,
     work: Mutex<JoinSet<()>>,
 }
 
 impl Member {
     /// Joins the cluster; `None` when the process is alone. Serving starts with the slots that are assigned to it.
-    pub fn start(parts: Parts) -> Option<Self> {
-        let membership = parts.engine.store().membership()?.clone();
+    pub fn start(deps: MemberDeps) -> Option<Self> {
+        let membership = deps.engine.store().membership()?.clone();
         let db = membership.db.clone()?;
         let inner = Inner {
             membership,
             db,
-            parts,
+            deps,
             busy: Mutex::default(),
-            called_off: Mutex::default(),
-            looking: tokio::sync::Mutex::default(),
-            is_leaving: AtomicBool::new(false),
+            canceled: Mutex::default(),
+            applying: tokio::sync::Mutex::default(),
+            is_ending: AtomicBool::new(false),
             work: Mutex::default(),
         };
         let member = Self(Arc::new(inner));
-        let (beats, places, listens) = (member.clone(), member.clone(), member.clone());
+        let (heartbeat, placement, listener) = (member.clone(), member.clone(), member.clone());
         let mut work = member.lock_work();
         work.spawn(async move {
-            beats.0.membership.has_started();
-            beats.keep_beating().await;
+            heartbeat.0.membership.has_started();
+            heartbeat.run_heartbeat().await;
         });
-        work.spawn(async move { places.keep_placing().await });
-        work.spawn(async move { listens.keep_listening().await });
+        work.spawn(async move { placement.run_placement().await });
+        work.spawn(async move { listener.run_listener().await });
         drop(work);
         Some(member)
     }
@@ -107,13 +107,13 @@ impl Member {
     /// Hands over every slot, as long as there are other processes and the shutdown has time; requests wait at their
     /// edges meanwhile.
     pub async fn drain(&self) {
-        let given = tokio::time::timeout(DRAIN_TIME_MAX, async {
+        let drained = tokio::time::timeout(DRAIN_TIME_MAX, async {
             while let Err(error) = lives::drain(&self.0.db, self.life()).await {
                 tracing::debug!(%error, "releasing slots will be retried");
                 sleep(RETRY_PAUSE).await;
             }
             loop {
-                self.look().await;
+                self.apply_placement().await;
                 let has_none = self.0.membership.placement.count_here() == 0 && self.busy().is_empty();
                 if has_none || self.is_last().await {
                     return;
@@ -121,7 +121,7 @@ impl Member {
                 sleep(RETRY_PAUSE).await;
             }
         });
-        if given.await.is_err() {
+        if drained.await.is_err() {
             tracing::warn!(
                 slots = self.0.membership.placement.count_here(),
                 "could not release all slots before stopping"
@@ -135,8 +135,8 @@ impl Member {
     }
 
     /// The process is about to end its own life: the disappearance of its row is no longer an error.
-    pub fn begin_leaving(&self) {
-        self.0.is_leaving.store(true, Ordering::Release);
+    pub fn begin_ending(&self) {
+        self.0.is_ending.store(true, Ordering::Release);
     }
 
     /// Stops the member's work, after its life.
@@ -150,15 +150,15 @@ impl Member {
     }
 
     fn figures(&self) -> &ClusterFigures {
-        &self.0.parts.figures.cluster
+        &self.0.deps.figures.cluster
     }
 
     fn lock_work(&self) -> MutexGuard<'_, JoinSet<()>> {
         self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn called_off(&self) -> MutexGuard<'_, HashSet<Slot>> {
-        self.0.called_off.lock().unwrap_or_else(PoisonError::into_inner)
+    fn canceled(&self) -> MutexGuard<'_, HashSet<Slot>> {
+        self.0.canceled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn busy(&self) -> MutexGuard<'_, HashSet<Slot>> {
@@ -173,11 +173,11 @@ impl Member {
     }
 
     /// Ends the process when this life is over, or the database has lost its commits; otherwise the error is transient.
-    fn is_passing(&self, error: &Error) -> bool {
+    fn is_transient(&self, error: &Error) -> bool {
         match error {
-            Error::NotOwner if self.0.is_leaving.load(Ordering::Acquire) => {}
-            Error::NotOwner => (self.0.parts.fail)("another process of the cluster has fenced this process".to_owned()),
-            Error::LostCommits { .. } => (self.0.parts.fail)(error.to_string()),
+            Error::NotOwner if self.0.is_ending.load(Ordering::Acquire) => {}
+            Error::NotOwner => (self.0.deps.fail)("another process of the cluster has fenced this process".to_owned()),
+            Error::LostCommits { .. } => (self.0.deps.fail)(error.to_string()),
             _ => return true,
         }
         false

@@ -2,9 +2,9 @@
 //! received.
 
 mod connections;
+mod forwarding;
 mod handlers;
 mod owners;
-mod passing;
 mod trust;
 
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use sqlx::types::Json;
 use tokio::sync::{Notify, watch};
 
 use self::handlers::routes;
-use super::{Around, Edge};
+use super::{Edge, EdgeService};
 use crate::metrics::Metrics;
 use crate::web::wire::{self, Limits, ListenOptions, Listeners, Peers};
 
@@ -125,7 +125,8 @@ impl Node {
         let figures = Data::new(Metrics::new(Vec::new()));
         let (stopping, stops) = watch::channel(false);
         let world: Data<World> = Data::default();
-        let edge = Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).waiting(wait);
+        let edge =
+            Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).with_wait(wait);
         let any = || wire::bind("127.0.0.1:0".parse().expect("address")).expect("a port");
         let options = ListenOptions {
             socket: any(),
@@ -138,7 +139,7 @@ impl Node {
         let served = world.clone();
         let Listeners { address: public, peers, server } = wire::listen(options, move |side| {
             let world = served.clone();
-            Around::new(App::new().configure(move |services| routes(services, world)), Some(edge.clone()), side)
+            EdgeService::new(App::new().configure(move |services| routes(services, world)), Some(edge.clone()), side)
         })
         .expect("it listens");
         actix_web::rt::spawn(server);

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::{Node, SECRET, ask, client, pair, slot};
-use crate::cluster::signed::{FORWARDED, Forwarded, Signer};
+use crate::cluster::signer::{FORWARDED, Forwarded, Signer};
 
 #[actix_web::test]
 async fn nothing_is_shown_without_the_lease() {

@@ -1,4 +1,4 @@
-//! Heartbeats, and what follows when another's stop: its life is ended.
+//! Sends heartbeats, and fences lives whose heartbeats have stopped.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -10,40 +10,40 @@ use super::{Member, RETRY_PAUSE};
 use crate::cluster::observer::Observer;
 
 impl Member {
-    pub(super) async fn keep_beating(&self) {
+    pub(super) async fn run_heartbeat(&self) {
         let mut clock = interval(BEAT_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut observer = Observer::default();
-        let mut sealing = HashSet::new();
+        let mut fencing = HashSet::new();
         loop {
             clock.tick().await;
             let lease = &self.0.membership.lease;
             // Read before the heartbeat, which sees at least as much.
-            let committed = self.0.parts.engine.store().log.flushed();
-            let seen = match lives::beat(&self.0.db, self.life(), committed).await {
+            let committed = self.0.deps.engine.store().log.flushed();
+            let result = match lives::beat(&self.0.db, self.life(), committed).await {
                 Ok(sent) => {
                     lease.extend(sent);
                     lives::all(&self.0.db).await
                 }
                 Err(error) => Err(error),
             };
-            let lives = match seen {
+            let lives = match result {
                 Ok(lives) => lives,
                 Err(error) => {
-                    observer.saw_nothing();
-                    if !self.is_passing(&error) {
+                    observer.reset();
+                    if !self.is_transient(&error) {
                         return;
                     }
                     tracing::debug!(%error, "cluster state unavailable");
                     continue;
                 }
             };
-            let suspected = observer.saw(&lives, self.life(), Instant::now());
-            sealing.retain(|dead| lives.iter().any(|life| life.life == *dead));
-            // A process that stops would not be there to release the slots it inherits. The others suspect the same life.
+            let suspected = observer.observe(&lives, self.life(), Instant::now());
+            fencing.retain(|dead| lives.iter().any(|life| life.life == *dead));
+            // A stopping process could not release the slots it inherits; other processes suspect the same life.
             let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
             for dead in suspected {
-                if sealing.insert(dead) {
+                if fencing.insert(dead) {
                     let member = self.clone();
                     self.spawn(async move { member.end(dead).await });
                 }
@@ -51,14 +51,14 @@ impl Member {
         }
     }
 
-    /// Ends a life that looks dead, and takes care of what it has left.
+    /// Fences a life that looks dead, and takes over its slots.
     async fn end(&self, dead: LifeId) {
         let suspected = Instant::now();
         loop {
             match lives::seal(&self.0.db, self.life(), dead).await {
                 Ok(true) => break,
                 Ok(false) => return,
-                Err(error) if !self.is_passing(&error) => return,
+                Err(error) if !self.is_transient(&error) => return,
                 Err(error) => tracing::debug!(%error, life = %dead, "fencing an unresponsive process will be retried"),
             }
             sleep(RETRY_PAUSE).await;

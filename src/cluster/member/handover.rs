@@ -13,24 +13,24 @@ use super::{Member, RETRY_PAUSE};
 const CLOSING_AT_ONCE: usize = 16;
 
 impl Member {
-    /// Closes slots and hands them over. A slot that cannot be closed is reopened and does not keep the others.
-    pub(super) async fn give(&self, slots: &[Slot]) {
-        let begun = Instant::now();
-        let (ownership, placement) = (self.0.parts.engine.store().ownership(), &self.0.membership.placement);
+    /// Closes slots and hands them over. A slot that cannot be closed is reopened; the others are not affected.
+    pub(super) async fn hand_over_slots(&self, slots: &[Slot]) {
+        let started = Instant::now();
+        let (ownership, placement) = (self.0.deps.engine.store().ownership(), &self.0.membership.placement);
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         placement.close(slots.iter().copied());
-        let kept = self.close(slots).await;
-        let (kept, closed): (Vec<Slot>, Vec<Slot>) = slots.iter().partition(|slot| kept.contains(*slot));
-        futures_util::future::join(self.call_off(&kept), self.hand_over(&closed, begun)).await;
+        let not_closed = self.close(slots).await;
+        let (not_closed, closed): (Vec<Slot>, Vec<Slot>) = slots.iter().partition(|slot| not_closed.contains(*slot));
+        futures_util::future::join(self.cancel_move(&not_closed), self.hand_over(&closed, started)).await;
     }
 
-    /// Reopens slots that were to move. No other process has served them, so the keys and the directory are still current.
-    async fn call_off(&self, slots: &[Slot]) {
+    /// Reopens slots whose move is canceled. No other process has served them, so the keys and the directory are current.
+    async fn cancel_move(&self, slots: &[Slot]) {
         if slots.is_empty() {
             return;
         }
         self.figures().called_off();
-        self.called_off().extend(slots);
+        self.canceled().extend(slots);
         if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
             tracing::debug!(%error, "canceling a move will be retried");
         }
@@ -38,43 +38,43 @@ impl Member {
     }
 
     /// Hands closed slots over.
-    async fn hand_over(&self, slots: &[Slot], begun: Instant) {
+    async fn hand_over(&self, slots: &[Slot], started: Instant) {
         if slots.is_empty() {
             return;
         }
-        let ownership = self.0.parts.engine.store().ownership();
+        let ownership = self.0.deps.engine.store().ownership();
         slots.iter().for_each(|slot| ownership.shut_slot(*slot));
-        self.called_off().retain(|slot| !slots.contains(slot));
+        self.canceled().retain(|slot| !slots.contains(slot));
         // Until the database has answered, the owner is unknown, and these slots are not served here.
         loop {
             match lives::hand_over(&self.0.db, self.life(), slots).await {
                 Ok(_) => break,
-                Err(error) if !self.is_passing(&error) => return,
+                Err(error) if !self.is_transient(&error) => return,
                 Err(error) => tracing::debug!(%error, "handing over slots will be retried"),
             }
             sleep(RETRY_PAUSE).await;
         }
-        // Slots whose receiver is over stay here, and the next look reopens them.
+        // Slots whose receiver has ended stay here; the next update of the placement reopens them.
         self.figures().handed_over(slots.len());
-        tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "handed over slots");
+        tracing::info!(slots = slots.len(), took_ms = started.elapsed().as_millis(), "handed over slots");
     }
 
     /// Ends all work in these slots, and writes all of it to the tables. Returns the slots that cannot be closed.
     async fn close(&self, slots: &[Slot]) -> HashSet<Slot> {
-        let engine = &self.0.parts.engine;
+        let engine = &self.0.deps.engine;
         let directory = engine.directory();
         let companies = directory.companies_in(|slot| slots.contains(&slot));
-        (self.0.parts.rest)(companies.clone()).await;
+        (self.0.deps.quiesce)(companies.clone()).await;
         let closing = companies.into_iter().map(|company| {
-            let closed = (self.0.parts.leave)(company);
+            let closed = (self.0.deps.drop_company)(company);
             async move { (company, closed.await) }
         });
         let mut closing = futures_util::stream::iter(closing).buffer_unordered(CLOSING_AT_ONCE);
-        let mut kept = HashSet::new();
+        let mut not_closed = HashSet::new();
         while let Some((company, closed)) = closing.next().await {
             if let Err(refusal) = closed {
                 tracing::info!(%refusal, company.id = %company, "canceled a move");
-                kept.extend(directory.slot(company));
+                not_closed.extend(directory.slot(company));
             }
         }
         // The whole log, not only these companies: until the slots are shut, it may have taken entries of a company
@@ -82,8 +82,8 @@ impl Member {
         let log = &engine.store().log;
         if let Err(error) = log.reached(log.appended()).await {
             tracing::info!(%error, "canceled a move");
-            kept.extend(slots);
+            not_closed.extend(slots);
         }
-        kept
+        not_closed
     }
 }

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use hotline_persistence::cluster::Lease;
 
 /// A body that breaks off when the lease has expired.
-pub(super) struct Leased {
+pub(super) struct LeasedBody {
     pub(super) body: BoxBody,
     pub(super) lease: Lease,
 }
 
-impl MessageBody for Leased {
+impl MessageBody for LeasedBody {
     type Error = Box<dyn std::error::Error>;
 
     fn size(&self) -> BodySize {
@@ -26,8 +26,8 @@ impl MessageBody for Leased {
         let piece = this.body.as_pin_mut().poll_next(cx);
         match piece {
             Poll::Ready(Some(Ok(_))) if !this.lease.holds() => {
-                let gone: io::Error = io::ErrorKind::ConnectionAborted.into();
-                Poll::Ready(Some(Err(gone.into())))
+                let error: io::Error = io::ErrorKind::ConnectionAborted.into();
+                Poll::Ready(Some(Err(error.into())))
             }
             piece => piece,
         }

@@ -9,7 +9,7 @@ use hotline_persistence::cluster::{LifeId, Owner, Peer, Slot, SlotRow, lives};
 use sqlx::postgres::PgListener;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::{Member, Parts, RETRY_PAUSE};
+use super::{Member, MemberDeps, RETRY_PAUSE};
 use crate::cluster::planner::{self, MOVES_MAX};
 
 /// How often the tables are read, in case notifications were lost, and how often a plan is made.
@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1000);
 const CHANNEL: &str = "hotline_placement";
 
 impl Member {
-    pub(super) async fn keep_listening(&self) {
+    pub(super) async fn run_listener(&self) {
         loop {
             if let Err(error) = self.listen().await {
                 tracing::debug!(%error, "placement notifications interrupted; reconnecting");
@@ -39,30 +39,30 @@ impl Member {
         Ok(())
     }
 
-    pub(super) async fn keep_placing(&self) {
+    pub(super) async fn run_placement(&self) {
         let mut clock = interval(LOOK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut left: HashMap<LifeId, ()> = HashMap::new();
+        let mut in_progress: HashMap<LifeId, ()> = HashMap::new();
         while let Err(error) = lives::join(&self.0.db, self.life()).await {
             tracing::debug!(%error, "claiming slots will be retried");
             sleep(RETRY_PAUSE).await;
         }
         loop {
             tokio::select! {
-                _ = clock.tick() => self.look_after_left(&mut left).await,
+                _ = clock.tick() => self.take_over_ended(&mut in_progress).await,
                 () = self.0.membership.placement.asked_to_look() => {}
             }
-            self.look().await;
+            self.apply_placement().await;
         }
     }
 
-    /// Makes a plan, unless another member does; then applies the tables: opens, closes and learns slots.
-    pub(super) async fn look(&self) {
-        let _turn = self.0.looking.lock().await;
-        if !self.0.is_leaving.load(Ordering::Acquire)
+    /// Plans, unless another member does; then applies the tables: opens, closes and learns slots.
+    pub(super) async fn apply_placement(&self) {
+        let _guard = self.0.applying.lock().await;
+        if !self.0.is_ending.load(Ordering::Acquire)
             && let Err(error) = lives::plan(&self.0.db, self.life(), planner::plan).await
         {
-            if !self.is_passing(&error) {
+            if !self.is_transient(&error) {
                 return;
             }
             tracing::debug!(%error, "placement planning will be retried");
@@ -93,14 +93,14 @@ impl Member {
         }
         let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
         let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
-        moving.sort_by_key(|slot| self.called_off().contains(slot));
+        moving.sort_by_key(|slot| self.canceled().contains(slot));
         // One group at a time, so that the other slots are served meanwhile.
         if !moving.is_empty() && busy.is_empty() {
             let group: Vec<Slot> = moving.into_iter().take(MOVES_MAX).collect();
             self.busy().extend(group.iter().copied());
             let member = self.clone();
             self.spawn(async move {
-                member.give(&group).await;
+                member.hand_over_slots(&group).await;
                 member.busy().retain(|slot| !group.contains(slot));
                 member.0.membership.placement.look_again();
             });
@@ -110,15 +110,15 @@ impl Member {
 
     /// Opens slots that no other process serves any more.
     async fn open(&self, slots: Vec<Slot>) {
-        let begun = Instant::now();
-        let Parts { engine, keys, .. } = &self.0.parts;
+        let started = Instant::now();
+        let MemberDeps { engine, keys, .. } = &self.0.deps;
         let companies = match engine.learn(&slots).await {
             Ok(companies) => companies,
-            // They are not open, so the next look retries.
+            // They are not open, so the next update retries.
             Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "could not load slots; will retry"),
         };
         let count = companies.len();
-        tracing::info!(slots = slots.len(), companies = count, took_ms = begun.elapsed().as_millis(), "loaded slots");
+        tracing::info!(slots = slots.len(), companies = count, took_ms = started.elapsed().as_millis(), "loaded slots");
         // Other processes have used keys since these were loaded.
         keys.forget_all(&companies.into_iter().collect());
         self.serve(&slots).await;
@@ -126,16 +126,16 @@ impl Member {
 
     /// Opens slots whose directory entries and keys are current.
     pub(super) async fn serve(&self, slots: &[Slot]) {
-        let Parts { engine, keys, .. } = &self.0.parts;
+        let MemberDeps { engine, keys, .. } = &self.0.deps;
         if let Err(refusal) = engine.open(slots).await {
-            // They are not open, so the next look retries.
+            // They are not open, so the next update retries.
             tracing::warn!(%refusal, slots = slots.len(), "could not open slots; will retry");
             return;
         }
         self.0.membership.placement.open(slots.iter().copied());
         self.figures().opened(slots.len());
         tracing::info!(slots = slots.len(), "serving slots");
-        (self.0.parts.opened)();
+        (self.0.deps.on_opened)();
         let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());
         self.spawn(async move { keys.load_missing(&db).await });
     }

@@ -38,17 +38,17 @@ impl Signer {
     }
 
     /// The value of the header: life, address, signature.
-    pub(super) fn sign(&self, head: &RequestHead, said: Forwarded) -> String {
-        let text = said.text();
+    pub(super) fn sign(&self, head: &RequestHead, content: Forwarded) -> String {
+        let text = content.text();
         let signature = hex::encode(self.mac(head, &text).finalize().into_bytes());
         format!("{text} {signature}")
     }
 
     /// The content of the header, if its signature is valid.
     pub(super) fn read(&self, head: &RequestHead) -> Option<Forwarded> {
-        let mut lines = head.headers.get_all(FORWARDED);
-        let (Some(line), None) = (lines.next(), lines.next()) else { return None };
-        let (text, signature) = line.to_str().ok()?.rsplit_once(' ')?;
+        let mut headers = head.headers.get_all(FORWARDED);
+        let (Some(header), None) = (headers.next(), headers.next()) else { return None };
+        let (text, signature) = header.to_str().ok()?.rsplit_once(' ')?;
         let signature = hex::decode(signature).ok()?;
         self.mac(head, text).verify_slice(&signature).ok()?;
         let (life, peer) = text.split_once(' ')?;
@@ -96,18 +96,18 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_believed_of_its_own_request_only() {
+    fn a_signature_is_valid_for_its_own_request_only() {
         let signer = Signer::new(&[7; 64]);
         for peer in [None, Some("192.0.2.1:4711"), Some("[2001:db8::1]:80")] {
-            let said = Forwarded { life: LifeId::new(12), peer: peer.map(|peer| peer.parse().expect("an address")) };
-            let value = signer.sign(&head(Method::POST, "/api/v1/tickets?a=b"), said);
+            let content = Forwarded { life: LifeId::new(12), peer: peer.map(|peer| peer.parse().expect("an address")) };
+            let value = signer.sign(&head(Method::POST, "/api/v1/tickets?a=b"), content);
             let read = |signer: &Signer, method, target, value: &str| {
                 let mut head = head(method, target);
                 put(&mut head, value);
                 signer.read(&head)
             };
             let is_read = |value: &str| read(&signer, Method::POST, "/api/v1/tickets?a=b", value);
-            assert_eq!(is_read(&value), Some(said));
+            assert_eq!(is_read(&value), Some(content));
             assert_eq!(read(&signer, Method::GET, "/api/v1/tickets?a=b", &value), None, "another method");
             assert_eq!(read(&signer, Method::POST, "/api/v1/tickets?a=c", &value), None, "another target");
             assert_eq!(read(&Signer::new(&[8; 64]), Method::POST, "/api/v1/tickets?a=b", &value), None);

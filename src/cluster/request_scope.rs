@@ -11,20 +11,20 @@ use crate::web::auth;
 use crate::web::modules::{API, PANEL_API};
 use crate::{hooks, panel, visitors};
 
-/// Who may answer a request.
+/// Which processes may serve a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum RequestScope {
     /// The owner of this company.
     Company(CompanyId),
-    /// Every process, from what it knows: no known company (a wrong token, a sign-in, an administrator of the
-    /// installation).
-    Anybody,
-    /// Every process, without looking at memory: pages, the document, files, health checks.
-    Nobody,
+    /// Every process, while it has the lease: the request belongs to no known company (a wrong token, a sign-in, an
+    /// administrator of the installation).
+    NoCompany,
+    /// Every process, without using its memory: pages, the document, files, health checks.
+    Public,
 }
 
-/// Determines it.
-pub(super) fn whose(head: &RequestHead, directory: &Directory) -> Whose {
+/// The scope of a request, from its head.
+pub(super) fn request_scope(head: &RequestHead, directory: &Directory) -> RequestScope {
     let raw = head.uri.path();
     // Uses the path as the router decodes it: another spelling is the same path.
     let decoded = raw.contains('%').then(|| Url::new(head.uri.clone()));
@@ -36,9 +36,9 @@ pub(super) fn whose(head: &RequestHead, directory: &Directory) -> Whose {
     } else if let Some(key) = public_key(path, visitors::DOOR).or_else(|| public_key(path, hooks::PATH)) {
         directory.channel(key).map(|(company, _)| company)
     } else {
-        return Whose::Nobody;
+        return RequestScope::Public;
     };
-    found.map_or(Whose::Anybody, Whose::Company)
+    found.map_or(RequestScope::NoCompany, RequestScope::Company)
 }
 
 /// The rest of the path below `top`, if it is below it.

@@ -9,23 +9,23 @@ use actix_service::{IntoServiceFactory, Service, ServiceFactory};
 use futures_util::future::{Either, LocalBoxFuture, MapOk};
 use futures_util::{FutureExt, TryFutureExt};
 
-use super::edge::{Edge, Local};
+use super::edge::{Edge, ThreadEdge};
 use crate::web::wire::Side;
 
-/// All routes, behind the edge if there is one.
-pub struct Around<F> {
-    served: F,
+/// All routes, behind the edge if the process is a cluster member.
+pub struct EdgeService<F> {
+    routes: F,
     edge: Option<(Edge, Side)>,
 }
 
-impl<F: ServiceFactory<Request>> Around<F> {
+impl<F: ServiceFactory<Request>> EdgeService<F> {
     /// The service of a serving thread.
-    pub fn new<I: IntoServiceFactory<F, Request>>(served: I, edge: Option<Edge>, side: Side) -> Self {
-        Self { served: served.into_factory(), edge: edge.map(|edge| (edge, side)) }
+    pub fn new<I: IntoServiceFactory<F, Request>>(routes: I, edge: Option<Edge>, side: Side) -> Self {
+        Self { routes: routes.into_factory(), edge: edge.map(|edge| (edge, side)) }
     }
 }
 
-impl<F> ServiceFactory<Request> for Around<F>
+impl<F> ServiceFactory<Request> for EdgeService<F>
 where
     F: ServiceFactory<Request>,
     F::Response: Into<Response<BoxBody>>,
@@ -37,28 +37,28 @@ where
     type Response = Response<BoxBody>;
     type Error = F::Error;
     type Config = F::Config;
-    type Service = Served<F::Service>;
+    type Service = ThreadService<F::Service>;
     type InitError = F::InitError;
     type Future = LocalBoxFuture<'static, Result<Self::Service, Self::InitError>>;
 
     fn new_service(&self, config: F::Config) -> Self::Future {
-        let served = self.served.new_service(config);
+        let routes = self.routes.new_service(config);
         let edge = self.edge.clone();
         async move {
-            let served = Rc::new(served.await?);
-            Ok(Served { served, edge: edge.map(|(edge, side)| (Rc::new(Local::new(edge)), side)) })
+            let routes = Rc::new(routes.await?);
+            Ok(ThreadService { routes, edge: edge.map(|(edge, side)| (Rc::new(ThreadEdge::new(edge)), side)) })
         }
         .boxed_local()
     }
 }
 
 /// The service of a thread.
-pub struct Served<S> {
-    served: Rc<S>,
-    edge: Option<(Rc<Local>, Side)>,
+pub struct ThreadService<S> {
+    routes: Rc<S>,
+    edge: Option<(Rc<ThreadEdge>, Side)>,
 }
 
-impl<S> Service<Request> for Served<S>
+impl<S> Service<Request> for ThreadService<S>
 where
     S: Service<Request> + 'static,
     S::Response: Into<Response<BoxBody>>,
@@ -73,17 +73,17 @@ where
     >;
 
     fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.served.poll_ready(cx)
+        self.routes.poll_ready(cx)
     }
 
     fn call(&self, request: Request) -> Self::Future {
         match &self.edge {
-            None => Either::Left(self.served.call(request).map_ok(Into::into)),
+            None => Either::Left(self.routes.call(request).map_ok(Into::into)),
             Some((edge, side)) => {
-                let (edge, served) = (edge.clone(), self.served.clone());
+                let (edge, routes) = (edge.clone(), self.routes.clone());
                 Either::Right(match side {
-                    Side::Public => async move { edge.answer(&*served, request).await }.boxed_local(),
-                    Side::Peers => async move { edge.answer_peer(&*served, request).await }.boxed_local(),
+                    Side::Public => async move { edge.respond(&*routes, request).await }.boxed_local(),
+                    Side::Peers => async move { edge.respond_to_peer(&*routes, request).await }.boxed_local(),
                 })
             }
         }
