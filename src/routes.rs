@@ -227,7 +227,7 @@ fn served() -> Vec<At> {
 fn served_to_people() -> Vec<At> {
     let mut table = Table::served(noun);
     endpoints(&mut table);
-    panel::of_company(&mut table);
+    panel::company_paths(&mut table);
     table.finish()
 }
 
@@ -236,14 +236,14 @@ pub fn paths() -> Vec<String> {
     let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
     paths.extend(beside(&mut Schemas::new()).iter().map(Operation::whole_path));
     paths.extend(served().iter().map(|at| format!("{API}{}", at.path)));
-    paths.extend(served_to_people().iter().chain(&panel::served()).map(|at| format!("{PANEL_API}{}", at.path)));
+    paths.extend(served_to_people().iter().chain(&panel::handlers()).map(|at| format!("{PANEL_API}{}", at.path)));
     paths.dedup();
     paths
 }
 
 /// The state of the panel.
 pub fn panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
-    Panel::new(served_to_people().iter().chain(&panel::served()), mailer, admins_need_factor)
+    Panel::new(served_to_people().iter().chain(&panel::handlers()), mailer, admins_need_factor)
 }
 
 /// The operations of every endpoint; the schemas they refer to are added to `schemas`.
@@ -267,7 +267,7 @@ pub fn beside(schemas: &mut Schemas) -> Vec<Operation> {
 pub fn panel_operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, noun);
     endpoints(&mut table);
-    panel::of_company(&mut table);
+    panel::company_paths(&mut table);
     let shared = table.finish().into_iter().flat_map(|at| at.operations);
     let mut operations: Vec<Operation> = shared.map(|operation| Operation { below: PANEL_API, ..operation }).collect();
     operations.extend(panel::operations(schemas));
@@ -312,8 +312,8 @@ fn api(services: &mut ServiceConfig) {
         let scope = web::scope(&format!("{API}{noun}")).default_service(web::to(no_such_route));
         let scope = paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource()));
         // The last is the outermost: nobody is recorded who is not known.
-        if panel::concerns_tokens(&noun) {
-            services.service(scope.wrap(from_fn(panel::of_tokens)).wrap(from_fn(admit)));
+        if panel::audits_tokens(&noun) {
+            services.service(scope.wrap(from_fn(panel::audit_tokens)).wrap(from_fn(admit)));
         } else {
             services.service(scope.wrap(from_fn(admit)));
         }
@@ -323,7 +323,7 @@ fn api(services: &mut ServiceConfig) {
 /// Registers the endpoints for people at the panel.
 fn api_of_people(services: &mut ServiceConfig) {
     for (noun, paths) in served_to_people().into_iter().fold(Vec::new(), group) {
-        let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::in_company));
+        let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::admit_in_company));
         let scope = scope.default_service(web::to(no_such_route));
         services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
     }

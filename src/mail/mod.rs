@@ -59,7 +59,7 @@ impl MailOptions {
 pub enum MailError {
     /// The recipient's address is invalid, or the text cannot be encoded.
     #[error("could not compose the e-mail: {0}")]
-    Letter(String),
+    OutgoingEmail(String),
     /// The relay has not accepted it.
     #[error("the relay did not accept it: {0}")]
     Relay(#[from] lettre::transport::smtp::Error),
@@ -74,7 +74,7 @@ pub enum MailError {
 /// A plain-text letter to one person.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
-pub struct Letter {
+pub struct OutgoingEmail {
     pub to: String,
     pub subject: String,
     pub text: String,
@@ -160,7 +160,7 @@ impl Mailer {
     ///
     /// # Errors
     /// When the relay has not accepted it.
-    pub async fn send(&self, place: Place, letter: Letter) -> Result<(), MailError> {
+    pub async fn send(&self, place: Place, letter: OutgoingEmail) -> Result<(), MailError> {
         let sent = self.hand_over(letter, place.asked.is_some()).await;
         match &sent {
             Ok(()) => self.figures.mails.sent(),
@@ -173,7 +173,7 @@ impl Mailer {
         sent
     }
 
-    async fn hand_over(&self, letter: Letter, is_asked: bool) -> Result<(), MailError> {
+    async fn hand_over(&self, letter: OutgoingEmail, is_asked: bool) -> Result<(), MailError> {
         // First among those that were asked for, so that none of them waits where the others do.
         let _asked_turn = if is_asked {
             Some(self.asked_connections.acquire().await.map_err(|_| MailError::Stopping)?)
@@ -188,8 +188,8 @@ impl Mailer {
         }
     }
 
-    fn written(&self, letter: Letter) -> Result<Message, MailError> {
-        let wrong = |error: &dyn std::fmt::Display| MailError::Letter(error.to_string());
+    fn written(&self, letter: OutgoingEmail) -> Result<Message, MailError> {
+        let wrong = |error: &dyn std::fmt::Display| MailError::OutgoingEmail(error.to_string());
         // Only the address: a person's name may contain anything.
         let to = Mailbox::new(None, letter.to.parse().map_err(|error| wrong(&error))?);
         let id = format!("<{}@{}>", uuid(), self.from.email.domain());
@@ -242,8 +242,8 @@ mod tests {
 
     use super::*;
 
-    fn letter() -> Letter {
-        Letter { to: "ana@example.com".to_owned(), subject: "A letter".to_owned(), text: "Hello".to_owned() }
+    fn letter() -> OutgoingEmail {
+        OutgoingEmail { to: "ana@example.com".to_owned(), subject: "A letter".to_owned(), text: "Hello".to_owned() }
     }
 
     #[actix_web::test]

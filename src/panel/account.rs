@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
+use super::extractors::Session;
 use super::sign_in::PersonKind;
-use super::signed::Session;
 use super::values::Typed;
 use crate::api::directory::changed;
 use crate::app::App;
@@ -52,25 +52,25 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
-async fn found(app: &App, signed: &Signed) -> ApiResult<Account> {
+async fn load(app: &App, signed: &Signed) -> ApiResult<Account> {
     let (person, db) = (signed.person(), app.db(signed.company_id));
     let row = people::find(db, person).await?.ok_or_else(ApiError::signed_out)?;
-    let left = factors::codes_left(db, person).await?;
+    let codes_left = factors::codes_left(db, person).await?;
     Ok(Account {
         kind: PersonKind::of(person),
         id: person.id(),
         name: called(&row.name, &row.email).to_owned(),
         email: row.email,
         language: row.language,
-        second_factor: left.is_some(),
-        recovery_codes_left: left,
+        second_factor: codes_left.is_some(),
+        recovery_codes_left: codes_left,
         created_at: row.created_at.into(),
     })
 }
 
 /// `GET /account`.
 pub async fn show(session: Session, app: Data<App>) -> ApiResult<Json<Account>> {
-    Ok(Json::of(found(&app, &session.0).await?))
+    Ok(Json::of(load(&app, &session.0).await?))
 }
 
 /// The body of `PUT /account`.
@@ -97,7 +97,7 @@ pub async fn update(session: Session, app: Data<App>, body: Body<AccountChange>)
     let signed = &session.0;
     let change = async {
         people::change(app.db(signed.company_id), signed.person(), body.0.0).await?;
-        Ok(Json::of(found(&app, signed).await?))
+        Ok(Json::of(load(&app, signed).await?))
     };
     match signed.person() {
         // Conversations show the name, so the directory must have the change.
@@ -106,17 +106,17 @@ pub async fn update(session: Session, app: Data<App>, body: Body<AccountChange>)
     }
 }
 
-fn wrong(field: &str, reason: &str) -> ApiError {
+fn invalid(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
 /// Checks the person's own password, which is in the field of this name.
-async fn check(app: &App, panel: &super::Panel, signed: &Signed, typed: Typed, field: &str) -> ApiResult<()> {
+async fn check(app: &App, panel: &super::Panel, signed: &Signed, password: Typed, field: &str) -> ApiResult<()> {
     let person = signed.person();
     panel.limits.try_own_password(person)?;
     let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
-    let matching = passwords::matching(typed.0, vec![row.password_hash]).await?;
-    if matching.is_empty() { Err(wrong(field, "is not your password")) } else { Ok(()) }
+    let matching = passwords::matching(password.0, vec![row.password_hash]).await?;
+    if matching.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(()) }
 }
 
 /// The body of `PUT /account/password`.
@@ -186,7 +186,7 @@ pub struct OwnSession {
 pub async fn list_sessions(session: Session, app: Data<App>, query: Query<()>) -> ApiResult<Page<OwnSession>> {
     let signed = &session.0;
     let rows = sessions::of_person(app.db(signed.company_id), signed.person()).await?;
-    let shown = rows.into_iter().map(|row| OwnSession {
+    let sessions_of_person = rows.into_iter().map(|row| OwnSession {
         id: row.id,
         current: row.id == signed.id,
         address: row.address,
@@ -195,7 +195,7 @@ pub async fn list_sessions(session: Session, app: Data<App>, query: Query<()>) -
         last_seen_at: row.seen_at.into(),
         expires_at: row.expires_at.into(),
     });
-    Ok(Page::among(query.page, query.page.after(), shown.collect(), |session| session.id.0))
+    Ok(Page::among(query.page, query.page.after(), sessions_of_person.collect(), |session| session.id.0))
 }
 
 /// `DELETE /account/sessions/{sessionId}`.
@@ -310,8 +310,8 @@ pub async fn confirm_factor(
     let mut change = app.db(signed.company_id).begin().await?;
     let db = change.connection()?;
     let keys = &app.engine.store().keys;
-    let made = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
-    let recovery_codes = made.ok_or_else(|| wrong("code", "is not the current code"))?;
+    let codes = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
+    let recovery_codes = codes.ok_or_else(|| invalid("code", "is not the current code"))?;
     sessions::end_all(&mut *db, person, Some(signed.id)).await?;
     change.commit().await?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
@@ -326,8 +326,8 @@ pub async fn renew_codes(
 ) -> ApiResult<Confidential<Json<RecoveryCodes>>> {
     let signed = &session.0;
     check(&app, &panel, signed, body.0.0, "password").await?;
-    let made = factors::renew_codes(app.db(signed.company_id), signed.person()).await?;
-    let recovery_codes = made.ok_or_else(no_factor)?;
+    let codes = factors::renew_codes(app.db(signed.company_id), signed.person()).await?;
+    let recovery_codes = codes.ok_or_else(no_factor)?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
 }
 

@@ -14,22 +14,22 @@ use hotline_persistence::tables::people::sessions::Signed;
 use hotline_persistence::tables::people::{PersonId, called};
 use serde_json::Value;
 
-use super::operations::{AUDITED_OF_TOKENS, Kept, target};
+use super::operations::{AUDITED_OF_TOKENS, AuditRule, target};
 use super::{Panel, site};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
 /// Maximum size of a response that is searched for the created record.
-const LOOKED_INTO_BYTES_MAX: usize = 64 * 1024;
+const SEARCHED_BYTES_MAX: usize = 64 * 1024;
 
-/// Who acts, in which company.
-pub(super) struct Who<'a> {
+/// The actor of a request, and the company.
+pub(super) struct RequestActor<'a> {
     company: CompanyId,
     actor: Actor,
     name: &'a str,
 }
 
-impl<'a> Who<'a> {
+impl<'a> RequestActor<'a> {
     /// A signed-in person.
     pub(super) fn signed(company: CompanyId, signed: &'a Signed) -> Self {
         Self { company, actor: signed.person().into(), name: called(&signed.name, &signed.email) }
@@ -37,49 +37,49 @@ impl<'a> Who<'a> {
 }
 
 /// Whether the API has operations below this first part of a path that are audited.
-pub fn concerns_tokens(noun: &str) -> bool {
+pub fn audits_tokens(noun: &str) -> bool {
     AUDITED_OF_TOKENS.contains(&noun.trim_start_matches('/'))
 }
 
-/// Records what an integration does, as far as the audit log keeps it: the middleware behind [`crate::web::auth::admit`].
+/// Records the audited operations of integrations: the middleware behind [`crate::web::auth::admit`].
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
-pub async fn of_tokens<B: MessageBody + 'static>(
+pub async fn audit_tokens<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let parts = request.app_data::<Data<App>>().cloned().zip(request.app_data::<Data<Panel>>().cloned());
+    let state = request.app_data::<Data<App>>().cloned().zip(request.app_data::<Data<Panel>>().cloned());
     let caller = request.extensions().get::<Caller>().cloned();
     let serve = async |request: ServiceRequest| Ok::<_, Error>(next.call(request).await?.map_into_boxed_body());
-    let Some(((app, panel), caller)) = parts.zip(caller) else {
+    let Some(((app, panel), caller)) = state.zip(caller) else {
         let defect = ApiError::internal("an audited request has no actor");
         return Ok(request.into_response(defect.error_response()));
     };
     let Some(token) = caller.token() else { return serve(request).await };
-    let who = Who { company: caller.company, actor: Actor::Token(token.row.id), name: &token.row.name };
-    kept(&app, &panel, who, request, serve).await
+    let actor = RequestActor { company: caller.company, actor: Actor::Token(token.row.id), name: &token.row.name };
+    audited(&app, &panel, actor, request, serve).await
 }
 
 /// Serves a request, and records it if it is audited.
-pub(super) async fn kept(
+pub(super) async fn audited(
     app: &App,
     panel: &Panel,
-    who: Who<'_>,
+    actor: RequestActor<'_>,
     request: ServiceRequest,
     serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let Who { company, actor, name } = who;
+    let RequestActor { company, actor, name } = actor;
     let address = address(request.request(), app);
     let entry =
         |action, target_id| NewEntry { actor, actor_name: name, address: address.as_deref(), action, target_id };
-    let action = match panel.operations.kept(&request) {
-        Kept::Not => return serve(request).await,
-        Kept::IfExport(id) => {
+    let action = match panel.operations.audit_rule(&request) {
+        AuditRule::Never => return serve(request).await,
+        AuditRule::IfExport(id) => {
             let response = serve(request).await?;
             return Ok(export(app, company, entry(id, None), response).await);
         }
-        Kept::Before(id) => id,
+        AuditRule::Before(id) => id,
     };
     let target = target(request.match_info().as_str());
     let begun = match audit_log::begin(app.db(company), company, entry(action, target.as_deref())).await {
@@ -87,8 +87,8 @@ pub(super) async fn kept(
         Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
     };
     let response = serve(request).await?;
-    let (response, made) = look_into(response);
-    let (id, name) = made;
+    let (response, created) = extract_created(response);
+    let (id, name) = created;
     let ended = audit_log::end(app.db(company), begun, response.status().as_u16(), (id.as_deref(), name.as_deref()));
     if let Err(error) = ended.await {
         tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
@@ -96,7 +96,7 @@ pub(super) async fn kept(
     Ok(response)
 }
 
-/// Records a response that is a table to take along. One that cannot be recorded is not delivered.
+/// Records a response that is an export. If it cannot be recorded, it is not sent.
 async fn export(
     app: &App,
     company: CompanyId,
@@ -113,31 +113,31 @@ async fn export(
     }
 }
 
-/// From where a request comes.
+/// The client's address.
 fn address(request: &HttpRequest, app: &App) -> Option<String> {
     site::address(request, &app.trusted_proxies).map(|address| address.to_string())
 }
 
-/// Somebody at the door: what they do to be let in, and out again.
-pub(super) struct AtTheDoor<'a> {
+/// Records sign-ins, sign-outs and password links.
+pub(super) struct SignInAudit<'a> {
     app: &'a App,
     address: Option<String>,
     action: &'static str,
 }
 
-impl<'a> AtTheDoor<'a> {
-    /// A request that does this.
+impl<'a> SignInAudit<'a> {
+    /// For a request with this action.
     pub(super) fn of(app: &'a App, request: &HttpRequest, action: &'static str) -> Self {
         Self { app, address: address(request, app), action }
     }
 
-    /// What was asked for from this address, and is done behind the answer.
-    pub(super) fn asked(app: &'a App, address: Option<String>, action: &'static str) -> Self {
+    /// For an action that runs after the response to a request from this address.
+    pub(super) fn for_address(app: &'a App, address: Option<String>, action: &'static str) -> Self {
         Self { app, address, action }
     }
 
-    /// From where a request comes, for [`AtTheDoor::asked`].
-    pub(super) fn from_where(app: &App, request: &HttpRequest) -> Option<String> {
+    /// The client's address, for [`SignInAudit::for_address`].
+    pub(super) fn client_address(app: &App, request: &HttpRequest) -> Option<String> {
         address(request, app)
     }
 
@@ -146,48 +146,48 @@ impl<'a> AtTheDoor<'a> {
         NewEntry { actor: person.into(), actor_name: name, address, action: self.action, target_id: None }
     }
 
-    /// Records that it begins.
+    /// Records the start of the action.
     ///
     /// # Errors
-    /// When it cannot be recorded: then it must not be done.
+    /// When it cannot be recorded; then it must not be executed.
     pub(super) async fn begin(&self, person: PersonId, name: &str) -> ApiResult<Begun> {
         let company = person.company();
         Ok(audit_log::begin(self.app.db(company), company, self.entry(person, name)).await?)
     }
 
-    /// Records how it ended.
+    /// Records the outcome.
     pub(super) async fn end(&self, person: PersonId, begun: Begun, status: u16) {
         if let Err(error) = audit_log::end(self.app.db(person.company()), begun, status, (None, None)).await {
             tracing::warn!(%error, action = self.action, "could not record an action's result in the audit log");
         }
     }
 
-    /// Records what has had no effect, or has been done: that it cannot be recorded changes nothing about it.
+    /// Records an action that has already been executed, or had no effect; failures to record it are only logged.
     pub(super) async fn note(&self, person: PersonId, name: &str, status: u16) {
         let company = person.company();
-        let noted = audit_log::note(self.app.db(company), company, self.entry(person, name), status);
-        if let Err(error) = noted.await {
+        let entry = audit_log::note(self.app.db(company), company, self.entry(person, name), status);
+        if let Err(error) = entry.await {
             tracing::warn!(%error, action = self.action, "could not record an action in the audit log");
         }
     }
 }
 
 /// The id and the name of the record in the response, if there are any.
-fn look_into(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, (Option<String>, Option<String>)) {
+fn extract_created(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, (Option<String>, Option<String>)) {
     let (request, response) = response.into_parts();
     let (response, body) = response.into_parts();
-    let (body, made) = match body.try_into_bytes() {
-        Ok(bytes) if bytes.len() <= LOOKED_INTO_BYTES_MAX => {
-            let made = made(&bytes);
-            (BoxBody::new(bytes), made)
+    let (body, created) = match body.try_into_bytes() {
+        Ok(bytes) if bytes.len() <= SEARCHED_BYTES_MAX => {
+            let created = created_record(&bytes);
+            (BoxBody::new(bytes), created)
         }
         Ok(bytes) => (BoxBody::new(bytes), (None, None)),
         Err(body) => (body, (None, None)),
     };
-    (ServiceResponse::new(request, response.set_body(body)), made)
+    (ServiceResponse::new(request, response.set_body(body)), created)
 }
 
-fn made(bytes: &[u8]) -> (Option<String>, Option<String>) {
+fn created_record(bytes: &[u8]) -> (Option<String>, Option<String>) {
     let answer: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let data = &answer["data"];
     // The response of a token contains it beside its key.

@@ -7,7 +7,7 @@ use hotline_persistence::{CompanyId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::signed::{Administrator, Installer};
+use super::extractors::{Administrator, Installer};
 use crate::app::App;
 use crate::web::values::Search;
 use crate::web::{ApiResult, Filter, Page, Params, Query};

@@ -11,7 +11,7 @@ use hotline_persistence::{CompanyId, Database as _, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::signed::{Administrator, Installer, Member};
+use super::extractors::{Administrator, Installer, Member};
 use crate::api::directory::changed;
 use crate::app::App;
 use crate::web::calendar::Zone;
@@ -71,7 +71,7 @@ impl From<CompanyRow> for Company {
     }
 }
 
-async fn found(app: &App, id: CompanyId) -> ApiResult<Company> {
+async fn load(app: &App, id: CompanyId) -> ApiResult<Company> {
     Ok(companies::find(app.db(id), id).await?.ok_or_else(ApiError::not_found)?.into())
 }
 
@@ -91,9 +91,9 @@ fn read_own(fields: &mut Fields<'_>) -> CompanyChanges {
 }
 
 fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
-    let given = fields.changed_list::<Name>("stopWords", WORDS_MAX)?;
+    let names = fields.changed_list::<Name>("stopWords", WORDS_MAX)?;
     let mut words: Vec<String> = Vec::new();
-    for word in given.into_iter().map(|word| stop_words::folded(&word.0)) {
+    for word in names.into_iter().map(|word| stop_words::folded(&word.0)) {
         if letters::is_blank(&word) || word.chars().count() > CHARACTERS_MAX {
             fields.refuse("stopWords", format!("must have words of 1 to {CHARACTERS_MAX} characters"));
         }
@@ -106,7 +106,7 @@ fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
 
 /// `GET /company`.
 pub async fn show_own(member: Member, app: Data<App>) -> ApiResult<Json<Company>> {
-    Ok(Json::of(found(&app, member.company).await?))
+    Ok(Json::of(load(&app, member.company).await?))
 }
 
 /// The body of `PUT /company`.
@@ -203,16 +203,16 @@ impl Input for NewCompany {
 pub async fn create(_: Installer, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
     let mut transaction = app.engine.store().housekeeper().change().await?;
-    let made = companies::insert_in(transaction.connection()?, &name).await?;
-    let made = companies::update(transaction.connection()?, made.id, changes).await?;
+    let company = companies::insert_in(transaction.connection()?, &name).await?;
+    let company = companies::update(transaction.connection()?, company.id, changes).await?;
     transaction.commit().await?;
-    app.engine.refresh(made.id).await;
-    Ok(Created::of(made))
+    app.engine.refresh(company.id).await;
+    Ok(Created::of(company))
 }
 
 /// `GET /companies/{companyId}`.
 pub async fn show(_: Installer, app: Data<App>, id: PathId<CompanyId>) -> ApiResult<Json<Company>> {
-    Ok(Json::of(found(&app, id.0).await?))
+    Ok(Json::of(load(&app, id.0).await?))
 }
 
 /// The body of `PUT /companies/{companyId}`.

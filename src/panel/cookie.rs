@@ -18,7 +18,7 @@ const SECURE: &str = "__Host-hotline";
 const PLAIN: &str = "hotline_session";
 
 /// Lifetime of the cookie in seconds: the maximum lifetime of a session.
-const KEPT_S: u32 = 30 * 24 * 3600;
+const MAX_AGE_S: u32 = 30 * 24 * 3600;
 
 /// The names of the cookie that identifies a known device. It is sent only to the path for signing in, which the prefix
 /// `__Host-` does not allow.
@@ -31,63 +31,62 @@ const DEVICE_PATH: &str = "/panel/api/v1/session";
 /// Separates the text of a session from its proof; neither contains it.
 const SEPARATOR: char = '~';
 
-/// What a request shows of a session.
-pub(super) struct Shown<'a> {
+/// The session cookie of a request.
+pub(super) struct SessionCookie<'a> {
     /// The text of the session: its company and its key.
     pub(super) text: &'a str,
-    /// That this installation has made it; a cookie of a release before has none.
+    /// Proves that this installation has signed it; empty in a cookie of an earlier release.
     proof: &'a str,
 }
 
-impl Shown<'_> {
-    /// Whether this installation has made it: anybody can write a cookie that names a company, and what is not ours is
-    /// looked up at nobody's expense.
+impl SessionCookie<'_> {
+    /// Whether this installation has signed it: anybody can forge a cookie that names a company.
     pub(super) fn is_ours(&self, keys: &Keyring) -> bool {
-        keys.has_sealed(&place(self.text), self.proof)
+        keys.has_sealed(&location(self.text), self.proof)
     }
 }
 
-fn place(text: &str) -> Location<'_> {
+fn location(text: &str) -> Location<'_> {
     Location { column: "person_sessions.cookie", company: INSTALLATION, row: text }
 }
 
 /// The session cookie of a request.
-pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<Shown<'_>> {
-    let shown = named(headers, if is_https { SECURE } else { PLAIN })?;
-    let (text, proof) = shown.split_once(SEPARATOR).unwrap_or((shown, ""));
-    Some(Shown { text, proof })
+pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<SessionCookie<'_>> {
+    let cookie = find_cookie(headers, if is_https { SECURE } else { PLAIN })?;
+    let (text, proof) = cookie.split_once(SEPARATOR).unwrap_or((cookie, ""));
+    Some(SessionCookie { text, proof })
 }
 
-/// The value of the cookie of a session with this text.
+/// The value of the cookie of a session with this text, with its proof.
 ///
 /// # Errors
 /// When it cannot be sealed.
-pub(super) fn proven(keys: &Keyring, text: &str) -> Result<String, KeyError> {
-    Ok(format!("{text}{SEPARATOR}{}", keys.seal(&place(text), b"")?))
+pub(super) fn sign(keys: &Keyring, text: &str) -> Result<String, KeyError> {
+    Ok(format!("{text}{SEPARATOR}{}", keys.seal(&location(text), b"")?))
 }
 
 /// The device cookie of a request.
 pub(super) fn read_device(headers: &HeaderMap, is_https: bool) -> Option<&str> {
-    named(headers, if is_https { DEVICE_SECURE } else { DEVICE_PLAIN })
+    find_cookie(headers, if is_https { DEVICE_SECURE } else { DEVICE_PLAIN })
 }
 
-fn named<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
-    let mut named = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
-    let (_, text) = named.next()?;
+    let mut values = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
+    let (_, text) = values.next()?;
     // If there are two, it is unknown which one is ours.
-    named.next().is_none().then_some(text)
+    values.next().is_none().then_some(text)
 }
 
 /// The header value that sets or deletes the session cookie.
-fn line(text: Option<&str>, is_https: bool) -> Option<HeaderValue> {
+fn cookie_header(text: Option<&str>, is_https: bool) -> Option<HeaderValue> {
     let (name, secure) = if is_https { (SECURE, "; Secure") } else { (PLAIN, "") };
-    let (text, age) = text.map_or(("", 0), |text| (text, KEPT_S));
+    let (text, age) = text.map_or(("", 0), |text| (text, MAX_AGE_S));
     HeaderValue::try_from(format!("{name}={text}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")).ok()
 }
 
 /// The header value that sets the device cookie.
-fn device_line(text: &str, is_https: bool) -> Option<HeaderValue> {
+fn device_cookie_header(text: &str, is_https: bool) -> Option<HeaderValue> {
     let (name, secure) = if is_https { (DEVICE_SECURE, "; Secure") } else { (DEVICE_PLAIN, "") };
     let age = KNOWN_DAYS * 24 * 3600;
     let line = format!("{name}={text}; Path={DEVICE_PATH}; Max-Age={age}; HttpOnly; SameSite=Strict{secure}");
@@ -108,17 +107,17 @@ impl<R> WithCookie<R> {
 
     /// Sets the cookie to another session.
     pub(super) fn set(reply: R, text: &str, is_https: bool) -> Self {
-        Self { reply, cookies: line(Some(text), is_https).into_iter().collect() }
+        Self { reply, cookies: cookie_header(Some(text), is_https).into_iter().collect() }
     }
 
     /// Deletes the session cookie.
-    pub(super) fn taken(reply: R, is_https: bool) -> Self {
-        Self { reply, cookies: line(None, is_https).into_iter().collect() }
+    pub(super) fn deleted(reply: R, is_https: bool) -> Self {
+        Self { reply, cookies: cookie_header(None, is_https).into_iter().collect() }
     }
 
     /// Also sets the device cookie.
     pub(super) fn and_device(mut self, text: &str, is_https: bool) -> Self {
-        self.cookies.extend(device_line(text, is_https));
+        self.cookies.extend(device_cookie_header(text, is_https));
         self
     }
 }
@@ -160,7 +159,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(COOKIE, HeaderValue::from_static("other=1; hotline_session=7.a"));
         headers.append(COOKIE, HeaderValue::from_static("__Host-hotline=7.b"));
-        let text = |headers: &HeaderMap, is_https| read(headers, is_https).map(|shown| shown.text.to_owned());
+        let text = |headers: &HeaderMap, is_https| read(headers, is_https).map(|cookie| cookie.text.to_owned());
         assert_eq!(text(&headers, false).as_deref(), Some("7.a"));
         assert_eq!(text(&headers, true).as_deref(), Some("7.b"));
         headers.append(COOKIE, HeaderValue::from_static("hotline_session=7.c"));
@@ -168,17 +167,17 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_ours_by_its_proof_and_no_other() {
+    fn only_a_cookie_with_its_own_proof_is_ours() {
         let folder = tempfile::TempDir::new().expect("folder");
         let keys = Keyring::at(folder.path().join("secrets.key"));
         keys.load_or_create().expect("a key");
         let is_ours = |cookie: &str| {
             let mut headers = HeaderMap::new();
             headers.append(COOKIE, HeaderValue::try_from(format!("hotline_session={cookie}")).expect("a header"));
-            let shown = read(&headers, false).expect("a cookie");
-            (shown.text.to_owned(), shown.is_ours(&keys))
+            let cookie = read(&headers, false).expect("a cookie");
+            (cookie.text.to_owned(), cookie.is_ours(&keys))
         };
-        let (one, other) = (proven(&keys, "7.a").expect("sealed"), proven(&keys, "8.b").expect("sealed"));
+        let (one, other) = (sign(&keys, "7.a").expect("sealed"), sign(&keys, "8.b").expect("sealed"));
         assert_eq!(is_ours(&one), ("7.a".to_owned(), true));
         let proof_of_other = other.split_once(SEPARATOR).expect("a proof").1;
         for (cookie, text) in [
@@ -194,13 +193,14 @@ mod tests {
 
     #[test]
     fn only_behind_https_it_is_bound_to_the_host() {
-        let told = |text, is_https| line(text, is_https).expect("line").to_str().expect("text").to_owned();
+        let header = |text, is_https| cookie_header(text, is_https).expect("line").to_str().expect("text").to_owned();
         assert_eq!(
-            told(Some("7.a"), true),
+            header(Some("7.a"), true),
             "__Host-hotline=7.a; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure"
         );
-        assert_eq!(told(None, false), "hotline_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
-        let device = |is_https| device_line("v1.a", is_https).expect("line").to_str().expect("text").to_owned();
+        assert_eq!(header(None, false), "hotline_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+        let device =
+            |is_https| device_cookie_header("v1.a", is_https).expect("line").to_str().expect("text").to_owned();
         let rest = "=v1.a; Path=/panel/api/v1/session; Max-Age=34560000; HttpOnly; SameSite=Strict";
         assert_eq!(device(true), format!("__Secure-hotline-device{rest}; Secure"));
         assert_eq!(device(false), format!("hotline_device{rest}"));

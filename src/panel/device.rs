@@ -1,9 +1,9 @@
-//! Devices on which a person has signed in before. They have tries of their own, so that strangers who try an account cannot
-//! lock out its owner. The device cookie names the person, the device and a time, and is sealed with the installation's key
-//! for the e-mail it was made for: what it says is known before anything is looked up. The server stores nothing.
+//! Devices on which a person has signed in before. Their attempts are counted separately, so that strangers cannot lock out
+//! the owner of an account. The device cookie contains the person, the device and a time, encrypted with the installation's
+//! key for the e-mail address: it is read without a look-up, and the server stores nothing.
 //!
-//! A cookie is bound to one person, a user of one company or an administrator of the installation. To another person with
-//! the same e-mail it means nothing: an e-mail may be anybody's who makes a user with it.
+//! A cookie is bound to one person, a user of one company or an administrator of the installation. It means nothing for
+//! another person with the same e-mail: any administrator can create a user with it.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::CompanyId;
@@ -17,10 +17,10 @@ pub(super) const KNOWN_DAYS: i64 = 400;
 /// them, and a few people share a device. A browser sends all of them each time.
 const PERSONS_MAX: usize = 4;
 
-/// Maximum length of what a cookie says of one person, in bytes; ours have half of it.
+/// Maximum length of one person's part of a cookie, in bytes; ours have half of it.
 const PART_BYTES_MAX: usize = 400;
 
-/// Separates what a cookie says of several persons; no sealed text contains it.
+/// Separates the parts of several persons; no sealed text contains it.
 const SEPARATOR: char = '~';
 
 /// The number of a device, in hexadecimal: 128 random bits. It stays the same however often its cookie is renewed.
@@ -28,7 +28,7 @@ pub(super) type DeviceId = String;
 
 /// A device that is known for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownDevice {
     /// The person.
     pub(super) person: PersonId,
     /// The device.
@@ -36,44 +36,44 @@ pub(super) struct Known {
 }
 
 /// The sealed value is bound to the e-mail, ignoring its case.
-fn place(email: &str) -> Location<'_> {
+fn location(email: &str) -> Location<'_> {
     Location { column: "devices.cookie", company: INSTALLATION, row: email }
 }
 
-fn parts(shown: &str) -> impl Iterator<Item = &str> {
-    shown.split(SEPARATOR).filter(|part| !part.is_empty() && part.len() <= PART_BYTES_MAX).take(PERSONS_MAX)
+fn parts(cookie: &str) -> impl Iterator<Item = &str> {
+    cookie.split(SEPARATOR).filter(|part| !part.is_empty() && part.len() <= PART_BYTES_MAX).take(PERSONS_MAX)
 }
 
-/// The persons with this e-mail for whom the device is known, by the cookie that is shown.
-pub(super) fn known(keys: &Keyring, email: &str, shown: Option<&str>, now: DateTime<Utc>) -> Vec<Known> {
+/// The persons with this e-mail for whom the device is known, according to the cookie.
+pub(super) fn known_devices(keys: &Keyring, email: &str, cookie: Option<&str>, now: DateTime<Utc>) -> Vec<KnownDevice> {
     let email = email.to_lowercase();
-    parts(shown.unwrap_or_default()).filter_map(|part| read(keys, &email, part, now)).collect()
+    parts(cookie.unwrap_or_default()).filter_map(|part| read(keys, &email, part, now)).collect()
 }
 
-fn read(keys: &Keyring, email: &str, part: &str, now: DateTime<Utc>) -> Option<Known> {
-    let plain = keys.open(&place(email), part).ok()?;
+fn read(keys: &Keyring, email: &str, part: &str, now: DateTime<Utc>) -> Option<KnownDevice> {
+    let plain = keys.open(&location(email), part).ok()?;
     let mut fields = std::str::from_utf8(&plain).ok()?.split(' ');
     let company: CompanyId = fields.next()?.parse().ok()?;
     let person = PersonId::of(company, fields.next()?.parse().ok()?);
     let device = fields.next()?.to_owned();
     let since = DateTime::from_timestamp(fields.next()?.parse().ok()?, 0)?;
-    (now - since < TimeDelta::days(KNOWN_DAYS)).then_some(Known { person, device })
+    (now - since < TimeDelta::days(KNOWN_DAYS)).then_some(KnownDevice { person, device })
 }
 
-/// The value of the cookie after a person has signed in with this e-mail: the device as it was known for them, or another one,
-/// and what the cookie that was shown says of others.
+/// The value of the cookie after a person has signed in with this e-mail: the known device, or a new one, and the other
+/// persons' parts of the previous cookie.
 ///
 /// # Errors
 /// When it cannot be sealed.
-pub(super) fn renewed(
+pub(super) fn renew_cookie(
     keys: &Keyring,
     (person, email): (PersonId, &str),
-    shown: Option<&str>,
+    cookie: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<String, KeyError> {
     let email = email.to_lowercase();
     let (mut device, mut others) = (None, Vec::new());
-    for part in parts(shown.unwrap_or_default()) {
+    for part in parts(cookie.unwrap_or_default()) {
         match read(keys, &email, part, now) {
             Some(known) if known.person == person => device = Some(known.device),
             _ => others.push(part),
@@ -81,7 +81,7 @@ pub(super) fn renewed(
     }
     let device = device.unwrap_or_else(|| hex::encode(rand::random::<[u8; 16]>()));
     let plain = format!("{} {} {device} {}", person.company(), person.id(), now.timestamp());
-    let own = keys.seal(&place(&email), plain.as_bytes())?;
+    let own = keys.seal(&location(&email), plain.as_bytes())?;
     let all = std::iter::once(own.as_str()).chain(others.into_iter().take(PERSONS_MAX - 1));
     Ok(all.collect::<Vec<_>>().join(&SEPARATOR.to_string()))
 }
@@ -103,24 +103,24 @@ mod tests {
         keys.load_or_create().expect("a key");
         let now = Utc::now();
         let ana = (user(1), "Ana@example.com");
-        let shown = renewed(&keys, ana, None, now).expect("sealed");
-        let of = |email: &str, shown: &str, at| known(&keys, email, Some(shown), at);
-        let first = of("ANA@example.com", &shown, now);
+        let cookie = renew_cookie(&keys, ana, None, now).expect("sealed");
+        let of = |email: &str, cookie: &str, at| known_devices(&keys, email, Some(cookie), at);
+        let first = of("ANA@example.com", &cookie, now);
         assert_eq!(first.iter().map(|known| known.person).collect::<Vec<_>>(), [user(1)]);
-        assert_eq!(of("ana@example.com", &shown, now + TimeDelta::days(KNOWN_DAYS - 1)), first);
-        assert!(of("ana@example.com", &shown, now + TimeDelta::days(KNOWN_DAYS + 1)).is_empty());
-        for nothing in ["", "~", &shown[..shown.len() - 2], &"v".repeat(5000)] {
+        assert_eq!(of("ana@example.com", &cookie, now + TimeDelta::days(KNOWN_DAYS - 1)), first);
+        assert!(of("ana@example.com", &cookie, now + TimeDelta::days(KNOWN_DAYS + 1)).is_empty());
+        for nothing in ["", "~", &cookie[..cookie.len() - 2], &"v".repeat(5000)] {
             assert!(of("ana@example.com", nothing, now).is_empty());
         }
-        assert!(of("ben@example.com", &shown, now).is_empty());
+        assert!(of("ben@example.com", &cookie, now).is_empty());
         // A value that was sealed for another purpose does not make a device known.
         let other = Location { column: "second_factors.secret", company: INSTALLATION, row: "ana@example.com" };
         let other = keys.seal(&other, format!("7 1 a {}", now.timestamp()).as_bytes()).expect("sealed");
         assert!(of("ana@example.com", &other, now).is_empty());
         // Renewed, it is the same device; without its cookie, another one.
-        let again = renewed(&keys, ana, Some(&shown), now).expect("sealed");
+        let again = renew_cookie(&keys, ana, Some(&cookie), now).expect("sealed");
         assert_eq!(of("ana@example.com", &again, now), first);
-        let another = renewed(&keys, ana, None, now).expect("sealed");
+        let another = renew_cookie(&keys, ana, None, now).expect("sealed");
         assert_ne!(of("ana@example.com", &another, now), first);
     }
 
@@ -130,17 +130,17 @@ mod tests {
         let keys = Keyring::at(folder.path().join("secrets.key"));
         keys.load_or_create().expect("a key");
         let now = Utc::now();
-        let mut shown = None;
+        let mut cookie = None;
         for id in 1..=6 {
-            shown = Some(renewed(&keys, (user(id), "ana@example.com"), shown.as_deref(), now).expect("sealed"));
+            cookie = Some(renew_cookie(&keys, (user(id), "ana@example.com"), cookie.as_deref(), now).expect("sealed"));
         }
         let of = |email: &str| -> Vec<PersonId> {
-            known(&keys, email, shown.as_deref(), now).into_iter().map(|known| known.person).collect()
+            known_devices(&keys, email, cookie.as_deref(), now).into_iter().map(|known| known.person).collect()
         };
         assert_eq!(of("ana@example.com"), [user(6), user(5), user(4), user(3)]);
         // What is said of somebody with another e-mail stays as it is.
-        let shared = renewed(&keys, (user(9), "ben@example.com"), shown.as_deref(), now).expect("sealed");
-        let left = known(&keys, "ana@example.com", Some(&shared), now);
-        assert_eq!(left.into_iter().map(|known| known.person).collect::<Vec<_>>(), [user(6), user(5), user(4)]);
+        let shared = renew_cookie(&keys, (user(9), "ben@example.com"), cookie.as_deref(), now).expect("sealed");
+        let remaining = known_devices(&keys, "ana@example.com", Some(&shared), now);
+        assert_eq!(remaining.into_iter().map(|known| known.person).collect::<Vec<_>>(), [user(6), user(5), user(4)]);
     }
 }

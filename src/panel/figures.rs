@@ -8,7 +8,7 @@ use hotline_persistence::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::signed::Installer;
+use super::extractors::Installer;
 use crate::app::App;
 use crate::metrics;
 use crate::web::{ApiError, ApiResult, Json};

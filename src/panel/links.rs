@@ -12,13 +12,13 @@ use hotline_persistence::tables::people::{self, Account, INSTALLATION, Language,
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::audit::AtTheDoor;
+use super::audit::SignInAudit;
 use super::cookie::WithCookie;
-use super::letters::{Recipient, Way, letter, spoken};
+use super::emails::{AccountLink, Recipient, link_email, preferred_language};
 use super::values::Typed;
 use super::{Panel, device, site};
 use crate::app::App;
-use crate::mail::Letter;
+use crate::mail::OutgoingEmail;
 use crate::web::origin::Address;
 use crate::web::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
@@ -113,30 +113,30 @@ pub async fn spend(
     panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
     let LinkUse { token: Typed(token), password } = body.0;
     let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
-    // Looked up before anything is hashed: a stranger's token costs no more than that.
+    // Looked up before the password is hashed, so that an invalid token costs only a look-up.
     let link = links::find(app.db(STRANGERS), &token).await?.ok_or_else(ApiError::link_spent)?;
     passwords::check_owner(&password, "password", &link.email, &link.name)?;
     let hash = passwords::hash(password).await?;
-    let (act, person) = (AtTheDoor::of(&app, &request, "useLink"), link.person());
-    let begun = act.begin(person, called(&link.name, &link.email)).await?;
+    let (audit, person) = (SignInAudit::of(&app, &request, "useLink"), link.person());
+    let begun = audit.begin(person, called(&link.name, &link.email)).await?;
     let mut change = app.db(company).begin().await?;
     let Some(link) = links::spend(change.connection()?, &token, &hash).await? else {
         drop(change);
-        act.end(person, begun, 403).await;
+        audit.end(person, begun, 403).await;
         return Err(ApiError::link_spent());
     };
     change.commit().await?;
-    act.end(person, begun, 204).await;
+    audit.end(person, begun, 204).await;
     let who = (person, link.email.as_str());
-    let shown = device::renewed(&app.engine.store().keys, who, None, clock::now()).map_err(ApiError::internal)?;
+    let cookie = device::renew_cookie(&app.engine.store().keys, who, None, clock::now()).map_err(ApiError::internal)?;
     let is_https = site::is_https(&request, &app);
-    Ok(WithCookie::unchanged(NoContent).and_device(&shown, is_https))
+    Ok(WithCookie::unchanged(NoContent).and_device(&cookie, is_https))
 }
 
 /// The body of `POST /links/forgotten`.
-pub struct Forgotten(String);
+pub struct ResetRequest(String);
 
-impl Input for Forgotten {
+impl Input for ResetRequest {
     fn name() -> Cow<'static, str> {
         "ForgottenPassword".into()
     }
@@ -156,28 +156,28 @@ pub async fn request(
     request: HttpRequest,
     app: Data<App>,
     panel: Data<Panel>,
-    body: Body<Forgotten>,
+    body: Body<ResetRequest>,
 ) -> ApiResult<NoContent> {
     panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
     let (Some(mailer), Some(base)) = (panel.mailer.clone(), app.media.public_url()) else {
         return Err(ApiError::not_found());
     };
     let place = mailer.place_asked().ok_or_else(ApiError::unavailable)?;
-    let (base, spoken) = (base.to_owned(), spoken(request.headers()));
-    let from = AtTheDoor::from_where(&app, &request);
+    let (base, language) = (base.to_owned(), preferred_language(request.headers()));
+    let from = SignInAudit::client_address(&app, &request);
     let background = app.engine.background().clone();
     background.spawn(async move {
-        let letters = {
-            let _turn = panel.reminding.lock().await;
-            remind(&app, &panel, &body.0.0, (&base, spoken), from).await
+        let emails = {
+            let _guard = panel.reset_lock.lock().await;
+            create_reset_emails(&app, &panel, &body.0.0, (&base, language), from).await
         };
         let mut place = Some(place);
-        match letters {
-            Ok(letters) => {
-                for letter in letters {
-                    // Each waits in a place of its own; `send` and `place` log and count failures.
-                    let Some(own) = place.take().or_else(|| mailer.place_asked()) else { break };
-                    drop(mailer.send(own, letter).await);
+        match emails {
+            Ok(emails) => {
+                for email in emails {
+                    // Each e-mail needs its own reservation; `send` and `place` log and count failures.
+                    let Some(reservation) = place.take().or_else(|| mailer.place_asked()) else { break };
+                    drop(mailer.send(reservation, email).await);
                 }
             }
             Err(error) => tracing::warn!(%error, "could not create a password link"),
@@ -186,36 +186,36 @@ pub async fn request(
     Ok(NoContent)
 }
 
-/// A mail for each membership with this e-mail, with its link: what one company calls itself and its people is in no mail of
-/// another.
-async fn remind(
+/// Creates an e-mail with a link for each membership with this address: names of a company and its people never appear in an
+/// e-mail of another company.
+async fn create_reset_emails(
     app: &App,
     panel: &Panel,
     email: &str,
-    (base, spoken): (&str, Option<Language>),
+    (base, language): (&str, Option<Language>),
     from: Option<String>,
-) -> hotline_persistence::Result<Vec<Letter>> {
-    let mut letters = Vec::new();
+) -> hotline_persistence::Result<Vec<OutgoingEmail>> {
+    let mut emails = Vec::new();
     for account in people::accounts(&app.engine.store().housekeeping, email, None).await? {
         let person = account.person();
         let db = app.db(person.company());
-        // A link that is there stays good if no letter could bring another one.
-        if !panel.limits.has_asked_letters(person.company()) {
+        // An existing link stays valid if no e-mail could deliver another one.
+        if !panel.limits.has_requested_emails(person.company()) {
             tracing::warn!(company.id = %person.company(), "e-mail dropped: the hourly limit of password e-mails is reached");
             continue;
         }
         let Some((token, kind)) = links::make_again(db, person).await? else { continue };
         let Some(profile) = people::find(db, person).await? else { continue };
-        if !panel.limits.may_write_asked(person.company()) {
+        if !panel.limits.take_requested_email(person.company()) {
             continue;
         }
         let name = called(&profile.name, &profile.email).to_owned();
-        AtTheDoor::asked(app, from.clone(), "requestReset").note(person, &name, 204).await;
+        SignInAudit::for_address(app, from.clone(), "requestReset").note(person, &name, 204).await;
         let Account { company_id, company_name, .. } = account;
         let company = company_name.filter(|_| company_id != INSTALLATION);
-        let language = profile.language.or(spoken).unwrap_or(Language::English);
+        let language = profile.language.or(language).unwrap_or(Language::English);
         let to = Recipient { name, email: profile.email, language };
-        letters.push(letter(&to, &Way { kind, company, url: format!("{base}{PAGE}{token}") }));
+        emails.push(link_email(&to, &AccountLink { kind, company, url: format!("{base}{PAGE}{token}") }));
     }
-    Ok(letters)
+    Ok(emails)
 }

@@ -4,15 +4,16 @@
 //! A session is a row that every request looks up. Nothing of it is held in memory, so it ends everywhere at once.
 
 mod account;
+mod admission;
 mod audit;
 mod audit_list;
 mod channels;
 mod company;
 mod cookie;
 mod device;
-mod door;
+mod emails;
+mod extractors;
 mod figures;
-mod letters;
 mod limits;
 mod links;
 mod operations;
@@ -20,7 +21,6 @@ pub mod pages;
 mod profiles;
 mod session;
 mod sign_in;
-mod signed;
 mod site;
 mod tokens;
 mod users;
@@ -29,9 +29,9 @@ mod values;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 
-pub use audit::{concerns_tokens, of_tokens};
+pub use admission::{admit_in_company, company_of};
+pub use audit::{audit_tokens, audits_tokens};
 pub use cookie::WithCookie;
-pub use door::{company_of, in_company};
 
 use hotline_persistence::tables::people::sessions::Signed;
 use tokio::sync::Mutex;
@@ -58,9 +58,9 @@ pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
     /// Serializes requests for a link: someone who asks twice at the same time gets one mail for each of their links.
-    reminding: Mutex<()>,
+    reset_lock: Mutex<()>,
     admins_need_factor: bool,
-    /// What the audit log keeps.
+    /// The audited operations.
     operations: Operations,
 }
 
@@ -68,11 +68,11 @@ impl Panel {
     /// With all operations for people.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a At>, mailer: Option<Mailer>, admins_need_factor: bool) -> Self {
         let operations = Operations::new(paths);
-        Self { limits: PeopleLimits::default(), mailer, reminding: Mutex::default(), admins_need_factor, operations }
+        Self { limits: PeopleLimits::default(), mailer, reset_lock: Mutex::default(), admins_need_factor, operations }
     }
 
     /// The person who has signed in, with the installation's requirements added.
-    fn asked(&self, mut signed: Signed) -> Signed {
+    fn with_requirements(&self, mut signed: Signed) -> Signed {
         signed.needs_factor |= self.admins_need_factor && signed.person().is_admin();
         signed
     }
@@ -94,13 +94,13 @@ impl Panel {
 
 /// Paths of the installation and of the person, in scopes by their first segment.
 #[rustfmt::skip] // One line an endpoint.
-fn beside_companies(table: &mut Table<'_>) {
+fn installation_paths(table: &mut Table<'_>) {
     table.tagged("session")
         .at("/session").get("getSignIn", session::show, "Get the current session").says("Returns the state of the session, the person and their permissions.".to_owned())
             .post("signIn", session::create, "Sign in").says("Signs in with e-mail and password and sets a session cookie. All failures return the same error. If several memberships match, they are returned to choose from.".to_owned())
             .delete("signOut", session::remove, "Sign out").says("Ends the current session, if any.".to_owned())
         .at("/session/options").get("getSignInOptions", session::options, "Get the sign-in options").says("Returns whether password resets by e-mail are available. Requires no session.".to_owned())
-        .at("/session/second-factor").post("giveSecondFactor", session::give_factor, "Enter the second factor").says("Completes a sign-in in the state `secondFactor`. Each code can be used once; five wrong codes end the session.".to_owned());
+        .at("/session/second-factor").post("giveSecondFactor", session::enter_factor, "Enter the second factor").says("Completes a sign-in in the state `secondFactor`. Each code can be used once; five wrong codes end the session.".to_owned());
     table.tagged("links")
         .at("/links/read").post("readLink", links::read, "Get an invitation or password reset").says("Returns the owner of an invitation or a password reset, and when it expires.".to_owned())
         .at("/links/forgotten").post("requestReset", links::request, "Request a password reset").says("E-mails a link to reset the password, at most once every five minutes. The response does not reveal whether the account exists. Requires e-mail to be set up.".to_owned())
@@ -128,7 +128,7 @@ fn beside_companies(table: &mut Table<'_>) {
 
 /// The panel's own operations within a company, in the same table as the API's.
 #[rustfmt::skip] // One line an endpoint.
-pub fn of_company(table: &mut Table<'_>) {
+pub fn company_paths(table: &mut Table<'_>) {
     table.tagged("company")
         .at("/company").get("getOwnCompany", company::show_own, "Get your company").says("Returns the signed-in user's company.".to_owned())
             .put("updateOwnCompany", company::update_own, "Update your company").says("Updates the given fields. For administrators of the company.".to_owned());
@@ -169,34 +169,37 @@ const OPEN: [&str; 2] = ["/session", "/links"];
 /// The operations outside a company.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, scope_of);
-    beside_companies(&mut table);
+    installation_paths(&mut table);
     let operations = table.finish().into_iter().flat_map(|at| at.operations);
     operations.map(|operation| Operation { below: PANEL_API, ..operation }).collect()
 }
 
 /// The same operations with their handlers.
-pub fn served() -> Vec<At> {
+pub fn handlers() -> Vec<At> {
     let mut table = Table::served(scope_of);
-    beside_companies(&mut table);
+    installation_paths(&mut table);
     table.finish()
 }
 
 /// Registers the routes outside a company, and the fallback for all other paths of people.
 pub fn configure(services: &mut ServiceConfig) {
-    let mut paths = served();
+    let mut paths = handlers();
     while let Some(scope) = paths.first().map(|at| scope_of(&at.path).to_owned()) {
         let (of_scope, others) = paths.into_iter().partition::<Vec<_>, _>(|at| scope_of(&at.path) == scope);
         paths = others;
         let resources = of_scope.into_iter().map(At::into_resource);
         let path = format!("{PANEL_API}{scope}");
         if OPEN.contains(&scope.as_str()) {
-            let door = web::scope(&path).wrap(from_fn(door::anybody)).default_service(web::to(no_such_route));
+            let door = web::scope(&path).wrap(from_fn(admission::admit_anyone)).default_service(web::to(no_such_route));
             services.service(resources.fold(door, |door, resource| door.service(resource)));
         } else {
-            let door = web::scope(&path).wrap(from_fn(door::signed_in)).default_service(web::to(no_such_route));
+            let door =
+                web::scope(&path).wrap(from_fn(admission::admit_signed_in)).default_service(web::to(no_such_route));
             services.service(resources.fold(door, |door, resource| door.service(resource)));
         }
     }
     // Without a session every path answers 401, so routes cannot be probed.
-    services.service(web::scope(PANEL_API).wrap(from_fn(door::signed_in)).default_service(web::to(no_such_route)));
+    services.service(
+        web::scope(PANEL_API).wrap(from_fn(admission::admit_signed_in)).default_service(web::to(no_such_route)),
+    );
 }

@@ -1,5 +1,5 @@
-//! Every operation, found by the method and the decoded path of a request. A path has many spellings, and the router
-//! decodes them all alike: so does this, or another spelling of an operation would be another operation to the audit log.
+//! Finds the operation of a request by its method and decoded path. A path has many spellings, and the router decodes them all
+//! alike; so does this, or another spelling would escape the audit log.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use actix_web::http::Method;
 use crate::openapi::At;
 use crate::web::modules::{API, PANEL_API};
 
-/// The action of a change that is no known operation: it is refused by the router, and recorded all the same.
+/// The action of a change that is not a known operation: the router refuses it, and it is recorded all the same.
 pub(super) const UNKNOWN: &str = "unknown";
 
-/// Changes that the audit log keeps, by the first segment of their path below the API's.
+/// Nouns whose changes are all audited, by the first segment of their path below the API's.
 const AUDITED: [&str; 9] =
     ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
-/// Further changes that it keeps, of nouns whose other changes are everyday work: an agent in a queue sees its tickets and
-/// boards, and a contact is deleted with its conversations.
-const AUDITED_BESIDE: [(&str, &str); 3] = [
+/// Audited operations of nouns whose other changes are everyday work: an agent in a queue sees its tickets and boards, and a
+/// contact is deleted with its conversations.
+const AUDITED_OPERATIONS: [(&str, &str); 3] = [
     ("PUT", "/queues/{queueId}/users/{userId}"),
     ("DELETE", "/queues/{queueId}/users/{userId}"),
     ("DELETE", "/contacts/{contactId}"),
@@ -27,18 +27,18 @@ const AUDITED_BESIDE: [(&str, &str); 3] = [
 /// Nouns with operations that are audited and that tokens may use.
 pub(super) const AUDITED_OF_TOKENS: [&str; 6] = ["channels", "contacts", "profiles", "queues", "users", "webhooks"];
 
-/// What the audit log does with an operation.
-pub(super) enum Kept<'a> {
-    /// It is recorded before it begins, under this name.
+/// How an operation is recorded.
+pub(super) enum AuditRule<'a> {
+    /// It is recorded before it is executed, under this name.
     Before(&'a str),
-    /// It is recorded if it answers a table to take along.
+    /// It is recorded if its response is an export.
     IfExport(&'a str),
     /// It is not recorded.
-    Not,
+    Never,
 }
 
 /// A path with its methods.
-struct Served {
+struct PathOperations {
     path: ResourceDef,
     /// The method, the id of the operation, and whether it is audited.
     methods: Vec<(&'static str, String, bool)>,
@@ -47,47 +47,49 @@ struct Served {
 /// All operations.
 pub(super) struct Operations {
     /// By the first segment of their path; the router compares paths in the same order.
-    by_noun: HashMap<String, Vec<Served>>,
+    by_noun: HashMap<String, Vec<PathOperations>>,
 }
 
 impl Operations {
     /// The operations of these paths, which are below the API's.
     pub(super) fn new<'a>(paths: impl IntoIterator<Item = &'a At>) -> Self {
-        let mut by_noun: HashMap<String, Vec<Served>> = HashMap::new();
+        let mut by_noun: HashMap<String, Vec<PathOperations>> = HashMap::new();
         for at in paths {
             let noun = noun(&at.path);
-            let methods = at.named.iter().map(|named| {
-                let is_audited = named.method != "GET"
-                    && (AUDITED.contains(&noun) || AUDITED_BESIDE.contains(&(named.method, at.path.as_str())));
-                (named.method, named.id.clone().into_owned(), is_audited)
+            let methods = at.named.iter().map(|operation| {
+                let is_audited = operation.method != "GET"
+                    && (AUDITED.contains(&noun) || AUDITED_OPERATIONS.contains(&(operation.method, at.path.as_str())));
+                (operation.method, operation.id.clone().into_owned(), is_audited)
             });
-            let served = Served { path: ResourceDef::new(at.path.as_str()), methods: methods.collect() };
-            by_noun.entry(noun.to_owned()).or_default().push(served);
+            let path_operations =
+                PathOperations { path: ResourceDef::new(at.path.as_str()), methods: methods.collect() };
+            by_noun.entry(noun.to_owned()).or_default().push(path_operations);
         }
         Self { by_noun }
     }
 
-    /// What the audit log does with a request.
-    pub(super) fn kept(&self, request: &ServiceRequest) -> Kept<'_> {
-        self.kept_of(request.method(), request.match_info().as_str())
+    /// How a request is recorded.
+    pub(super) fn audit_rule(&self, request: &ServiceRequest) -> AuditRule<'_> {
+        self.rule_of(request.method(), request.match_info().as_str())
     }
 
-    fn kept_of(&self, method: &Method, decoded: &str) -> Kept<'_> {
+    fn rule_of(&self, method: &Method, decoded: &str) -> AuditRule<'_> {
         let is_read = method == Method::GET;
         match self.find(method.as_str(), decoded) {
-            Some((id, _)) if is_read => Kept::IfExport(id),
-            Some((id, true)) => Kept::Before(id),
-            Some((_, false)) => Kept::Not,
+            Some((id, _)) if is_read => AuditRule::IfExport(id),
+            Some((id, true)) => AuditRule::Before(id),
+            Some((_, false)) => AuditRule::Never,
             // Answers of `HEAD` have no body.
-            None if is_read || method == Method::HEAD => Kept::Not,
-            None => Kept::Before(UNKNOWN),
+            None if is_read || method == Method::HEAD => AuditRule::Never,
+            None => AuditRule::Before(UNKNOWN),
         }
     }
 
     fn find(&self, method: &str, decoded: &str) -> Option<(&str, bool)> {
         let path = decoded.strip_prefix(PANEL_API).or_else(|| decoded.strip_prefix(API))?;
-        let served = self.by_noun.get(noun(path))?.iter().find(|served| served.path.is_match(path))?;
-        let found = served.methods.iter().find(|(known, ..)| *known == method)?;
+        let path_operations =
+            self.by_noun.get(noun(path))?.iter().find(|path_operations| path_operations.path.is_match(path))?;
+        let found = path_operations.methods.iter().find(|(known, ..)| *known == method)?;
         Some((&found.1, found.2))
     }
 }

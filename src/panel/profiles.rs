@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::signed::Administrator;
+use super::extractors::Administrator;
 use crate::api::plain::KeptBy;
 use crate::api::users::administered;
 use crate::app::App;
@@ -50,7 +50,7 @@ pub struct ProfileSetup {
     pub updated_at: Timestamp,
 }
 
-async fn shown(db: &mut PgConnection, row: ProfileRow) -> ApiResult<ProfileSetup> {
+async fn setup_of(db: &mut PgConnection, row: ProfileRow) -> ApiResult<ProfileSetup> {
     let users = table::count_referring(db, row.company_id, USERS.column, row.id).await?;
     Ok(ProfileSetup {
         id: row.id,
@@ -74,7 +74,7 @@ pub async fn show(
     let mut change = app.db(company).begin().await?;
     let db = change.connection()?;
     let row: Option<ProfileRow> = table::find(&mut *db, company, id.0).await?;
-    Ok(Json::of(shown(db, row.ok_or_else(ApiError::not_found)?).await?))
+    Ok(Json::of(setup_of(db, row.ok_or_else(ApiError::not_found)?).await?))
 }
 
 fn read(fields: &mut Fields<'_>, is_new: bool) -> Columns {
@@ -88,8 +88,8 @@ fn read(fields: &mut Fields<'_>, is_new: bool) -> Columns {
         columns.set("permissions", json!(permissions.0));
     }
     for field in ["seesAllCards", "administers"] {
-        if let Some(given) = fields.changed::<bool>(field) {
-            columns.set(field, given);
+        if let Some(value) = fields.changed::<bool>(field) {
+            columns.set(field, value);
         }
     }
     columns
@@ -122,7 +122,7 @@ pub async fn create(
     let company = administrator.company;
     once.transaction(app.db(company), async |db| {
         let row = table::insert::<ProfileRow>(&mut *db, company, &body.0.0).await?;
-        Ok(Created::of(shown(db, row).await?))
+        Ok(Created::of(setup_of(db, row).await?))
     })
     .await
 }
@@ -153,8 +153,8 @@ async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiRes
     Err(ApiError::conflict("the company must keep at least one profile that administers it", details))
 }
 
-/// `PUT /profiles/{profileId}`: from its users' next requests on. A person of the company cannot take from its profiles what
-/// the last user has who administers it.
+/// `PUT /profiles/{profileId}`: takes effect with its users' next requests. A person of the company cannot remove the rights of
+/// its last administrator.
 pub async fn update(
     administrator: Administrator,
     app: Data<App>,
@@ -171,7 +171,7 @@ pub async fn update(
         if administered::is_bound(&administrator.signed) {
             administered::check(&mut *db, company, None).await?;
         }
-        Ok(Json::of(shown(db, row).await?))
+        Ok(Json::of(setup_of(db, row).await?))
     })
     .await
 }

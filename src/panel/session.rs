@@ -14,10 +14,10 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
 
-use super::audit::AtTheDoor;
+use super::audit::SignInAudit;
 use super::cookie::WithCookie;
+use super::extractors::Session;
 use super::sign_in::{Membership, SignIn};
-use super::signed::Session;
 use super::values::Typed;
 use super::{Panel, cookie, device, site};
 use crate::app::App;
@@ -27,7 +27,7 @@ use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, pass
 
 /// When a failed attempt is answered, counted from its start: later than any attempt can take, so that the timing
 /// reveals nothing about the account.
-const FAILED_AFTER: Duration = Duration::from_millis(400);
+const FAILURE_RESPONSE_AFTER: Duration = Duration::from_millis(400);
 
 /// The body of `POST /session`.
 pub struct Credentials {
@@ -62,28 +62,28 @@ impl Input for Credentials {
     }
 }
 
-/// The accounts whose passwords are compared. A device that is known for a person has tries of its own for that person and
-/// nobody else: whoever else has the e-mail is left out when the tries of unknown devices are used up.
+/// The accounts whose passwords are compared. A device that is known for a person has separate attempts for that person; other
+/// accounts with the same e-mail are skipped when the attempts of unknown devices are used up.
 ///
 /// # Errors
-/// `429` when no try is left.
-async fn tried(
+/// `429` when no attempt is left.
+async fn candidate_accounts(
     app: &App,
     panel: &Panel,
     (email, company): (&str, Option<CompanyId>),
     address: Option<Address>,
-    shown: Option<&str>,
+    cookie: Option<&str>,
 ) -> ApiResult<Vec<Account>> {
-    let mut known = device::known(&app.engine.store().keys, email, shown, clock::now());
+    let mut known = device::known_devices(&app.engine.store().keys, email, cookie, clock::now());
     known.retain(|known| company.is_none_or(|company| company == known.person.company()));
     // Counted before anything is looked up.
     let mut refused = None;
-    let (mut own, mut used_up) = (Vec::new(), Vec::new());
+    let (mut own, mut exhausted) = (Vec::new(), Vec::new());
     for known in &known {
         match panel.limits.try_device(known) {
             Ok(()) => own.push(known.person),
             Err(error) => {
-                used_up.push(known.person);
+                exhausted.push(known.person);
                 refused = Some(error);
             }
         }
@@ -94,7 +94,7 @@ async fn tried(
         _ => {}
     }
     let mut accounts = people::accounts(&app.engine.store().housekeeping, email, company).await?;
-    accounts.retain(|account| !used_up.contains(&account.person()));
+    accounts.retain(|account| !exhausted.contains(&account.person()));
     let has_others = accounts.iter().any(|account| !own.contains(&account.person()));
     if !known.is_empty() && has_others && panel.limits.try_account(email, address).is_err() {
         accounts.retain(|account| own.contains(&account.person()));
@@ -112,28 +112,28 @@ pub async fn create(
     let Credentials { email, password, company } = body.0;
     let address = site::address(&request, &app.trusted_proxies);
     let is_https = site::is_https(&request, &app);
-    let shown = cookie::read_device(request.headers(), is_https);
-    let answered_at = Instant::now() + FAILED_AFTER;
-    let accounts = tried(&app, &panel, (&email, company), address.map(Address::of), shown).await?;
+    let cookie = cookie::read_device(request.headers(), is_https);
+    let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
+    let accounts = candidate_accounts(&app, &panel, (&email, company), address.map(Address::of), cookie).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
     let matching = passwords::matching(password.0, hashes).await?;
-    let act = AtTheDoor::of(&app, &request, "signIn");
-    for (place, account) in accounts.iter().enumerate() {
-        // Whoever tries the password of one membership tries that of all.
-        if !matching.contains(&place) {
-            act.note(account.person(), called(&account.name, &email), 401).await;
+    let audit = SignInAudit::of(&app, &request, "signIn");
+    for (index, account) in accounts.iter().enumerate() {
+        // An attempt counts for every membership with this e-mail.
+        if !matching.contains(&index) {
+            audit.note(account.person(), called(&account.name, &email), 401).await;
         }
     }
-    let matching: Vec<_> = matching.into_iter().filter_map(|place| accounts.get(place)).collect();
+    let matching: Vec<_> = matching.into_iter().filter_map(|index| accounts.get(index)).collect();
     let account = match matching[..] {
         [] => {
-            sleep_until(answered_at).await;
+            sleep_until(respond_at).await;
             return Err(ApiError::sign_in());
         }
         [account] => account,
         _ => {
             for account in &matching {
-                act.note(account.person(), called(&account.name, &email), 200).await;
+                audit.note(account.person(), called(&account.name, &email), 200).await;
             }
             let choices = matching.into_iter().map(|account| Membership {
                 company_id: (account.company_id != INSTALLATION).then_some(account.company_id),
@@ -144,14 +144,14 @@ pub async fn create(
         }
     };
     let person = account.person();
-    let begun = act.begin(person, called(&account.name, &email)).await?;
+    let begun = audit.begin(person, called(&account.name, &email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
-    // A password that was changed since it was looked at begins nothing: its change has ended what there was.
+    // The password may have been changed since the comparison; that has ended all sessions, so no new one may start.
     if !people::lets_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
         drop(change);
-        act.end(person, begun, 401).await;
-        sleep_until(answered_at).await;
+        audit.end(person, begun, 401).await;
+        sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
     }
     let has_factor = factors::codes_left(&mut *connection, person).await?.is_some();
@@ -161,7 +161,7 @@ pub async fn create(
     let from = Origin { address: address.as_deref(), user_agent };
     let text = sessions::begin(&mut *connection, person, state, from).await?;
     change.commit().await?;
-    act.end(person, begun, 200).await;
+    audit.end(person, begun, 200).await;
     with_session(&request, &app, &panel, &text).await
 }
 
@@ -174,17 +174,18 @@ async fn with_session(
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
     let key = sessions::SessionKey::read(text).ok_or_else(|| ApiError::internal("a session has no key"))?;
     let signed = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in)?;
-    let signed = panel.asked(signed);
+    let signed = panel.with_requirements(signed);
     let is_https = site::is_https(request, app);
-    let cookie = cookie::proven(&app.engine.store().keys, text).map_err(ApiError::internal)?;
+    let cookie = cookie::sign(&app.engine.store().keys, text).map_err(ApiError::internal)?;
     let answer = WithCookie::set(Json::of(SignIn::of(app, &signed)), &cookie, is_https);
     // Not before the second factor: a guessed password alone must not make a device known.
     if signed.state != SessionState::Open {
         return Ok(answer);
     }
-    let shown = cookie::read_device(request.headers(), is_https);
+    let cookie = cookie::read_device(request.headers(), is_https);
     let who = (signed.person(), signed.email.as_str());
-    let renewed = device::renewed(&app.engine.store().keys, who, shown, clock::now()).map_err(ApiError::internal)?;
+    let renewed =
+        device::renew_cookie(&app.engine.store().keys, who, cookie, clock::now()).map_err(ApiError::internal)?;
     Ok(answer.and_device(&renewed, is_https))
 }
 
@@ -212,8 +213,8 @@ impl Input for Factor {
     }
 }
 
-/// `POST /session/second-factor`. A code is taken once; five wrong ones end the session, and in a day so many are looked at.
-pub async fn give_factor(
+/// `POST /session/second-factor`. A code is accepted once; five wrong ones end the session, and codes are limited per day.
+pub async fn enter_factor(
     session: Session,
     request: HttpRequest,
     app: Data<App>,
@@ -231,9 +232,9 @@ pub async fn give_factor(
     if body.0.code.is_some() {
         panel.limits.try_code_of_day(person)?;
     }
-    let answered_at = Instant::now() + FAILED_AFTER;
-    let act = AtTheDoor::of(&app, &request, "giveSecondFactor");
-    let begun = act.begin(person, called(&signed.name, &signed.email)).await?;
+    let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
+    let audit = SignInAudit::of(&app, &request, "giveSecondFactor");
+    let begun = audit.begin(person, called(&signed.name, &signed.email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
     let keys = &app.engine.store().keys;
@@ -245,14 +246,14 @@ pub async fn give_factor(
     if !is_right {
         sessions::note_wrong_code(&mut *connection, &signed).await?;
         change.commit().await?;
-        act.end(person, begun, 401).await;
-        sleep_until(answered_at).await;
+        audit.end(person, begun, 401).await;
+        sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
     }
     let text = sessions::open(&mut *connection, &signed).await?;
     change.commit().await?;
-    act.end(person, begun, 200).await;
-    panel.limits.note_factor(person);
+    audit.end(person, begun, 200).await;
+    panel.limits.reset_codes(person);
     with_session(&request, &app, &panel, &text).await
 }
 
@@ -282,10 +283,10 @@ pub async fn remove(
     session: Option<Session>,
 ) -> ApiResult<WithCookie<NoContent>> {
     if let Some(Session(signed)) = session {
-        let act = AtTheDoor::of(&app, &request, "signOut");
-        let begun = act.begin(signed.person(), called(&signed.name, &signed.email)).await?;
+        let audit = SignInAudit::of(&app, &request, "signOut");
+        let begun = audit.begin(signed.person(), called(&signed.name, &signed.email)).await?;
         sessions::end(app.db(signed.company_id), signed.person(), signed.id).await?;
-        act.end(signed.person(), begun, 204).await;
+        audit.end(signed.person(), begun, 204).await;
     }
-    Ok(WithCookie::taken(NoContent, site::is_https(&request, &app)))
+    Ok(WithCookie::deleted(NoContent, site::is_https(&request, &app)))
 }

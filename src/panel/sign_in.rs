@@ -1,4 +1,4 @@
-//! How far somebody has come with signing in, as the panel shows it.
+//! The state of a sign-in, as the panel shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use hotline_persistence::tables::people::{Language, PersonId, called};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::door;
+use super::admission;
 use crate::app::App;
 use crate::web::permissions::everything;
 
@@ -135,18 +135,18 @@ impl SignIn {
 
     /// The state of a session.
     pub(super) fn of(app: &App, signed: &Signed) -> Self {
-        let mut shown = Self::choose(Vec::new());
-        shown.second_factor_required = signed.needs_factor;
-        shown.state = match signed.state {
+        let mut sign_in = Self::choose(Vec::new());
+        sign_in.second_factor_required = signed.needs_factor;
+        sign_in.state = match signed.state {
             SessionState::SecondFactor => {
-                shown.state = SignInState::SecondFactor;
-                return shown;
+                sign_in.state = SignInState::SecondFactor;
+                return sign_in;
             }
-            SessionState::Open if door::is_open(signed) => SignInState::Open,
+            SessionState::Open if admission::is_open(signed) => SignInState::Open,
             SessionState::Open => SignInState::Enrol,
         };
         let person = signed.person();
-        shown.person = Some(SignedPerson {
+        sign_in.person = Some(SignedPerson {
             kind: PersonKind::of(person),
             id: person.id(),
             name: called(&signed.name, &signed.email).to_owned(),
@@ -155,15 +155,15 @@ impl SignIn {
             second_factor: signed.has_factor,
         });
         if let PersonId::User(company, _) = person {
-            shown.company = app.engine.directory().company(company).map(|known| SignedCompany {
+            sign_in.company = app.engine.directory().company(company).map(|organization| SignedCompany {
                 id: company,
-                name: known.company.name.clone(),
-                time_zone: known.company.time_zone.clone(),
+                name: organization.company.name.clone(),
+                time_zone: organization.company.time_zone.clone(),
             });
         }
-        shown.permissions = if person.is_admin() { everything() } else { signed.permissions.0.clone() };
-        shown.administers = signed.administers;
-        shown.sees_all_cards = signed.sees_all_cards;
-        shown
+        sign_in.permissions = if person.is_admin() { everything() } else { signed.permissions.0.clone() };
+        sign_in.administers = signed.administers;
+        sign_in.sees_all_cards = signed.sees_all_cards;
+        sign_in
     }
 }

@@ -25,8 +25,8 @@ pub(super) fn is_own(request: &HttpRequest, trusted: &[IpNet]) -> bool {
         Some(_) => false,
         None if is_read => true,
         None => {
-            let said = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-            said.is_some_and(|said| origin::site(request, trusted).is_some_and(|own| own == said))
+            let sent_origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+            sent_origin.is_some_and(|sent_origin| origin::site(request, trusted).is_some_and(|own| own == sent_origin))
         }
     }
 }
@@ -36,8 +36,7 @@ pub(super) fn address(request: &HttpRequest, trusted: &[IpNet]) -> Option<IpAddr
     origin::of(request.peer_addr(), request.headers(), trusted)
 }
 
-/// Whether the request came over https, as far as anybody can know: a proxy that is trusted says so, or the panel is reached
-/// at an https address and nowhere else.
+/// Whether the request came over https: a trusted proxy says so, or the panel's public URL is https.
 pub(super) fn is_https(request: &HttpRequest, app: &App) -> bool {
     let is_https = |address: &str| address.starts_with("https://");
     app.media.public_url().is_some_and(is_https)
@@ -50,7 +49,7 @@ mod tests {
 
     use super::*;
 
-    fn is_taken(method: Method, headers: &[(&str, &str)]) -> bool {
+    fn is_accepted(method: Method, headers: &[(&str, &str)]) -> bool {
         let mut request = TestRequest::default().method(method).insert_header(("host", "desk.example"));
         for header in headers {
             request = request.insert_header(*header);
@@ -73,9 +72,9 @@ mod tests {
             (&[("origin", "http://evil.example")], true, false),
             (&[("origin", "null")], true, false),
         ] {
-            assert_eq!(is_taken(Method::GET, headers), read, "{headers:?}");
+            assert_eq!(is_accepted(Method::GET, headers), read, "{headers:?}");
             for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
-                assert_eq!(is_taken(method, headers), changed, "{headers:?}");
+                assert_eq!(is_accepted(method, headers), changed, "{headers:?}");
             }
         }
     }

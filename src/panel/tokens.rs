@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::signed::Administrator;
+use super::extractors::Administrator;
 use crate::api::directory::changed;
 use crate::app::App;
 use crate::web::addresses::{ALLOWED_IPS_MAX, AddressRange, allowed_ips};
@@ -110,13 +110,13 @@ pub async fn list(administrator: Administrator, app: Data<App>, query: Query<Fil
     Ok(Page::of(query.page, rows, Token::from))
 }
 
-async fn found(app: &App, company: CompanyId, id: TokenId) -> ApiResult<TokenRow> {
+async fn load(app: &App, company: CompanyId, id: TokenId) -> ApiResult<TokenRow> {
     table::find(app.db(company), company, id).await?.ok_or_else(ApiError::not_found)
 }
 
 /// `GET /tokens/{tokenId}`.
 pub async fn show(administrator: Administrator, app: Data<App>, id: PathId<TokenId>) -> ApiResult<Json<Token>> {
-    Ok(Json::of(found(&app, administrator.company, id.0).await?))
+    Ok(Json::of(load(&app, administrator.company, id.0).await?))
 }
 
 /// The body of `POST /tokens`.
@@ -127,8 +127,8 @@ pub struct TokenNew {
     expires_at: Option<DateTime<Utc>>,
 }
 
-fn addresses(fields: &mut Fields<'_>, given: Option<Vec<AddressRange>>) -> Option<Vec<String>> {
-    match allowed_ips(&given?) {
+fn addresses(fields: &mut Fields<'_>, ranges: Option<Vec<AddressRange>>) -> Option<Vec<String>> {
+    match allowed_ips(&ranges?) {
         Ok(entries) => Some(entries),
         Err(reason) => {
             fields.refuse("allowedIps", reason);
@@ -138,7 +138,7 @@ fn addresses(fields: &mut Fields<'_>, given: Option<Vec<AddressRange>>) -> Optio
 }
 
 /// A token must permit something.
-fn some(fields: &mut Fields<'_>, permissions: Option<Permitted>) -> Option<Permitted> {
+fn require_permission(fields: &mut Fields<'_>, permissions: Option<Permitted>) -> Option<Permitted> {
     if permissions.as_ref().is_some_and(|permitted| permitted.0.is_empty()) {
         fields.refuse("permissions", "must grant at least one permission");
         return None;
@@ -158,7 +158,7 @@ impl Input for TokenNew {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required("name");
         let permissions = fields.required("permissions");
-        let permissions = some(fields, permissions);
+        let permissions = require_permission(fields, permissions);
         let ranges = fields.list("allowedIps", ALLOWED_IPS_MAX);
         let allowed_ips = addresses(fields, ranges).unwrap_or_default();
         let expires_at = fields.optional::<FutureTime>("expiresAt").map(|time| time.0);
@@ -209,7 +209,7 @@ impl Input for TokenChange {
             columns.set("name", name);
         }
         let permissions = fields.changed::<Permitted>("permissions");
-        if let Some(permissions) = some(fields, permissions) {
+        if let Some(permissions) = require_permission(fields, permissions) {
             columns.set("permissions", json!(permissions.0));
         }
         let ranges = fields.changed_list("allowedIps", ALLOWED_IPS_MAX);
@@ -226,7 +226,7 @@ impl Input for TokenChange {
 }
 
 /// Refuses changes of a revoked token.
-fn check_alive(row: &TokenRow) -> ApiResult<()> {
+fn check_not_revoked(row: &TokenRow) -> ApiResult<()> {
     if row.revoked_at.is_none() {
         return Ok(());
     }
@@ -242,7 +242,7 @@ pub async fn update(
     once: Idempotency,
 ) -> ApiResult<Json<Token>> {
     let company = administrator.company;
-    check_alive(&found(&app, company, id.0).await?)?;
+    check_not_revoked(&load(&app, company, id.0).await?)?;
     let update = once.transaction(app.db(company), async |db| {
         let row: TokenRow = table::update(db, company, id.0, &body.0.0).await?;
         Ok(Json::of(row))
@@ -258,7 +258,7 @@ pub async fn rotate(
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<TokenWithKey>>> {
     let company = administrator.company;
-    check_alive(&found(&app, company, id.0).await?)?;
+    check_not_revoked(&load(&app, company, id.0).await?)?;
     let rotate = once.transaction(app.db(company), async |db| {
         let (row, key) = tokens::rotate_of(db, company, id.0).await?;
         Ok(Confidential(Json::of(TokenWithKey { token: row.into(), key })))

@@ -11,9 +11,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Panel;
-use super::letters::{Recipient, Way, letter, spoken};
+use super::emails::{AccountLink, Recipient, link_email, preferred_language};
+use super::extractors::Administrator;
 use super::links::PAGE;
-use super::signed::Administrator;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Confidential, HasSecrets, Idempotency, Json, NoContent, PathId, origin};
 
@@ -38,9 +38,9 @@ impl HasSecrets for Link {
     const SECRETS: &'static [&'static str] = &["url", "token"];
 }
 
-/// Makes a link with the record of its answer, and then its letter: a retry after a crash has the record, and neither makes
-/// another link, which would end the one in the letter, nor writes again.
-async fn made(
+/// Creates a link together with the record of its response, and then sends the e-mail: a retry after a crash finds the record,
+/// and neither creates another link, which would revoke the one in the e-mail, nor sends again.
+async fn create_link(
     administrator: &Administrator,
     (app, panel): (&App, &Panel),
     request: &HttpRequest,
@@ -54,38 +54,38 @@ async fn made(
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
     };
-    // Read before anything is made: the caller would not see a link that was made when this fails.
+    // Read first: if this failed later, the caller would not see the created link.
     let profile = match panel.mailer {
         Some(_) => people::find(app.db(company), person).await?,
         None => None,
     };
-    let made = once.transaction(app.db(company), async |db| {
+    let created = once.transaction(app.db(company), async |db| {
         let (token, expires_at) = links::make(db, person, kind).await?;
         let url = Some(format!("{base}{PAGE}{token}"));
         Ok(Confidential(Json::of(Link { url, token: Some(token), sent_to: None, expires_at: expires_at.into() })))
     });
-    let made: Confidential<Json<Link>> = made.await?;
-    let link = &made.0.0;
+    let created: Confidential<Json<Link>> = created.await?;
+    let link = &created.0.0;
     let sent = match (profile, &link.url) {
-        (Some(profile), Some(url)) => sent(app, panel, request, company, profile, (kind, url)).await,
+        (Some(profile), Some(url)) => send_link(app, panel, request, company, profile, (kind, url)).await,
         _ => None,
     };
     hotline_persistence::fail_point!("link_sent", |_| std::process::abort());
-    let Some(sent_to) = sent else { return Ok(made) };
+    let Some(sent_to) = sent else { return Ok(created) };
     let sent = Link { url: None, token: None, sent_to: Some(sent_to), expires_at: link.expires_at };
     let sent: Confidential<Json<Link>> = Confidential(Json::of(sent));
     once.amend(app.db(company), &sent).await;
     Ok(sent)
 }
 
-/// Whether it is somebody else. What lets a person in they change in their own account, which asks for their password.
+/// Refuses the administrator's own user: people change their own credentials in their account, which requires the password.
 fn check_other(administrator: &Administrator, id: UserId) -> ApiResult<()> {
     let own = administrator.signed.person();
     if own == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
 }
 
 /// Mails a link to its person; returns the address, or `None` when the link must be passed on by hand.
-async fn sent(
+async fn send_link(
     app: &App,
     panel: &Panel,
     request: &HttpRequest,
@@ -94,19 +94,19 @@ async fn sent(
     (kind, url): (LinkKind, &str),
 ) -> Option<String> {
     let mailer = panel.mailer.as_ref()?;
-    if !panel.limits.may_write(company) {
+    if !panel.limits.take_email(company) {
         tracing::warn!(company.id = %company, "e-mail dropped: the company's hourly limit is reached");
         return None;
     }
     let place = mailer.place()?;
-    let name = app.engine.directory().company(company).map(|known| known.company.name.clone());
+    let name = app.engine.directory().company(company).map(|company| company.company.name.clone());
     let to = Recipient {
         name: profile.name,
         email: profile.email.clone(),
-        language: profile.language.or_else(|| spoken(request.headers())).unwrap_or(Language::English),
+        language: profile.language.or_else(|| preferred_language(request.headers())).unwrap_or(Language::English),
     };
-    let way = Way { kind, company: name, url: url.to_owned() };
-    mailer.send(place, letter(&to, &way)).await.is_ok().then_some(profile.email)
+    let way = AccountLink { kind, company: name, url: url.to_owned() };
+    mailer.send(place, link_email(&to, &way)).await.is_ok().then_some(profile.email)
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.
@@ -118,7 +118,7 @@ pub async fn invite(
     id: PathId<UserId>,
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    made(&administrator, (&app, &panel), &request, (id.0, LinkKind::Invitation), &once).await
+    create_link(&administrator, (&app, &panel), &request, (id.0, LinkKind::Invitation), &once).await
 }
 
 /// `POST /users/{userId}/password-reset`: valid for an hour; invalidates the previous link.
@@ -130,7 +130,7 @@ pub async fn reset(
     id: PathId<UserId>,
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    made(&administrator, (&app, &panel), &request, (id.0, LinkKind::Reset), &once).await
+    create_link(&administrator, (&app, &panel), &request, (id.0, LinkKind::Reset), &once).await
 }
 
 /// `POST /users/{userId}/second-factor/remove`: ends all sessions of the user.

@@ -1,8 +1,8 @@
 //! The setup of channels, for administrators only. Credentials can be written and are never returned.
 
-mod given;
 mod secret;
-mod shown;
+mod settings;
+mod setup;
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, C
 use hotline_persistence::{ChannelId, CompanyId, QueueId};
 use sqlx::PgConnection;
 
-use self::given::{Given, put};
 pub use self::secret::rotate_secret;
-use self::shown::{ChannelSetup, shown};
-use super::signed::Administrator;
+use self::settings::{SettingsInput, apply_patch};
+use self::setup::{ChannelSetup, setup_of};
+use super::extractors::Administrator;
 use crate::api::directory::changed;
 use crate::app::App;
 use crate::web::values::Name;
@@ -30,7 +30,7 @@ pub async fn show(
 ) -> ApiResult<Json<ChannelSetup>> {
     let company = administrator.company;
     let row = channels::find(app.db(company), company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json::of(shown(&app, &request, row)))
+    Ok(Json::of(setup_of(&app, &request, row)))
 }
 
 /// The body of `POST /channels`.
@@ -38,7 +38,7 @@ pub struct ChannelNew {
     kind: ChannelType,
     name: Name,
     queue: Option<QueueId>,
-    given: Given,
+    input: SettingsInput,
 }
 
 impl Input for ChannelNew {
@@ -53,8 +53,8 @@ impl Input for ChannelNew {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let (kind, name) = (fields.required("type"), fields.required("name"));
         let queue = fields.optional("queueId");
-        let given = Given::read(fields);
-        Some(Self { kind: kind?, name: name?, queue, given })
+        let input = SettingsInput::read(fields);
+        Some(Self { kind: kind?, name: name?, queue, input })
     }
 }
 
@@ -66,25 +66,25 @@ pub async fn create(
     body: Body<ChannelNew>,
     once: Idempotency,
 ) -> ApiResult<Created<ChannelSetup>> {
-    let ChannelNew { kind, name, queue, given } = body.0;
-    given.check(kind)?;
+    let ChannelNew { kind, name, queue, input } = body.0;
+    input.check(kind)?;
     let (mut number, mut settings) = (None, ChannelSettings::default());
-    given.check_address(administrator.is_installer(), &settings)?;
-    given.apply(&mut number, &mut settings);
+    input.check_address(administrator.is_installer(), &settings)?;
+    input.apply(&mut number, &mut settings);
     let company = administrator.company;
-    let made = once.transaction(app.db(company), async |db| {
+    let created = once.transaction(app.db(company), async |db| {
         let new = NewChannel { name: &name.0, kind, number: number.as_deref(), queue_id: queue, settings };
-        let made = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
-        Ok(Created::of(shown(&app, &request, made)))
+        let created = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
+        Ok(Created::of(setup_of(&app, &request, created)))
     });
-    changed(&app, company, made).await
+    changed(&app, company, created).await
 }
 
 /// The body of `PUT /channels/{channelId}/setup`.
 pub struct ChannelChange {
     name: Option<Name>,
     queue: Patch<QueueId>,
-    given: Given,
+    input: SettingsInput,
 }
 
 impl Input for ChannelChange {
@@ -98,7 +98,7 @@ impl Input for ChannelChange {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let (name, queue) = (fields.changed("name"), fields.patch("queueId"));
-        Some(Self { name, queue, given: Given::read(fields) })
+        Some(Self { name, queue, input: SettingsInput::read(fields) })
     }
 }
 
@@ -109,11 +109,11 @@ async fn change(
     (company, id): (CompanyId, ChannelId),
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> ApiResult<()>,
 ) -> ApiResult<ChannelRow> {
-    let mine = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
+    let checked = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
         // The statement looks channels up by id alone, so the company is checked here.
         if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
     };
-    channels::update_in(db, &app.engine.store().keys, id, mine).await
+    channels::update_in(db, &app.engine.store().keys, id, checked).await
 }
 
 /// `PUT /channels/{channelId}/setup`.
@@ -125,25 +125,25 @@ pub async fn update(
     body: Body<ChannelChange>,
     once: Idempotency,
 ) -> ApiResult<Json<ChannelSetup>> {
-    let ChannelChange { name, queue, given } = body.0;
+    let ChannelChange { name, queue, input } = body.0;
     let (company, is_installer) = (administrator.company, administrator.is_installer());
     let changes = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
-        given.check(row.kind)?;
-        given.check_address(is_installer, settings)?;
+        input.check(row.kind)?;
+        input.check_address(is_installer, settings)?;
         if let Some(name) = name {
             row.name = name.0;
         }
-        put(&mut row.queue_id, queue, |queue| queue);
-        let (is_token_new, are_given) = (matches!(given.access_token, Patch::Value(_)), given.has_credentials());
-        given.apply(&mut row.number, settings);
-        if are_given {
+        apply_patch(&mut row.queue_id, queue, |queue| queue);
+        let (is_token_new, has_credentials) = (matches!(input.access_token, Patch::Value(_)), input.has_credentials());
+        input.apply(&mut row.number, settings);
+        if has_credentials {
             row.credentials_changed(settings, is_token_new);
         }
         Ok(())
     };
     let update = once.transaction(app.db(company), async |db| {
         let row = change(db, &app, (company, id.0), changes).await?;
-        Ok(Json::of(shown(&app, &request, row)))
+        Ok(Json::of(setup_of(&app, &request, row)))
     });
     changed(&app, company, update).await
 }

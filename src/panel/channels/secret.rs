@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::change;
 use crate::api::directory::changed;
 use crate::app::App;
-use crate::panel::signed::Administrator;
+use crate::panel::extractors::Administrator;
 use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, HasSecrets, Idempotency, Input, Json, PathId};
 
 /// The body of `POST /channels/{channelId}/identity-secret`.
@@ -63,19 +63,21 @@ pub async fn rotate_secret(
 ) -> ApiResult<Confidential<Json<IdentitySecret>>> {
     let company = administrator.company;
     let rotate = once.transaction(app.db(company), async |db| {
-        let mut made = None;
+        let mut created = None;
         let rotation = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
             if row.kind != ChannelType::Webchat {
                 let details = json!({"state": row.kind, "reason": "type"});
                 return Err(ApiError::conflict("only webchat channels have an identity secret", details));
             }
             let secret = settings.rotate_identity_secret(!body.0.revoke_previous);
-            made =
+            created =
                 Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
             Ok(())
         };
         change(db, &app, (company, id.0), rotation).await?;
-        made.map(|made| Confidential(Json::of(made))).ok_or_else(|| ApiError::internal("no secret was created"))
+        created
+            .map(|created| Confidential(Json::of(created)))
+            .ok_or_else(|| ApiError::internal("no secret was created"))
     });
     changed(&app, company, rotate).await
 }

@@ -1,4 +1,4 @@
-//! The person who has signed in, as handlers take it.
+//! Extractors for the signed-in person.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;

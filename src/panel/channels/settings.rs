@@ -7,8 +7,8 @@ use crate::web::channel_values::{Count, ORIGINS_MAX, ProviderId, ProviderUrl, We
 use crate::web::values::{Color, Name, Number, Text};
 use crate::web::{ApiError, ApiResult, Fields, Patch};
 
-/// The given settings of a channel.
-pub(super) struct Given {
+/// The settings of a channel in a request.
+pub(super) struct SettingsInput {
     names: Vec<&'static str>,
     number: Patch<Number>,
     phone_number_id: Patch<ProviderId>,
@@ -30,7 +30,7 @@ pub(super) struct Given {
     require_identity: Option<bool>,
 }
 
-impl Given {
+impl SettingsInput {
     pub(super) fn read(fields: &mut Fields<'_>) -> Self {
         Self {
             names: settings().filter(|name| fields.has(name)).collect(),
@@ -57,31 +57,32 @@ impl Given {
 
     /// Refuses settings that a channel of this type does not have.
     pub(super) fn check(&self, kind: ChannelType) -> ApiResult<()> {
-        let strange: Vec<_> = self.names.iter().filter(|name| !takes(kind, name)).collect();
-        if strange.is_empty() {
+        let inapplicable: Vec<_> = self.names.iter().filter(|name| !takes(kind, name)).collect();
+        if inapplicable.is_empty() {
             return Ok(());
         }
         let reason = format!("does not apply to a {} channel", kind.as_str());
-        let errors = strange.into_iter().map(|name| FieldError { field: (*name).to_owned(), reason: reason.clone() });
+        let errors =
+            inapplicable.into_iter().map(|name| FieldError { field: (*name).to_owned(), reason: reason.clone() });
         Err(ApiError::validation(&errors.collect::<Vec<_>>()))
     }
 
-    /// Whether any given setting affects the connection to the provider.
+    /// Whether any of the settings affects the connection to the provider.
     pub(super) fn has_credentials(&self) -> bool {
         let ids = [&self.phone_number_id, &self.page_id];
         let words = [&self.access_token, &self.app_secret, &self.verify_token];
         ids.iter().any(|id| !matches!(id, Patch::Absent)) || words.iter().any(|word| !matches!(word, Patch::Absent))
     }
 
-    /// Refuses another address of the provider, unless an administrator of the installation gives it, and with it the
-    /// access token anew: the token that is stored was meant for the address before.
+    /// Refuses another provider URL, unless an administrator of the installation sets it together with a new access token:
+    /// the stored token was meant for the previous URL.
     pub(super) fn check_address(&self, is_installer: bool, settings: &ChannelSettings) -> ApiResult<()> {
-        let given = match &self.provider_url {
+        let url = match &self.provider_url {
             Patch::Absent => return Ok(()),
             Patch::Null => None,
             Patch::Value(url) => Some(&url.0),
         };
-        if given == settings.provider_url.as_ref() {
+        if url == settings.provider_url.as_ref() {
             return Ok(());
         }
         if !is_installer {
@@ -95,47 +96,47 @@ impl Given {
     }
 
     pub(super) fn apply(self, number: &mut Option<String>, settings: &mut ChannelSettings) {
-        put(number, self.number, |number| number.0);
-        put(&mut settings.phone_number_id, self.phone_number_id, |id| id.0);
-        put(&mut settings.business_account_id, self.business_account_id, |id| id.0);
-        put(&mut settings.page_id, self.page_id, |id| id.0);
-        put(&mut settings.access_token, self.access_token, Word::into_secret);
-        put(&mut settings.app_secret, self.app_secret, Word::into_secret);
-        put(&mut settings.verify_token, self.verify_token, Word::into_secret);
+        apply_patch(number, self.number, |number| number.0);
+        apply_patch(&mut settings.phone_number_id, self.phone_number_id, |id| id.0);
+        apply_patch(&mut settings.business_account_id, self.business_account_id, |id| id.0);
+        apply_patch(&mut settings.page_id, self.page_id, |id| id.0);
+        apply_patch(&mut settings.access_token, self.access_token, Word::into_secret);
+        apply_patch(&mut settings.app_secret, self.app_secret, Word::into_secret);
+        apply_patch(&mut settings.verify_token, self.verify_token, Word::into_secret);
         let address = settings.provider_url.clone();
-        put(&mut settings.provider_url, self.provider_url, |url| url.0);
-        // What the panel gives is checked whenever it is called; only the command line's is taken on trust.
+        apply_patch(&mut settings.provider_url, self.provider_url, |url| url.0);
+        // URLs from the panel are checked at every call; only those from the command line are trusted.
         settings.is_provider_url_operators &= settings.provider_url == address;
-        put(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
-        put(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);
-        put(&mut settings.recipient_burst, self.recipient_burst, |count| count.0);
-        put(&mut settings.color, self.color, |color| color.0);
-        put(&mut settings.title, self.title, |title| title.0);
-        put(&mut settings.greeting, self.greeting, |text| text.0);
-        put(&mut settings.position, self.position, |position| position);
+        apply_patch(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
+        apply_patch(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);
+        apply_patch(&mut settings.recipient_burst, self.recipient_burst, |count| count.0);
+        apply_patch(&mut settings.color, self.color, |color| color.0);
+        apply_patch(&mut settings.title, self.title, |title| title.0);
+        apply_patch(&mut settings.greeting, self.greeting, |text| text.0);
+        apply_patch(&mut settings.position, self.position, |position| position);
         if let Some(origins) = self.allowed_origins {
-            settings.allowed_origins = each_once(origins.into_iter().map(|origin| origin.0));
+            settings.allowed_origins = deduplicate(origins.into_iter().map(|origin| origin.0));
         }
-        if let Some(asked) = self.pre_chat_fields {
-            settings.pre_chat_fields = each_once(asked);
+        if let Some(fields) = self.pre_chat_fields {
+            settings.pre_chat_fields = deduplicate(fields);
         }
         settings.require_identity = self.require_identity.unwrap_or(settings.require_identity);
     }
 }
 
-pub(super) fn put<G, T>(place: &mut Option<T>, given: Patch<G>, read: impl FnOnce(G) -> T) {
-    match given {
+pub(super) fn apply_patch<G, T>(target: &mut Option<T>, patch: Patch<G>, read: impl FnOnce(G) -> T) {
+    match patch {
         Patch::Absent => {}
-        Patch::Null => *place = None,
-        Patch::Value(value) => *place = Some(read(value)),
+        Patch::Null => *target = None,
+        Patch::Value(value) => *target = Some(read(value)),
     }
 }
 
-fn each_once<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    values.into_iter().fold(Vec::new(), |mut kept, value| {
-        if !kept.contains(&value) {
-            kept.push(value);
+fn deduplicate<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    values.into_iter().fold(Vec::new(), |mut unique, value| {
+        if !unique.contains(&value) {
+            unique.push(value);
         }
-        kept
+        unique
     })
 }

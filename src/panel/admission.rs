@@ -14,8 +14,8 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionState, Signed};
 use hotline_persistence::tables::people::{INSTALLATION, PersonId, STRANGERS};
 
-use super::audit::{self, Who};
-use super::signed::Session;
+use super::audit::{self, RequestActor};
+use super::extractors::Session;
 use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
@@ -44,7 +44,7 @@ pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
     // The cookie's name depends on the scheme; a browser only has the one that fits.
     let key = [true, false]
         .into_iter()
-        .find_map(|is_https| cookie::read(headers, is_https).and_then(|shown| SessionKey::read(shown.text)))?;
+        .find_map(|is_https| cookie::read(headers, is_https).and_then(|cookie| SessionKey::read(cookie.text)))?;
     if key.company() != INSTALLATION {
         return Some(key.company());
     }
@@ -53,58 +53,58 @@ pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
 }
 
 /// The state that the checks need.
-struct Parts {
+struct State {
     app: Data<App>,
     panel: Data<Panel>,
     admission: Data<Admission>,
     rates: Data<RateLimits>,
 }
 
-impl Parts {
+impl State {
     fn of(request: &ServiceRequest) -> ApiResult<Self> {
-        let lacks = || ApiError::internal("the panel is missing a component");
+        let missing = || ApiError::internal("the panel is missing a component");
         Ok(Self {
-            app: request.app_data::<Data<App>>().cloned().ok_or_else(lacks)?,
-            panel: request.app_data::<Data<Panel>>().cloned().ok_or_else(lacks)?,
-            admission: request.app_data::<Data<Admission>>().cloned().ok_or_else(lacks)?,
-            rates: request.app_data::<Data<RateLimits>>().cloned().ok_or_else(lacks)?,
+            app: request.app_data::<Data<App>>().cloned().ok_or_else(missing)?,
+            panel: request.app_data::<Data<Panel>>().cloned().ok_or_else(missing)?,
+            admission: request.app_data::<Data<Admission>>().cloned().ok_or_else(missing)?,
+            rates: request.app_data::<Data<RateLimits>>().cloned().ok_or_else(missing)?,
         })
     }
 }
 
-/// The session that a request shows, if it lives. Whoever writes a cookie that names a company must cost that company
-/// nothing: what this installation has not made is counted by address before it is looked up, and looked up in a share that
-/// is nobody's; what has ended is looked up once in a while.
-async fn session_of(request: &HttpRequest, parts: &Parts) -> ApiResult<Option<Arc<Signed>>> {
-    let Some(shown) = cookie::read(request.headers(), site::is_https(request, &parts.app)) else { return Ok(None) };
-    let Some(key) = SessionKey::read(shown.text) else { return Ok(None) };
-    let limits = &parts.panel.limits;
-    let is_ours = shown.is_ours(&parts.app.engine.store().keys);
+/// The open session of a request's cookie, if there is one. Forged cookies must not cost the company that they name anything:
+/// cookies that this installation has not signed are limited by address, and looked up in a separate share; ended sessions
+/// are cached.
+async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Arc<Signed>>> {
+    let Some(cookie) = cookie::read(request.headers(), site::is_https(request, &state.app)) else { return Ok(None) };
+    let Some(key) = SessionKey::read(cookie.text) else { return Ok(None) };
+    let limits = &state.panel.limits;
+    let is_ours = cookie.is_ours(&state.app.engine.store().keys);
     let share = if is_ours {
         if limits.has_ended(&key) {
             return Ok(None);
         }
         key.company()
     } else {
-        let address = site::address(request, &parts.app.trusted_proxies).map(Address::of);
+        let address = site::address(request, &state.app.trusted_proxies).map(Address::of);
         if !limits.may_look_up_cookie(address) {
             return Ok(None);
         }
         STRANGERS
     };
-    let found = sessions::find(parts.app.db(share), &key).await?;
+    let found = sessions::find(state.app.db(share), &key).await?;
     if is_ours && found.is_none() {
         limits.note_ended(&key);
     }
-    Ok(found.map(|signed| Arc::new(parts.panel.asked(signed))))
+    Ok(found.map(|signed| Arc::new(state.panel.with_requirements(signed))))
 }
 
 /// Identifies the person who has signed in.
 ///
 /// # Errors
 /// `401` when nobody has.
-async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>> {
-    session_of(request, parts).await?.ok_or_else(ApiError::signed_out)
+async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<Signed>> {
+    session_of(request, state).await?.ok_or_else(ApiError::signed_out)
 }
 
 /// Whether signing in is complete.
@@ -120,14 +120,15 @@ fn below_api(request: &ServiceRequest) -> &str {
 /// The paths whose lists are a person's own, below the API's path.
 const OWN_LISTS: [&str; 1] = ["/account/"];
 
-/// The paths whose lists show less to a person who does not see every card.
-const SEEN_LISTS: [&str; 2] = ["/crm/", "/webhooks/"];
+/// The paths whose lists are shorter for a person who does not see every card.
+const RESTRICTED_LISTS: [&str; 2] = ["/crm/", "/webhooks/"];
 
-/// Whose list a person reads; none if it is the same for everybody who may read it. A cursor of one is of no other.
+/// The owner of the list that a person reads; `None` if the list is the same for everybody. A cursor is valid only for the
+/// same owner.
 fn list_owner(request: &ServiceRequest, person: PersonId, sees_everything: bool) -> Option<ListOwner> {
     let path = below_api(request);
     let is_below = |tops: &[&str]| tops.iter().any(|top| path.starts_with(top));
-    let is_own = is_below(&OWN_LISTS) || !sees_everything && is_below(&SEEN_LISTS);
+    let is_own = is_below(&OWN_LISTS) || !sees_everything && is_below(&RESTRICTED_LISTS);
     is_own.then(|| ListOwner(format!("{} {}", if person.is_admin() { "admin" } else { "user" }, person.id())))
 }
 
@@ -135,26 +136,26 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
     request.into_response(refused.error_response())
 }
 
-/// Takes a request from the allowance of a person, and from that of all people of their company; `allowance` becomes the one
-/// that is used up first.
+/// Takes a request from the allowance of a person, and from that of all people of their company; `allowance` becomes the
+/// smaller one.
 ///
 /// # Errors
-/// `429` when none is left of either.
-fn take(parts: &Parts, person: PersonId, allowance: &mut Option<Allowance>) -> ApiResult<()> {
+/// `429` when either is used up.
+fn take_allowance(state: &State, person: PersonId, allowance: &mut Option<Allowance>) -> ApiResult<()> {
     let company = match person {
-        PersonId::User(company, _) => parts.admission.directory.company(company),
+        PersonId::User(company, _) => state.admission.directory.company(company),
         PersonId::Admin(_) => None,
     };
-    let taken = parts.panel.limits.take(person).and_then(|own| match company {
-        Some(known) => {
-            let left = parts.rates.take_for_people(person.company(), known.company.rate_per_minute)?;
-            Ok(own.tighter(left))
+    let result = state.panel.limits.take(person).and_then(|own| match company {
+        Some(organization) => {
+            let shared = state.rates.take_for_people(person.company(), organization.company.rate_per_minute)?;
+            Ok(own.tighter(shared))
         }
         None => Ok(own),
     });
-    match taken {
-        Ok(left) => {
-            *allowance = Some(left);
+    match result {
+        Ok(remaining) => {
+            *allowance = Some(remaining);
             Ok(())
         }
         Err(refused) => {
@@ -164,17 +165,17 @@ fn take(parts: &Parts, person: PersonId, allowance: &mut Option<Allowance>) -> A
     }
 }
 
-/// The session that a request to an open door shows, if it lives; each request of one is counted, as everywhere else.
-async fn met(
+/// The open session of a request to an endpoint that requires none; such requests are counted as well.
+async fn find_session(
     request: &ServiceRequest,
-    parts: &Parts,
+    state: &State,
     allowance: &mut Option<Allowance>,
 ) -> ApiResult<Option<Arc<Signed>>> {
-    let found = session_of(request.request(), parts).await?;
-    // Nothing keeps a session from being ended, which it can be once.
+    let found = session_of(request.request(), state).await?;
+    // Ending a session is never refused, and possible only once.
     let ends = request.method() == Method::DELETE && below_api(request) == "/session";
     if let Some(signed) = found.as_ref().filter(|_| !ends) {
-        take(parts, signed.person(), allowance)?;
+        take_allowance(state, signed.person(), allowance)?;
     }
     Ok(found)
 }
@@ -183,16 +184,16 @@ async fn met(
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
-pub(super) async fn anybody<B: MessageBody + 'static>(
+pub(super) async fn admit_anyone<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     request.extensions_mut().insert(Unlimited);
     let mut allowance = None;
-    let found = match Parts::of(&request) {
-        Ok(parts) if !site::is_own(request.request(), &parts.app.trusted_proxies) => Err(ApiError::foreign_page()),
-        // A browser shows a session that has ended until there is another one: here it is none.
-        Ok(parts) => met(&request, &parts, &mut allowance).await,
+    let found = match State::of(&request) {
+        Ok(state) if !site::is_own(request.request(), &state.app.trusted_proxies) => Err(ApiError::foreign_page()),
+        // A browser still sends an ended session until there is another one; it counts as none.
+        Ok(state) => find_session(&request, &state, &mut allowance).await,
         Err(defect) => Err(defect),
     };
     let response = match found {
@@ -204,27 +205,27 @@ pub(super) async fn anybody<B: MessageBody + 'static>(
         }
         Err(refused) => refuse(request, &refused),
     };
-    Ok(with(response, allowance))
+    Ok(finish(response, allowance))
 }
 
 /// A person who has passed the checks.
-struct Entered {
-    parts: Parts,
+struct SignedInRequest {
+    state: State,
     signed: Arc<Signed>,
 }
 
 /// Runs every check that does not concern a company. The response carries the person's allowance as soon as the person
 /// is known.
-async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Entered> {
-    let parts = Parts::of(request)?;
-    if !site::is_own(request.request(), &parts.app.trusted_proxies) {
+async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<SignedInRequest> {
+    let state = State::of(request)?;
+    if !site::is_own(request.request(), &state.app.trusted_proxies) {
         return Err(ApiError::foreign_page());
     }
-    let signed = identify(request.request(), &parts).await?;
-    take(&parts, signed.person(), allowance)?;
+    let signed = identify(request.request(), &state).await?;
+    take_allowance(&state, signed.person(), allowance)?;
     if let PersonId::User(company, _) = signed.person() {
-        let known = parts.admission.directory.company(company).ok_or_else(ApiError::signed_out)?;
-        if !known.company.active {
+        let organization = state.admission.directory.company(company).ok_or_else(ApiError::signed_out)?;
+        if !organization.company.active {
             return Err(ApiError::company_inactive());
         }
     }
@@ -233,53 +234,53 @@ async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> A
         return Err(ApiError::second_factor());
     }
     if let PersonId::User(company, user) = signed.person() {
-        parts.app.engine.attendance.note_user(company, user);
+        state.app.engine.attendance.note_user(company, user);
     }
-    Ok(Entered { parts, signed })
+    Ok(SignedInRequest { state, signed })
 }
 
 /// Admits people who have signed in.
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
-pub(super) async fn signed_in<B: MessageBody + 'static>(
+pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
-    let response = match enter(&request, &mut allowance).await {
-        Ok(Entered { parts, signed }) => {
+    let response = match check_person(&request, &mut allowance).await {
+        Ok(SignedInRequest { state, signed }) => {
             let company = signed.company_id;
             request.extensions_mut().insert(Tenant(company));
             if let Some(owner) = list_owner(&request, signed.person(), true) {
                 request.extensions_mut().insert(owner);
             }
             request.extensions_mut().insert(Session(signed.clone()));
-            audit::kept(&parts.app, &parts.panel, Who::signed(company, &signed), request, async |request| {
+            audit::audited(&state.app, &state.panel, RequestActor::signed(company, &signed), request, async |request| {
                 Ok(next.call(request).await?.map_into_boxed_body())
             })
             .await?
         }
         Err(refused) => refuse(request, &refused),
     };
-    Ok(with(response, allowance))
+    Ok(finish(response, allowance))
 }
 
 /// Admits people with permission in a company, as [`crate::web::auth::admit`] does for tokens.
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
-pub async fn in_company<B: MessageBody + 'static>(
+pub async fn admit_in_company<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
-    let entered = match enter(&request, &mut allowance).await {
-        Ok(entered) => admit(&request, entered).await,
+    let entered = match check_person(&request, &mut allowance).await {
+        Ok(entered) => check_company(&request, entered).await,
         Err(refused) => Err(refused),
     };
     let response = match entered {
-        Ok((Entered { parts, signed }, caller)) => {
+        Ok((SignedInRequest { state, signed }, caller)) => {
             let company = caller.company;
             request.extensions_mut().insert(Tenant(company));
             if let Some(owner) = list_owner(&request, signed.person(), caller.sees_every_card()) {
@@ -287,15 +288,15 @@ pub async fn in_company<B: MessageBody + 'static>(
             }
             request.extensions_mut().insert(Session(signed.clone()));
             request.extensions_mut().insert(caller);
-            let who = Who::signed(company, &signed);
-            audit::kept(&parts.app, &parts.panel, who, request, async |request| once(request, next).await).await?
+            let actor = RequestActor::signed(company, &signed);
+            audit::audited(&state.app, &state.panel, actor, request, async |request| once(request, next).await).await?
         }
         Err(refused) => refuse(request, &refused),
     };
-    Ok(with(response, allowance))
+    Ok(finish(response, allowance))
 }
 
-async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered, Caller)> {
+async fn check_company(request: &ServiceRequest, entered: SignedInRequest) -> ApiResult<(SignedInRequest, Caller)> {
     let named = match request.headers().get(COMPANY) {
         Some(text) => {
             let company = text.to_str().ok().and_then(|text| text.trim().parse::<CompanyId>().ok());
@@ -314,20 +315,19 @@ async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered
             ));
         }
     };
-    let organization = entered.parts.admission.directory.company(company).ok_or_else(ApiError::not_found)?;
+    let organization = entered.state.admission.directory.company(company).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
     let caller = Caller::person(organization, entered.signed.clone());
     permit(request, &caller)?;
     register_presence(request, company).await?;
-    cards::check_path(&caller, &entered.parts.app, request.match_info().as_str()).await?;
+    cards::check_path(&caller, &entered.state.app, request.match_info().as_str()).await?;
     Ok((entered, caller))
 }
 
-/// Nothing that is answered to a cookie is kept on its way, or on the disk of whoever has signed out since; unless it says
-/// itself how long it is good.
-fn unkept(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+/// Forbids caching of responses to requests with cookies, in proxies and in browsers, unless they set their own policy.
+fn set_no_store(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let headers = response.headers_mut();
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -335,8 +335,8 @@ fn unkept(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     response
 }
 
-fn with(response: ServiceResponse<BoxBody>, allowance: Option<Allowance>) -> ServiceResponse<BoxBody> {
-    let mut response = unkept(response);
+fn finish(response: ServiceResponse<BoxBody>, allowance: Option<Allowance>) -> ServiceResponse<BoxBody> {
+    let mut response = set_no_store(response);
     match allowance {
         Some(allowance) => allowance.write(response.headers_mut()),
         // Without a person, the limit that counts is not the API's, so no rate headers are written.

@@ -120,7 +120,7 @@ pub struct ChannelSecrets {
 }
 
 /// Converts a channel; its URLs use the address under which the caller reaches the service.
-pub(super) fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> ChannelSetup {
+pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> ChannelSetup {
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
@@ -132,10 +132,11 @@ pub(super) fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> Channe
         verify_token: has("verifyToken"),
         identity_secrets: row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len),
     };
-    let known = row.settings_shown().unwrap_or_default();
+    let settings = row.settings_shown().unwrap_or_default();
     let is_webchat = row.kind == ChannelType::Webchat;
     let organization = app.engine.directory().company(row.company_id);
-    let queue = organization.and_then(|known| crate::api::named::queue(&known, row.queue_id).map(Named::from));
+    let queue =
+        organization.and_then(|organization| crate::api::named::queue(&organization, row.queue_id).map(Named::from));
     ChannelSetup {
         id: row.id,
         name: row.name,
@@ -148,20 +149,20 @@ pub(super) fn shown(app: &App, request: &HttpRequest, row: ChannelRow) -> Channe
         hook_url: (!is_webchat).then(|| hook_url(&base, &row.public_key)),
         public_key: row.public_key,
         settings: ChannelSettingsShown {
-            phone_number_id: known.phone_number_id,
-            business_account_id: known.business_account_id,
-            page_id: known.page_id,
-            provider_url: known.provider_url,
-            sends_per_second: known.sends_per_second,
-            recipient_interval_ms: known.recipient_interval_ms,
-            recipient_burst: known.recipient_burst,
-            allowed_origins: known.allowed_origins,
-            color: known.color,
-            title: known.title,
-            greeting: known.greeting,
-            position: known.position,
-            pre_chat_fields: known.pre_chat_fields,
-            require_identity: known.require_identity,
+            phone_number_id: settings.phone_number_id,
+            business_account_id: settings.business_account_id,
+            page_id: settings.page_id,
+            provider_url: settings.provider_url,
+            sends_per_second: settings.sends_per_second,
+            recipient_interval_ms: settings.recipient_interval_ms,
+            recipient_burst: settings.recipient_burst,
+            allowed_origins: settings.allowed_origins,
+            color: settings.color,
+            title: settings.title,
+            greeting: settings.greeting,
+            position: settings.position,
+            pre_chat_fields: settings.pre_chat_fields,
+            require_identity: settings.require_identity,
         },
         secrets,
         created_at: row.created_at.into(),

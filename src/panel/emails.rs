@@ -6,21 +6,21 @@ use hotline_persistence::tables::people::links::LinkKind;
 
 use unicode_normalization::char::is_combining_mark;
 
-use crate::mail::Letter;
+use crate::mail::OutgoingEmail;
 
-/// A link with its kind and place. A letter has one: what somebody is called in one company, and what that company is called,
-/// is never in a letter of another.
-pub(super) struct Way {
+/// A link with its kind and company. An e-mail has one: names of a company and its people never appear in an e-mail of another
+/// company.
+pub(super) struct AccountLink {
     pub(super) kind: LinkKind,
     /// `None`: the installation.
     pub(super) company: Option<String>,
     pub(super) url: String,
 }
 
-/// Maximum characters of a name in a letter: of people and companies, but not of a message.
+/// Maximum characters of a person's or company's name in an e-mail: too few for a message.
 const NAME_CHARACTERS_MAX: usize = 60;
 
-/// ASCII marks that names have. A full stop has its own rule.
+/// ASCII characters that are allowed in names. A full stop has its own rule.
 const NAME_MARKS: &str = " '-,&";
 
 /// The recipient of a mail.
@@ -31,9 +31,9 @@ pub(super) struct Recipient {
 }
 
 /// The first supported language of the request's `Accept-Language` header.
-pub(super) fn spoken(headers: &HeaderMap) -> Option<Language> {
-    let asked = headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
-    asked.split(',').find_map(|wanted| match wanted.trim().get(..2)?.to_ascii_lowercase().as_str() {
+pub(super) fn preferred_language(headers: &HeaderMap) -> Option<Language> {
+    let languages = headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
+    languages.split(',').find_map(|language| match language.trim().get(..2)?.to_ascii_lowercase().as_str() {
         "en" => Some(Language::English),
         "pt" => Some(Language::Portuguese),
         "es" => Some(Language::Spanish),
@@ -42,48 +42,49 @@ pub(super) fn spoken(headers: &HeaderMap) -> Option<Language> {
 }
 
 /// A text of the mails in English, Portuguese and Spanish.
-type Words = [&'static str; 3];
+type Translations = [&'static str; 3];
 
-const INVITED: Words = ["Your invitation to {place}", "Seu convite para {place}", "Su invitación a {place}"];
-const FORGOTTEN: Words = ["Reset your password", "Redefina sua senha", "Restablezca su contraseña"];
-const HELLO: Words = ["Hello {name},", "Olá, {name},", "Hola, {name}:"];
-const HELLO_YOU: Words = ["Hello,", "Olá,", "Hola:"];
-const WELCOME: Words = [
+const INVITATION_SUBJECT: Translations =
+    ["Your invitation to {place}", "Seu convite para {place}", "Su invitación a {place}"];
+const RESET_SUBJECT: Translations = ["Reset your password", "Redefina sua senha", "Restablezca su contraseña"];
+const GREETING: Translations = ["Hello {name},", "Olá, {name},", "Hola, {name}:"];
+const GREETING_WITHOUT_NAME: Translations = ["Hello,", "Olá,", "Hola:"];
+const INVITATION_TEXT: Translations = [
     "You have been invited to join {place}. Sign in with {email}.",
     "Você recebeu um convite para trabalhar em {place}. Seu login é {email}.",
     "Ha recibido una invitación para trabajar en {place}. Inicie sesión con {email}.",
 ];
-const ASKED: Words = [
+const RESET_TEXT: Translations = [
     "A password reset was requested for {email}.",
     "Foi solicitada a redefinição da senha de {email}.",
     "Se ha solicitado restablecer la contraseña de {email}.",
 ];
-const WEEK: Words = [
+const INVITATION_LINK: Translations = [
     "Choose your password for {place} within 7 days:",
     "Escolha sua senha para {place} em até 7 dias:",
     "Elija su contraseña para {place} en un plazo de 7 días:",
 ];
-const HOUR: Words = [
+const RESET_LINK: Translations = [
     "Choose a new password for {place} within one hour:",
     "Escolha uma nova senha para {place} em até uma hora:",
     "Elija una contraseña nueva para {place} en el plazo de una hora:",
 ];
-const UNEXPECTED: Words = [
+const CLOSING: Translations = [
     "If you did not expect this e-mail, you can ignore it.",
     "Se você não esperava este e-mail, pode ignorá-lo.",
     "Si no esperaba este correo, puede ignorarlo.",
 ];
 
 /// The mail with this link.
-pub(super) fn letter(to: &Recipient, way: &Way) -> Letter {
+pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
     let at = match to.language {
         Language::English => 0,
         Language::Portuguese => 1,
         Language::Spanish => 2,
     };
-    let place = plain(way.company.as_deref().unwrap_or("Hotline"));
-    let name = plain(&to.name);
-    let say = |words: Words| {
+    let place = sanitize_name(link.company.as_deref().unwrap_or("Hotline"));
+    let name = sanitize_name(&to.name);
+    let render = |words: Translations| {
         // Text that people have typed is inserted last, so that placeholders in it are not replaced.
         let text = words[at].replace("{email}", &to.email);
         match text.split_once("{place}") {
@@ -91,28 +92,30 @@ pub(super) fn letter(to: &Recipient, way: &Way) -> Letter {
             None => text.replace("{name}", &name),
         }
     };
-    let (subject, opening, until) = match way.kind {
-        LinkKind::Invitation => (INVITED, WELCOME, WEEK),
-        LinkKind::Reset => (FORGOTTEN, ASKED, HOUR),
+    let (subject, opening, until) = match link.kind {
+        LinkKind::Invitation => (INVITATION_SUBJECT, INVITATION_TEXT, INVITATION_LINK),
+        LinkKind::Reset => (RESET_SUBJECT, RESET_TEXT, RESET_LINK),
     };
-    // Nothing may be left of a name.
-    let hello = if name.is_empty() { HELLO_YOU } else { HELLO };
-    let text = [say(hello), say(opening), format!("{}\n{}", say(until), way.url), say(UNEXPECTED)].join("\n\n") + "\n";
-    Letter { to: to.email.clone(), subject: say(subject), text }
+    // The name may be empty after sanitizing.
+    let hello = if name.is_empty() { GREETING_WITHOUT_NAME } else { GREETING };
+    let text = [render(hello), render(opening), format!("{}\n{}", render(until), link.url), render(CLOSING)]
+        .join("\n\n")
+        + "\n";
+    OutgoingEmail { to: to.email.clone(), subject: render(subject), text }
 }
 
-/// A name as it may stand in a letter of ours: one short line of words. Nothing in it is an address or markup, or looks like
-/// one, since anybody can be given any name: what is left of `https://evil.example` are words.
-fn plain(name: &str) -> String {
+/// A name as it may appear in an e-mail: one short line of words. Anybody can choose any name, so it must not contain an
+/// address or markup, or look like one: `https://evil.example` becomes words.
+fn sanitize_name(name: &str) -> String {
     let characters: Vec<char> = name.chars().collect();
-    let kept = characters.iter().enumerate().map(|(place, character)| {
-        // A mail program makes an address of words that full stops join.
+    let replaced = characters.iter().enumerate().map(|(place, character)| {
+        // Mail programs turn words that are joined by full stops into links.
         let is_stop = *character == '.' && characters.get(place + 1).is_none_or(|next| next.is_whitespace());
-        let is_kept =
+        let is_allowed =
             is_stop || character.is_alphanumeric() || is_combining_mark(*character) || NAME_MARKS.contains(*character);
-        if is_kept { *character } else { ' ' }
+        if is_allowed { *character } else { ' ' }
     });
-    let text: String = kept.collect();
+    let text: String = replaced.collect();
     let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
     let short: String = words.chars().take(NAME_CHARACTERS_MAX).collect();
     short.trim_matches([' ', ',', '-', '&']).to_owned()
@@ -126,13 +129,13 @@ mod tests {
         Recipient { name: name.to_owned(), email: "ana@example.com".to_owned(), language }
     }
 
-    fn way(kind: LinkKind, company: Option<&str>) -> Way {
+    fn link(kind: LinkKind, company: Option<&str>) -> AccountLink {
         let url = "https://desk.example/panel/welcome#1.a".to_owned();
-        Way { kind, company: company.map(str::to_owned), url }
+        AccountLink { kind, company: company.map(str::to_owned), url }
     }
 
     #[test]
-    fn a_letter_names_its_place_with_its_link_and_nothing_is_left_open() {
+    fn an_email_names_its_company_and_has_no_open_placeholders() {
         for (language, subject, line) in [
             (Language::English, "Reset your password", "Choose a new password for Hotline within one hour:"),
             (Language::Portuguese, "Redefina sua senha", "Escolha uma nova senha para Hotline em até uma hora:"),
@@ -142,23 +145,23 @@ mod tests {
                 "Elija una contraseña nueva para Hotline en el plazo de una hora:",
             ),
         ] {
-            let reset = letter(&ana("Ana {place}", language), &way(LinkKind::Reset, None));
+            let reset = link_email(&ana("Ana {place}", language), &link(LinkKind::Reset, None));
             assert_eq!((reset.to.as_str(), reset.subject.as_str()), ("ana@example.com", subject));
             let with_link = format!("{line}\nhttps://desk.example/panel/welcome#1.a\n");
             assert!(reset.text.contains(&with_link) && reset.text.contains("Ana place"), "{}", reset.text);
             assert!(!reset.text.contains('{'), "{}", reset.text);
         }
-        let invited = letter(&ana("Ana", Language::English), &way(LinkKind::Invitation, Some("Acme {name} Ltd.")));
+        let invited = link_email(&ana("Ana", Language::English), &link(LinkKind::Invitation, Some("Acme {name} Ltd.")));
         assert_eq!(invited.subject, "Your invitation to Acme name Ltd.");
         assert!(invited.text.contains("Sign in with ana@example.com."), "{}", invited.text);
         assert!(invited.text.starts_with("Hello Ana,\n"), "{}", invited.text);
-        let nobody = letter(&ana("<>", Language::English), &way(LinkKind::Invitation, Some("Acme")));
+        let nobody = link_email(&ana("<>", Language::English), &link(LinkKind::Invitation, Some("Acme")));
         assert!(nobody.text.starts_with("Hello,\n"), "{}", nobody.text);
     }
 
     #[test]
     fn a_name_is_words_whatever_was_typed() {
-        for (typed, left) in [
+        for (name, expected) in [
             ("Ana Souza", "Ana Souza"),
             ("J. R. O'Neil-Smith", "J. R. O'Neil-Smith"),
             ("Müller & Söhne, Inc.", "Müller & Söhne, Inc."),
@@ -182,9 +185,9 @@ mod tests {
             ("127.0.0.1:80", "127 0 0 1 80"),
             (" - , ", ""),
         ] {
-            assert_eq!(plain(typed), left, "{typed}");
+            assert_eq!(sanitize_name(name), expected, "{name}");
         }
-        assert_eq!(plain(&"a".repeat(300)).chars().count(), NAME_CHARACTERS_MAX);
+        assert_eq!(sanitize_name(&"a".repeat(300)).chars().count(), NAME_CHARACTERS_MAX);
     }
 
     #[test]
@@ -192,11 +195,11 @@ mod tests {
         let of = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT_LANGUAGE, text.parse().expect("a header"));
-            spoken(&headers)
+            preferred_language(&headers)
         };
         assert_eq!(of("fr-CH, PT-br;q=0.9, en;q=0.8"), Some(Language::Portuguese));
         assert_eq!(of("es"), Some(Language::Spanish));
         assert_eq!((of("*"), of("é"), of("")), (None, None, None));
-        assert_eq!(spoken(&HeaderMap::new()), None);
+        assert_eq!(preferred_language(&HeaderMap::new()), None);
     }
 }
