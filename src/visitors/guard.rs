@@ -20,7 +20,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, Channel
 use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::described::behind_the_door;
+use super::document::describe_door;
 use super::limits::{Ask, Visitors};
 use super::{paths, script};
 use crate::app::App;
@@ -78,7 +78,7 @@ impl FromRequest for Door {
 
 impl Described for Door {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        behind_the_door(operation);
+        describe_door(operation);
     }
 }
 

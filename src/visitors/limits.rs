@@ -12,7 +12,7 @@ use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, pool};
 
-use super::remembered::{FORGET_EVERY, KEYS_MAX};
+use super::limit_keys::{FORGET_EVERY, KEYS_MAX};
 use super::uploads::{Metered, UploadOptions, Uploads};
 use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::origin::Address;

@@ -6,7 +6,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
 
-use super::described::behind_the_door;
+use super::document::describe_door;
 use crate::openapi::{Describes, Operation, Written};
 use crate::web::embedded_file::EmbeddedFile;
 use crate::web::schema::Schemas;
@@ -25,7 +25,7 @@ pub struct Script;
 
 impl Describes for Script {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        behind_the_door(operation);
+        describe_door(operation);
         operation.content_type = "text/javascript";
         operation.success = (200, Some(json!({"type": "string", "description": "The script."})));
     }

@@ -14,7 +14,7 @@ use governor::{Quota, RateLimiter};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, SessionId};
 
-use super::remembered::KEYS_MAX;
+use super::limit_keys::KEYS_MAX;
 use crate::web::origin::Address;
 use crate::web::rate::{LimitClock, RateExceeded};
 
@@ -66,7 +66,7 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     fn take(&self, key: &K, units: NonZeroU32) -> Result<(), RateExceeded> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         if limiter.len() >= KEYS_MAX {
-            return Err(RateExceeded::after(self.mib_per_hour, super::remembered::FORGET_EVERY));
+            return Err(RateExceeded::after(self.mib_per_hour, super::limit_keys::FORGET_EVERY));
         }
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),

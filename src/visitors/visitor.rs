@@ -20,7 +20,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use serde_json::{Value, json};
 
 use super::Door;
-use super::described::behind_the_door;
+use super::document::describe_door;
 use super::identity;
 use super::limits::Visitors;
 use super::new_message::Said;
@@ -111,7 +111,7 @@ impl FromRequest for ShownToken {
 impl Described for Visitor {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::Visitor;
-        behind_the_door(operation);
+        describe_door(operation);
         operation.errors.push(401);
     }
 }

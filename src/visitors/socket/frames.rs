@@ -42,7 +42,7 @@ impl Frame {
 /// Frames from the browser.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(super) enum Heard {
+pub(super) enum ClientFrame {
     /// The newest message the browser has.
     After {
         #[serde(default)]
@@ -64,16 +64,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_browser_says_is_understood_or_refused() {
-        let heard = |text: &str| serde_json::from_str::<Heard>(text).ok();
-        assert_eq!(heard(r#"{"type":"after","id":7}"#), Some(Heard::After { id: Some(MessageId::new(7)) }));
-        assert_eq!(heard(r#"{"type":"after","id":null}"#), Some(Heard::After { id: None }));
-        assert_eq!(heard(r#"{"type":"after"}"#), Some(Heard::After { id: None }));
-        assert_eq!(heard(r#"{"type":"seen","upTo":7,"more":[1]}"#), Some(Heard::Seen { up_to: MessageId::new(7) }));
-        assert_eq!(heard(r#"{"type":"pong","at":1}"#), Some(Heard::Pong));
-        assert_eq!(heard(r#"{"type":"wave","hand":"left"}"#), Some(Heard::Unknown));
+    fn a_client_frame_is_parsed_or_refused() {
+        let parsed = |text: &str| serde_json::from_str::<ClientFrame>(text).ok();
+        assert_eq!(parsed(r#"{"type":"after","id":7}"#), Some(ClientFrame::After { id: Some(MessageId::new(7)) }));
+        assert_eq!(parsed(r#"{"type":"after","id":null}"#), Some(ClientFrame::After { id: None }));
+        assert_eq!(parsed(r#"{"type":"after"}"#), Some(ClientFrame::After { id: None }));
+        assert_eq!(
+            parsed(r#"{"type":"seen","upTo":7,"more":[1]}"#),
+            Some(ClientFrame::Seen { up_to: MessageId::new(7) })
+        );
+        assert_eq!(parsed(r#"{"type":"pong","at":1}"#), Some(ClientFrame::Pong));
+        assert_eq!(parsed(r#"{"type":"wave","hand":"left"}"#), Some(ClientFrame::Unknown));
         for refused in ["", "[]", "7", "{}", r#"{"type":7}"#, r#"{"type":"seen"}"#, r#"{"type":"after","id":"7"}"#] {
-            assert_eq!(heard(refused), None, "{refused}");
+            assert_eq!(parsed(refused), None, "{refused}");
         }
     }
 

@@ -1,12 +1,12 @@
 //! `GET …/socket`: pushes messages to the visitor as they happen.
 //!
 //! There is one task per socket. The session's actor pushes to it through a bounded queue, and the task writes to the
-//! framework's bounded queue, as far as its reader takes what is there. So the cost of a slow reader is bounded: when both
+//! framework's bounded queue, no faster than its reader reads. So the cost of a slow reader is bounded: when both
 //! queues are full, the socket is closed, and the browser catches up from the tables when it reconnects.
 
+mod frame_limit;
 mod frames;
-mod heads;
-mod talk;
+mod session;
 mod window;
 
 use actix_http::BoxedPayloadStream;
@@ -27,8 +27,8 @@ use crate::web::origin::Address;
 use crate::web::response_memory::ResponseMemory;
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult};
-use heads::Heads;
-use talk::{Feed, Talk};
+use frame_limit::FrameLimit;
+use session::{ActorChannels, SocketSession};
 use window::Window;
 
 /// The subprotocol of the handshake. The token is sent as another subprotocol, because browsers can set no other
@@ -58,18 +58,18 @@ impl Describes for Upgrade {
     }
 }
 
-/// The page that a socket is open for.
-struct Page {
+/// The webchat, page and visitor that a socket is open for.
+struct SocketContext {
     channel: ChannelId,
     origin: Option<HeaderValue>,
     address: Option<Address>,
-    /// What is held for readers.
-    unread: Data<ResponseMemory>,
+    /// Accounts for the pages that are held for slow readers.
+    response_memory: Data<ResponseMemory>,
 }
 
 /// Where a socket's frames are written.
-struct Out {
-    session: actix_ws::Session,
+struct SocketOutput {
+    sender: actix_ws::Session,
     window: Window,
 }
 
@@ -85,35 +85,35 @@ pub async fn open(
     request: HttpRequest,
     payload: Payload,
 ) -> ApiResult<Written<Upgrade>> {
-    let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
-    let place = visitors.enter(door.address).ok_or_else(too_many)?;
-    let (pushes, told) = webchat::pushes();
-    let (cuts, cut) = watch::channel(None);
-    let attach = Attach { pushes, cut: cuts };
-    let attached = app.engine.sessions.ask(session.company_id, &session.id, attach).await?;
+    let Visitor(row) = visitor::find(&app, &door, token_of(&request)).await?;
+    let permit = visitors.enter(door.address).ok_or_else(too_many)?;
+    let (push_sender, pushes) = webchat::pushes();
+    let (close_sender, close) = watch::channel(None);
+    let attach = Attach { pushes: push_sender, cut: close_sender };
+    let attached = app.engine.sessions.ask(row.company_id, &row.id, attach).await?;
     let attached = attached.ok_or_else(too_many)?;
     // Checked before the codec, which would buffer the claimed length.
-    let heads: BoxedPayloadStream = Box::pin(Heads::new(payload.into_inner(), FRAME_BYTES_MAX as u64));
-    let mut bounded = actix_web::dev::Payload::Stream { payload: heads };
-    let bounded = Payload::from_request(&request, &mut bounded).await.map_err(ApiError::internal)?;
-    let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
+    let frames: BoxedPayloadStream = Box::pin(FrameLimit::new(payload.into_inner(), FRAME_BYTES_MAX as u64));
+    let mut payload = actix_web::dev::Payload::Stream { payload: frames };
+    let payload = Payload::from_request(&request, &mut payload).await.map_err(ApiError::internal)?;
+    let (response, sender, incoming) = actix_ws::handle_with_protocols(&request, payload, &[PROTOCOL])
         .map_err(|error| ApiError::bad_request(format!("invalid WebSocket handshake: {error}")))?;
     let window = Window::default();
-    let unread = request.app_data::<Data<ResponseMemory>>().cloned();
-    let unread = unread.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
+    let response_memory = request.app_data::<Data<ResponseMemory>>().cloned();
+    let response_memory = response_memory.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
     let origin = request.headers().get(ORIGIN).cloned();
-    let page = Page { channel: door.channel, origin, address: door.address, unread };
-    let talk = Talk::new(
+    let context = SocketContext { channel: door.channel, origin, address: door.address, response_memory };
+    let session = SocketSession::new(
         app,
         visitors,
-        page,
+        context,
         attached,
-        place,
-        Out { session: out, window: window.clone() },
-        Feed { pushes: told, cut },
+        permit,
+        SocketOutput { sender, window: window.clone() },
+        ActorChannels { pushes, close },
     );
-    actix_web::rt::spawn(talk.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
-    Ok(response.map_body(|_, body| window.watch(body)).into())
+    actix_web::rt::spawn(session.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
+    Ok(response.map_body(|_, body| window.count_sent(body)).into())
 }
 
 /// The visitor's token among the subprotocols the browser offers.

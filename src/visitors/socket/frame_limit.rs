@@ -15,19 +15,19 @@ use futures_util::{Stream, StreamExt};
 const MASK_BYTES: u64 = 4;
 
 /// The bytes of a connection; they end with [`PayloadError::Overflow`] at the header of a frame that is too long.
-pub(super) struct Heads<S> {
+pub(super) struct FrameLimit<S> {
     bytes: S,
-    frames: Frames,
+    parser: FrameParser,
     is_over: bool,
 }
 
-impl<S> Heads<S> {
+impl<S> FrameLimit<S> {
     pub(super) fn new(bytes: S, frame_bytes_max: u64) -> Self {
-        Self { bytes, frames: Frames::new(frame_bytes_max), is_over: false }
+        Self { bytes, parser: FrameParser::new(frame_bytes_max), is_over: false }
     }
 }
 
-impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Heads<S> {
+impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for FrameLimit<S> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -37,7 +37,7 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Heads<S> 
         }
         let chunk = ready!(this.bytes.poll_next_unpin(cx));
         if let Some(Ok(bytes)) = &chunk
-            && !this.frames.take(bytes)
+            && !this.parser.accepts(bytes)
         {
             this.is_over = true;
             return Poll::Ready(Some(Err(PayloadError::Overflow)));
@@ -46,63 +46,67 @@ impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Heads<S> 
     }
 }
 
-/// The position of the next byte within a frame.
+/// Follows the frames, byte by byte.
 #[derive(Debug)]
-struct Frames {
+struct FrameParser {
     frame_bytes_max: u64,
-    at: At,
+    position: FramePosition,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum At {
+enum FramePosition {
     /// The byte with the opcode.
-    Kind,
+    Opcode,
     /// The byte with the mask bit and the length, or the size of the extended length.
     Length,
     /// The bytes of an extended length.
-    Longer { left: u8, length: u64, has_mask: bool },
+    ExtendedLength { remaining: u8, length: u64, has_mask: bool },
     /// The mask and the content.
-    Content { left: u64 },
+    Content { remaining: u64 },
 }
 
-impl Frames {
+impl FrameParser {
     fn new(frame_bytes_max: u64) -> Self {
-        Self { frame_bytes_max, at: At::Kind }
+        Self { frame_bytes_max, position: FramePosition::Opcode }
     }
 
     /// Consumes these bytes; `false` at a frame that is too long.
-    fn take(&mut self, bytes: &[u8]) -> bool {
+    fn accepts(&mut self, bytes: &[u8]) -> bool {
         let mut bytes = bytes;
         while let Some((&byte, rest)) = bytes.split_first() {
-            self.at = match self.at {
-                At::Kind => At::Length,
-                At::Length => {
+            self.position = match self.position {
+                FramePosition::Opcode => FramePosition::Length,
+                FramePosition::Length => {
                     let has_mask = byte & 0x80 != 0;
                     match byte & 0x7F {
-                        126 => At::Longer { left: 2, length: 0, has_mask },
-                        127 => At::Longer { left: 8, length: 0, has_mask },
-                        length => match self.content(length.into(), has_mask) {
-                            Some(at) => at,
+                        126 => FramePosition::ExtendedLength { remaining: 2, length: 0, has_mask },
+                        127 => FramePosition::ExtendedLength { remaining: 8, length: 0, has_mask },
+                        length => match self.content_position(length.into(), has_mask) {
+                            Some(position) => position,
                             None => return false,
                         },
                     }
                 }
-                At::Longer { left, length, has_mask } => {
+                FramePosition::ExtendedLength { remaining, length, has_mask } => {
                     // Eight bytes at most, so nothing overflows.
                     let length = length << 8 | u64::from(byte);
-                    match left {
-                        1 => match self.content(length, has_mask) {
-                            Some(at) => at,
+                    match remaining {
+                        1 => match self.content_position(length, has_mask) {
+                            Some(position) => position,
                             None => return false,
                         },
-                        _ => At::Longer { left: left - 1, length, has_mask },
+                        _ => FramePosition::ExtendedLength { remaining: remaining - 1, length, has_mask },
                     }
                 }
-                At::Content { left } => {
-                    let passed = left.min(bytes.len() as u64);
-                    // `passed` is at most the number of remaining bytes, so it fits.
-                    bytes = &bytes[usize::try_from(passed).unwrap_or(bytes.len())..];
-                    self.at = if left == passed { At::Kind } else { At::Content { left: left - passed } };
+                FramePosition::Content { remaining } => {
+                    let skipped = remaining.min(bytes.len() as u64);
+                    // `skipped` is at most the number of remaining bytes, so it fits.
+                    bytes = &bytes[usize::try_from(skipped).unwrap_or(bytes.len())..];
+                    self.position = if remaining == skipped {
+                        FramePosition::Opcode
+                    } else {
+                        FramePosition::Content { remaining: remaining - skipped }
+                    };
                     continue;
                 }
             };
@@ -112,12 +116,12 @@ impl Frames {
     }
 
     /// The state after the length; `None` when it is too long.
-    fn content(&self, length: u64, has_mask: bool) -> Option<At> {
+    fn content_position(&self, length: u64, has_mask: bool) -> Option<FramePosition> {
         if length > self.frame_bytes_max {
             return None;
         }
-        let left = length + if has_mask { MASK_BYTES } else { 0 };
-        Some(if left == 0 { At::Kind } else { At::Content { left } })
+        let remaining = length + if has_mask { MASK_BYTES } else { 0 };
+        Some(if remaining == 0 { FramePosition::Opcode } else { FramePosition::Content { remaining } })
     }
 }
 
@@ -150,9 +154,9 @@ mod tests {
     }
 
     /// Whether these bytes are accepted, in pieces of this size.
-    fn pass(bytes: &[u8], piece: usize) -> bool {
-        let mut frames = Frames::new(MAX);
-        bytes.chunks(piece).all(|piece| frames.take(piece))
+    fn accepts(bytes: &[u8], piece: usize) -> bool {
+        let mut parser = FrameParser::new(MAX);
+        bytes.chunks(piece).all(|piece| parser.accepts(piece))
     }
 
     #[test]
@@ -164,7 +168,7 @@ mod tests {
             bytes.extend(frame(kind, length, width, usize::try_from(length).expect("short")));
         }
         for piece in 1..bytes.len() {
-            assert!(pass(&bytes, piece), "in pieces of {piece}");
+            assert!(accepts(&bytes, piece), "in pieces of {piece}");
         }
     }
 
@@ -174,21 +178,24 @@ mod tests {
             for (length, width) in [(4097, 2), (65_535, 2), (4097, 8), (1 << 40, 8), (u64::MAX, 8), (1 << 63, 8)] {
                 let mut bytes = frame(0x81, 5, 0, 5);
                 bytes.extend(frame(kind, length, width, 0));
-                let head_ends = bytes.len() - 4;
+                let header_end = bytes.len() - 4;
                 for piece in 1..=bytes.len() {
-                    assert!(!pass(&bytes[..head_ends], piece), "{kind:x} of {length} in pieces of {piece}");
+                    assert!(!accepts(&bytes[..header_end], piece), "{kind:x} of {length} in pieces of {piece}");
                 }
-                assert!(pass(&bytes[..head_ends - 1], 1), "the last byte of the length decides");
+                assert!(accepts(&bytes[..header_end - 1], 1), "the last byte of the length decides");
             }
         }
     }
 
     #[actix_web::test]
     async fn what_follows_a_claim_that_is_too_long_is_not_handed_on() {
-        let whole = Bytes::from(frame(0x81, 5, 0, 5));
+        let complete = Bytes::from(frame(0x81, 5, 0, 5));
         let claim = Bytes::from(frame(0x82, 1 << 40, 8, 100));
-        let chunks = [whole.clone(), claim, Bytes::from(vec![0; 1 << 20])].map(Ok);
-        let passed: Vec<_> = Heads::new(stream::iter(chunks), MAX).collect().await;
-        assert!(matches!(&passed[..], [Ok(first), Err(PayloadError::Overflow)] if *first == whole), "{passed:?}");
+        let chunks = [complete.clone(), claim, Bytes::from(vec![0; 1 << 20])].map(Ok);
+        let received: Vec<_> = FrameLimit::new(stream::iter(chunks), MAX).collect().await;
+        assert!(
+            matches!(&received[..], [Ok(first), Err(PayloadError::Overflow)] if *first == complete),
+            "{received:?}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Acknowledges to the tickets what was delivered to the browser and seen there.
+//! Reports to the tickets which messages the browser has received, and which the visitor has seen.
 
 use hotline_actors::tickets::{MarkDelivered, MarkSeen};
 use hotline_actors::{Engine, Refusal};
@@ -6,14 +6,14 @@ use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, MessageId, TicketId};
 
-use super::Talk;
+use super::SocketSession;
 use crate::api::webchat::is_shown;
 
-impl Talk {
+impl SocketSession {
     /// Reports to the tickets that their messages were delivered. Nothing waits for this: what cannot be recorded now
     /// is recorded when the browser reconnects.
-    pub(super) fn note_arrived(&mut self) {
-        for (ticket, up_to) in self.arrived.drain(..) {
+    pub(super) fn acknowledge_delivered(&mut self) {
+        for (ticket, up_to) in self.undelivered.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
             self.app.engine.spawn_for(company, async move {
                 if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
@@ -23,7 +23,7 @@ impl Talk {
         }
     }
 
-    pub(super) fn note_seen(&mut self, up_to: MessageId) {
+    pub(super) fn acknowledge_seen(&mut self, up_to: MessageId) {
         let (engine, session) = (self.app.engine.clone(), self.session().clone());
         let mut tickets: Vec<TicketId> = Vec::new();
         self.unseen.retain(|(ticket, newest)| {
@@ -35,7 +35,7 @@ impl Talk {
             !is_seen
         });
         self.app.engine.spawn_for(session.company_id, async move {
-            if let Err(refusal) = note_seen_in(&engine, &session, tickets, up_to).await {
+            if let Err(refusal) = mark_seen(&engine, &session, tickets, up_to).await {
                 tracing::debug!(%refusal, "could not record a read status");
             }
         });
@@ -43,7 +43,7 @@ impl Talk {
 }
 
 /// Records the newest message of each ticket.
-pub(super) fn note(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
+pub(super) fn record_newest(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
     match newest.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
         Some((_, id)) => *id = row.id.max(*id),
         None => newest.push((row.ticket_id, row.id)),
@@ -52,7 +52,7 @@ pub(super) fn note(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
 
 /// Marks these tickets' messages as seen; if there are none, those of the message's own ticket, which another socket
 /// has pushed.
-async fn note_seen_in(
+async fn mark_seen(
     engine: &Engine,
     session: &SessionRow,
     mut tickets: Vec<TicketId>,
@@ -60,8 +60,8 @@ async fn note_seen_in(
 ) -> Result<(), Refusal> {
     let company: CompanyId = session.company_id;
     if tickets.is_empty() {
-        let shown = engine.reads().message(company, up_to).await?.filter(|row| is_shown(session, row));
-        tickets.extend(shown.map(|row| row.ticket_id));
+        let row = engine.reads().message(company, up_to).await?.filter(|row| is_shown(session, row));
+        tickets.extend(row.map(|row| row.ticket_id));
     }
     for ticket in tickets {
         engine.tickets.ask(company, ticket, MarkSeen { up_to }).await?;

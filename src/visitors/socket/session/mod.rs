@@ -1,12 +1,12 @@
 //! One socket, from its first frame to its last.
 //!
 //! No message is missed and none is pushed twice. From the moment it is attached, the session queues everything for
-//! this socket. Meanwhile the past is read from the tables, once they contain everything that was in the log at that
+//! this socket. Meanwhile the missed messages are read from the tables, once they contain everything that was in the log at that
 //! moment. Both are ordered by message id, so a message that is not newer than the last one pushed was already pushed.
 
+mod catch_up;
 mod end;
-mod noted;
-mod past;
+mod receipts;
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use hotline_persistence::{MessageId, TicketId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use self::end::{End, has_ended, is_too_large, was_cut};
-use self::noted::note;
-use super::frames::{Frame, Heard};
-use super::{Out, Page};
+use self::end::{End, is_too_large, wait_for_close, wait_for_end};
+use self::receipts::record_newest;
+use super::frames::{ClientFrame, Frame};
+use super::{SocketContext, SocketOutput};
 use crate::api::webchat::is_shown;
 use crate::app::App;
 use crate::visitors::guard::Door;
@@ -33,10 +33,10 @@ use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
 /// How long a browser may take to report its newest message. It normally does so at once.
-const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
+const REPORT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Timeout for closing a socket.
-const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum number of frames from a browser within [`FRAMES_TIME`]: typing, seen messages and pongs need a tenth of
 /// this.
@@ -48,51 +48,51 @@ const FRAMES_TIME: Duration = Duration::from_secs(10);
 const UNSEEN_MAX: usize = 8;
 
 /// The channels from the session's actor to a socket.
-pub(super) struct Feed {
+pub(super) struct ActorChannels {
     pub(super) pushes: Pushed,
     /// The reason why the actor closes the socket.
-    pub(super) cut: watch::Receiver<Option<CutReason>>,
+    pub(super) close: watch::Receiver<Option<CutReason>>,
 }
 
 /// A socket with its session.
-pub(super) struct Talk {
+pub(super) struct SocketSession {
     app: Data<App>,
     visitors: Data<Visitors>,
     options: VisitorOptions,
-    page: Page,
-    /// Changes of the directory, and the version of the company that was seen.
+    context: SocketContext,
+    /// Changes of the directory, and the version of the company that was last checked.
     changes: watch::Receiver<()>,
-    seen: u64,
+    checked_version: u64,
     attached: Attached,
-    out: Out,
+    output: SocketOutput,
     pushes: Pushed,
-    /// When the session ended: pushes are not taken before the browser has said what it holds.
+    /// When the session ended: no push is read before the browser has reported its newest message.
     ended: watch::Receiver<Option<DateTime<Utc>>>,
-    cut: watch::Receiver<Option<CutReason>>,
+    close: watch::Receiver<Option<CutReason>>,
     stopping: watch::Receiver<bool>,
     position: Position,
     /// The newest message this browser has.
-    shown: Option<MessageId>,
+    last_pushed: Option<MessageId>,
     /// Agents' messages to acknowledge as delivered, by ticket.
-    arrived: Vec<(TicketId, MessageId)>,
+    undelivered: Vec<(TicketId, MessageId)>,
     /// Agents' messages that were pushed and are not known to be seen, by ticket.
     unseen: Vec<(TicketId, MessageId)>,
     available: bool,
     /// By the service's clock.
-    heard_at: std::time::Instant,
-    beat_at: Instant,
-    frames: u32,
+    last_frame_at: std::time::Instant,
+    next_ping_at: Instant,
+    frame_count: u32,
     /// By the service's clock.
     frames_since: std::time::Instant,
-    _place: SocketPermit,
+    _permit: SocketPermit,
 }
 
 /// The browser's position in the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// Not reported yet. The deadline is by the service's clock.
-    Unsaid { until: std::time::Instant },
-    /// The past must be read, at this time.
+    Unreported { until: std::time::Instant },
+    /// Missed messages are to be read, at this time.
     Behind { at: Instant },
     /// Only new messages are pushed.
     CaughtUp,
@@ -101,51 +101,51 @@ enum Position {
 /// The event that a socket waits for.
 enum Event {
     End(End),
-    Heard(Option<Result<Message, ProtocolError>>),
-    Due,
-    Told(Option<Push>),
-    /// The session has ended before the browser said what it holds.
+    Frame(Option<Result<Message, ProtocolError>>),
+    Timer,
+    Push(Option<Push>),
+    /// The session has ended before the browser reported its newest message.
     Ended(DateTime<Utc>),
-    /// Something of some company has changed.
+    /// A company's directory has changed.
     Changed,
 }
 
-impl Talk {
+impl SocketSession {
     pub(super) fn new(
         app: Data<App>,
         visitors: Data<Visitors>,
-        page: Page,
+        context: SocketContext,
         attached: Attached,
-        place: SocketPermit,
-        out: Out,
-        Feed { pushes, cut }: Feed,
+        permit: SocketPermit,
+        output: SocketOutput,
+        ActorChannels { pushes, close }: ActorChannels,
     ) -> Self {
         let (now, options) = (clock::instant(), visitors.options);
         let stopping = app.stopping();
-        // What has changed since the handshake was admitted is looked at as well.
+        // A change between the admission of the handshake and now counts as well.
         let mut changes = app.engine.directory().changes();
         changes.mark_changed();
         app.figures.sockets.add_opened();
         Self {
-            page,
+            context,
             changes,
-            seen: 0,
+            checked_version: 0,
             attached,
-            out,
+            output,
             ended: pushes.ended(),
             pushes,
-            cut,
+            close,
             stopping,
-            position: Position::Unsaid { until: now + AFTER_TIME_MAX },
-            shown: None,
-            arrived: Vec::new(),
+            position: Position::Unreported { until: now + REPORT_TIME_MAX },
+            last_pushed: None,
+            undelivered: Vec::new(),
             unseen: Vec::new(),
             available: false,
-            heard_at: now,
-            beat_at: Instant::now() + options.heartbeat,
-            frames: 0,
+            last_frame_at: now,
+            next_ping_at: Instant::now() + options.heartbeat,
+            frame_count: 0,
             frames_since: now,
-            _place: place,
+            _permit: permit,
             options,
             visitors,
             app,
@@ -154,46 +154,46 @@ impl Talk {
 
     /// Runs until one side ends the socket.
     pub(super) async fn run(mut self, mut incoming: MessageStream) {
-        let Err(end) = self.talk(&mut incoming).await;
+        let Err(end) = self.serve(&mut incoming).await;
         if matches!(end, End::TooSlow) {
             self.app.figures.sockets.add_cut();
         }
-        let out = self.out.session.clone();
+        let sender = self.output.sender.clone();
         // The visitor counts as absent from here on.
         drop(self);
         // A browser that reads nothing does not receive this either.
-        let _ = timeout(GOODBYE_TIME_MAX, out.close(end.reason())).await;
+        let _ = timeout(CLOSE_TIME_MAX, sender.close(end.reason())).await;
     }
 
     fn session(&self) -> &SessionRow {
         &self.attached.row
     }
 
-    async fn talk(&mut self, incoming: &mut MessageStream) -> Result<std::convert::Infallible, End> {
+    async fn serve(&mut self, incoming: &mut MessageStream) -> Result<std::convert::Infallible, End> {
         self.available = self.is_available();
         let session = SessionView::from(self.session());
         let heartbeat_s = self.options.heartbeat.as_secs();
         self.write(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
         loop {
-            let due_at = self.due_at();
+            let next_timer_at = self.next_timer_at();
             let is_caught_up = self.position == Position::CaughtUp;
-            let is_unsaid = matches!(self.position, Position::Unsaid { .. });
+            let is_unreported = matches!(self.position, Position::Unreported { .. });
             let event = tokio::select! {
                 biased;
-                end = was_cut(&mut self.cut) => Event::End(end),
+                end = wait_for_close(&mut self.close) => Event::End(end),
                 _ = self.stopping.wait_for(|stopping| *stopping) => Event::End(End::Stopping),
                 _ = self.changes.changed() => Event::Changed,
-                at = has_ended(&mut self.ended), if is_unsaid => Event::Ended(at),
-                message = incoming.recv() => Event::Heard(message),
-                () = sleep_until(due_at) => Event::Due,
-                push = self.pushes.next(), if is_caught_up => Event::Told(push),
+                at = wait_for_end(&mut self.ended), if is_unreported => Event::Ended(at),
+                message = incoming.recv() => Event::Frame(message),
+                () = sleep_until(next_timer_at) => Event::Timer,
+                push = self.pushes.next(), if is_caught_up => Event::Push(push),
             };
             match event {
                 Event::End(end) => return Err(end),
-                Event::Heard(message) => self.hear(message).await?,
-                Event::Due => self.tick().await?,
-                Event::Changed => self.check_door()?,
-                Event::Told(push) => self.pass_on(push).await?,
+                Event::Frame(message) => self.on_frame(message).await?,
+                Event::Timer => self.on_timer().await?,
+                Event::Changed => self.check_admission()?,
+                Event::Push(push) => self.on_push(push).await?,
                 Event::Ended(at) => {
                     self.write(&Frame::ended(at)).await?;
                     return Err(End::SessionOver);
@@ -203,21 +203,23 @@ impl Talk {
     }
 
     /// The time of the next timer.
-    fn due_at(&self) -> Instant {
+    fn next_timer_at(&self) -> Instant {
         match self.position {
-            Position::Unsaid { until } => {
-                let left = until.saturating_duration_since(clock::instant());
-                (Instant::now() + left).min(self.beat_at)
+            Position::Unreported { until } => {
+                let remaining = until.saturating_duration_since(clock::instant());
+                (Instant::now() + remaining).min(self.next_ping_at)
             }
-            Position::Behind { at } => at.min(self.beat_at),
-            Position::CaughtUp => self.beat_at,
+            Position::Behind { at } => at.min(self.next_ping_at),
+            Position::CaughtUp => self.next_ping_at,
         }
     }
 
-    async fn tick(&mut self) -> Result<(), End> {
+    async fn on_timer(&mut self) -> Result<(), End> {
         let now = Instant::now();
         match self.position {
-            Position::Unsaid { until } if until <= clock::instant() => return Err(End::Malformed("say `after` first")),
+            Position::Unreported { until } if until <= clock::instant() => {
+                return Err(End::Malformed("say `after` first"));
+            }
             Position::Behind { at } if at <= now => {
                 // Boxed: the future is large, and a socket needs it once.
                 let catching_up: Pin<Box<dyn Future<Output = _>>> = Box::pin(self.catch_up());
@@ -225,12 +227,12 @@ impl Talk {
             }
             _ => {}
         }
-        if self.beat_at <= now {
+        if self.next_ping_at <= now {
             let options = self.options;
-            if clock::instant().saturating_duration_since(self.heard_at) >= options.silence_max {
+            if clock::instant().saturating_duration_since(self.last_frame_at) >= options.silence_max {
                 return Err(End::Silent);
             }
-            self.beat_at = now + options.heartbeat;
+            self.next_ping_at = now + options.heartbeat;
             self.write(&Frame::Ping).await?;
             let available = self.is_available();
             if available != self.available {
@@ -242,28 +244,29 @@ impl Talk {
     }
 
     /// Ends the socket when its webchat would not be opened any more.
-    fn check_door(&mut self) -> Result<(), End> {
+    fn check_admission(&mut self) -> Result<(), End> {
         let company = self.session().company_id;
         let version = self.app.engine.directory().company(company).map_or(0, |known| known.version);
-        if std::mem::replace(&mut self.seen, version) == version {
+        if std::mem::replace(&mut self.checked_version, version) == version {
             return Ok(());
         }
-        let stands = Door::stands(company, self.page.channel, self.page.origin.as_ref(), &self.app);
-        if stands { Ok(()) } else { Err(End::NotAdmitted) }
+        let is_admitted = Door::revalidate(company, self.context.channel, self.context.origin.as_ref(), &self.app);
+        if is_admitted { Ok(()) } else { Err(End::NotAdmitted) }
     }
 
     fn is_available(&self) -> bool {
         let organization = self.app.engine.directory().company(self.session().company_id);
-        organization.is_some_and(|organization| self.app.engine.attendance.is_there(&organization, self.page.channel))
+        organization
+            .is_some_and(|organization| self.app.engine.attendance.is_there(&organization, self.context.channel))
     }
 
-    async fn hear(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {
+    async fn on_frame(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {
         let text = match message {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Ping(bytes))) => {
                 self.count_frame()?;
-                self.out.window.wrote(bytes.len());
-                return self.out.session.pong(&bytes).await.map_err(|_| End::Gone(None));
+                self.output.window.add_written(bytes.len());
+                return self.output.sender.pong(&bytes).await.map_err(|_| End::Gone(None));
             }
             Some(Ok(Message::Pong(_) | Message::Nop)) => return self.count_frame(),
             Some(Ok(Message::Binary(_) | Message::Continuation(_))) => return Err(End::Binary),
@@ -275,15 +278,15 @@ impl Talk {
         };
         self.count_frame()?;
         match serde_json::from_str(&text).map_err(|_| End::Malformed("not a frame of this protocol"))? {
-            Heard::After { id } => {
-                if matches!(self.position, Position::Unsaid { .. }) {
-                    self.shown = id;
+            ClientFrame::After { id } => {
+                if matches!(self.position, Position::Unreported { .. }) {
+                    self.last_pushed = id;
                     self.position = Position::Behind { at: Instant::now() };
                 }
             }
-            Heard::Typing { typing } => self.attached.types(typing),
-            Heard::Seen { up_to } => self.note_seen(up_to),
-            Heard::Pong | Heard::Unknown => {}
+            ClientFrame::Typing { typing } => self.attached.types(typing),
+            ClientFrame::Seen { up_to } => self.acknowledge_seen(up_to),
+            ClientFrame::Pong | ClientFrame::Unknown => {}
         }
         Ok(())
     }
@@ -291,55 +294,55 @@ impl Talk {
     /// Every frame proves that the browser is present, and counts against its limit.
     fn count_frame(&mut self) -> Result<(), End> {
         let now = clock::instant();
-        self.heard_at = now;
+        self.last_frame_at = now;
         self.attached.heard();
         if now.saturating_duration_since(self.frames_since) >= FRAMES_TIME {
             self.frames_since = now;
-            self.frames = 0;
+            self.frame_count = 0;
         }
-        self.frames += 1;
-        if self.frames > FRAMES_MAX { Err(End::TooManyFrames) } else { Ok(()) }
+        self.frame_count += 1;
+        if self.frame_count > FRAMES_MAX { Err(End::TooManyFrames) } else { Ok(()) }
     }
 
     /// Pushes everything in the queue, and then acknowledges what was delivered.
-    async fn pass_on(&mut self, push: Option<Push>) -> Result<(), End> {
+    async fn on_push(&mut self, push: Option<Push>) -> Result<(), End> {
         let mut next = Some(push.ok_or(End::Lost)?);
         while let Some(push) = next {
             match push {
-                Push::Said(row) => self.show(&row).await?,
+                Push::Said(row) => self.push_message(&row).await?,
                 Push::Moved(moved) => self.write(&moved.into()).await?,
                 Push::Typing { agent, typing } => {
                     let agent = agent.map(|name| AgentView { name: name.to_string() });
                     self.write(&Frame::Typing { typing, agent }).await?;
                 }
                 Push::Ended(at) => {
-                    self.note_arrived();
+                    self.acknowledge_delivered();
                     self.write(&Frame::ended(at)).await?;
                     return Err(End::SessionOver);
                 }
             }
             next = self.pushes.next_now();
         }
-        self.note_arrived();
+        self.acknowledge_delivered();
         Ok(())
     }
 
     /// Pushes a message, unless this browser has it already.
-    async fn show(&mut self, row: &MessageRow) -> Result<(), End> {
-        if Some(row.id) <= self.shown || !is_shown(self.session(), row) {
+    async fn push_message(&mut self, row: &MessageRow) -> Result<(), End> {
+        if Some(row.id) <= self.last_pushed || !is_shown(self.session(), row) {
             return Ok(());
         }
         let message = MessageView::of(row, &self.session().id, self.app.media.links());
         self.write(&Frame::Message { message: Box::new(message) }).await?;
-        self.shown = Some(row.id);
+        self.last_pushed = Some(row.id);
         self.app.figures.sockets.add_pushed();
         if row.direction == Direction::Outbound && row.status != MessageStatus::Read {
-            note(&mut self.unseen, row);
+            record_newest(&mut self.unseen, row);
             if self.unseen.len() > UNSEEN_MAX {
                 self.unseen.remove(0);
             }
             if matches!(row.status, MessageStatus::Queued | MessageStatus::Sent) {
-                note(&mut self.arrived, row);
+                record_newest(&mut self.undelivered, row);
             }
         }
         Ok(())
@@ -352,23 +355,23 @@ impl Talk {
         })?;
         tokio::select! {
             biased;
-            sent = self.out.text(text) => sent,
-            end = was_cut(&mut self.cut) => Err(end),
+            result = self.output.write_text(text) => result,
+            end = wait_for_close(&mut self.close) => Err(end),
             _ = self.stopping.wait_for(|stopping| *stopping) => Err(End::Stopping),
         }
     }
 }
 
-impl Out {
-    /// Writes a text once its reader has taken enough of what was written before.
-    async fn text(&mut self, text: String) -> Result<(), End> {
-        self.window.room().await;
-        self.window.wrote(text.len());
-        self.session.text(text).await.map_err(|_| End::Gone(None))
+impl SocketOutput {
+    /// Writes a text once its reader has read enough of what was written before.
+    async fn write_text(&mut self, text: String) -> Result<(), End> {
+        self.window.wait_for_room().await;
+        self.window.add_written(text.len());
+        self.sender.text(text).await.map_err(|_| End::Gone(None))
     }
 }
 
-impl Drop for Talk {
+impl Drop for SocketSession {
     fn drop(&mut self) {
         self.app.figures.sockets.add_closed();
     }

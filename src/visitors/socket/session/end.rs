@@ -48,8 +48,8 @@ impl End {
 }
 
 /// Returns once the session closes the socket, or has ended.
-pub(super) async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End {
-    match cut.wait_for(Option::is_some).await.map(|reason| *reason) {
+pub(super) async fn wait_for_close(close: &mut watch::Receiver<Option<CutReason>>) -> End {
+    match close.wait_for(Option::is_some).await.map(|reason| *reason) {
         Ok(Some(CutReason::Moved)) => End::Moved,
         Ok(Some(CutReason::TooSlow)) => End::TooSlow,
         Ok(None) | Err(_) => End::Lost,
@@ -57,7 +57,7 @@ pub(super) async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End
 }
 
 /// Returns once the session has ended.
-pub(super) async fn has_ended(ended: &mut watch::Receiver<Option<DateTime<Utc>>>) -> DateTime<Utc> {
+pub(super) async fn wait_for_end(ended: &mut watch::Receiver<Option<DateTime<Utc>>>) -> DateTime<Utc> {
     let at = ended.wait_for(Option::is_some).await.ok().and_then(|at| *at);
     match at {
         Some(at) => at,
