@@ -18,7 +18,7 @@ const EVENT_DAYS_EVERY: Duration = Duration::from_secs(3600);
 pub(super) fn start(handles: &Handles, events: EventOptions) {
     let engine = &handles.app.engine;
     let visitors = handles.visitors.clone();
-    engine.spawn(async move { visitors.keep_forgetting().await });
+    engine.spawn(async move { visitors.run_cleanup().await });
     let retries = handles.web_state.retries.clone();
     engine.spawn(async move { retries.keys.run_sweep(retries.engine.store().housekeeper()).await });
     let downloads = handles.hooks.downloads.clone();

@@ -40,7 +40,7 @@ impl Input for AgentTyping {
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 #[schema(as = VisitorActivity)]
-pub struct DoingView {
+pub struct ActivityView {
     pub online: bool,
     pub typing: bool,
 }
@@ -57,7 +57,7 @@ impl Described for Path {
 }
 
 /// `POST …/tickets/{ticketId}/typing`.
-pub async fn types(
+pub async fn show_typing(
     caller: Caller,
     door: Door,
     app: Data<App>,
@@ -81,10 +81,10 @@ pub async fn types(
 }
 
 /// `GET …/tickets/{ticketId}/typing`.
-pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> ApiResult<Json<DoingView>> {
+pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> ApiResult<Json<ActivityView>> {
     let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
-    let doing = app.engine.sessions.visitor_doing(conversation);
-    Ok(Json::of(DoingView { online: doing.online, typing: doing.typing }))
+    let activity = app.engine.sessions.visitor_doing(conversation);
+    Ok(Json::of(ActivityView { online: activity.online, typing: activity.typing }))
 }
 
 /// The conversation of the ticket, if the ticket belongs to this webchat, and the webchat to the caller's company.

@@ -1,4 +1,4 @@
-//! `GET …/config`: the look of the widget, and the fields it asks for.
+//! `GET …/config`: the widget's appearance, and the fields of its form.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CACHE_CONTROL;
@@ -17,14 +17,14 @@ use crate::web::schema::Schemas;
 /// Default colour of a channel: white text on it has sufficient contrast (WCAG AA).
 const COLOR: &str = "#2563eb";
 
-/// How long browsers may use an outdated answer: short, because it says who is there now.
+/// How long browsers may use an outdated answer: short, because it contains the current availability.
 const CACHED: &str = "public, max-age=15";
 
 /// The widget's configuration.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WidgetConfig)]
-pub(super) struct Look<'a> {
+pub(super) struct WidgetSettings<'a> {
     title: Option<&'a str>,
     color: &'a str,
     position: Position,
@@ -55,7 +55,7 @@ struct Attachments {
     bytes_max: u64,
 }
 
-impl<'a> Look<'a> {
+impl<'a> WidgetSettings<'a> {
     fn of(door: &'a Door, app: &App) -> Self {
         let settings: &ChannelSettings = &door.settings;
         Self {
@@ -71,13 +71,16 @@ impl<'a> Look<'a> {
     }
 }
 
-impl Describes for Look<'static> {
+impl Describes for WidgetSettings<'static> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.success = (Json::<Self>::STATUS, Json::<Self>::schema(schemas));
     }
 }
 
-/// Returns it.
-pub async fn show(door: Door, app: Data<App>) -> Written<Look<'static>> {
-    HttpResponse::Ok().insert_header((CACHE_CONTROL, CACHED)).json(json!({"data": Look::of(&door, &app)})).into()
+/// `GET …/config`.
+pub async fn show(door: Door, app: Data<App>) -> Written<WidgetSettings<'static>> {
+    HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, CACHED))
+        .json(json!({"data": WidgetSettings::of(&door, &app)}))
+        .into()
 }

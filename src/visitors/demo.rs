@@ -29,7 +29,7 @@ const FILES: [(&str, &str, &str); 6] = [
 const SETTINGS: &str = "settings.json";
 
 pub(super) fn configure(services: &mut ServiceConfig) {
-    // Every method answers 404 unless this is a demo.
+    // Every method responds with 404 unless this is a demo.
     let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(no_such_route));
     services
         .service(path("/").get(to_page))

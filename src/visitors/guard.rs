@@ -21,7 +21,7 @@ use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::document::describe_door;
-use super::limits::{Ask, Visitors};
+use super::limits::{RequestKind, Visitors};
 use super::{paths, script};
 use crate::app::App;
 use crate::openapi::{Described, Operation};
@@ -53,7 +53,7 @@ pub struct Door {
 }
 
 impl Door {
-    /// Whether a new request of the page would find the webchat: what lasts longer than a request asks again.
+    /// Whether a new request of the page would find the webchat: for what lasts longer than a request.
     pub(super) fn revalidate(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
         let known = app.engine.directory().company(company).filter(|known| known.company.active);
         let settings = known.and_then(|known| known.channels.get(&channel).and_then(|row| row.settings().ok()));
@@ -88,7 +88,7 @@ enum OriginRule {
     /// None: a script is fetched without an origin, and a desk is not a browser's page.
     Any,
     /// If present, it must be allowed. A browser omits it when a page reads from its own origin.
-    IfSaid,
+    IfPresent,
     /// It must be present and allowed.
     Allowed,
 }
@@ -97,13 +97,13 @@ enum OriginRule {
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
-pub async fn pass<B: MessageBody + 'static>(
+pub async fn admit<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let mut told = Told::default();
-    let answered = match check(&request, &mut told) {
-        Ok(Passed::Through(door)) => match register_presence(&request, door.company()).await {
+    let mut response_headers = ResponseHeaders::default();
+    let early_response = match check(&request, &mut response_headers) {
+        Ok(Admission::Admitted(door)) => match register_presence(&request, door.company()).await {
             Ok(()) => {
                 request.extensions_mut().insert(Tenant(door.company()));
                 request.extensions_mut().insert(door);
@@ -112,35 +112,35 @@ pub async fn pass<B: MessageBody + 'static>(
                 }
                 None
             }
-            Err(refused) => Some(refused.error_response()),
+            Err(error) => Some(error.error_response()),
         },
-        Ok(Passed::Preflight) => Some(preflight()),
-        Ok(Passed::Nowhere) => Some(script::nowhere()),
-        Err(refused) => Some(refused.error_response()),
+        Ok(Admission::Preflight) => Some(preflight()),
+        Ok(Admission::UnknownWebchat) => Some(script::unknown_webchat()),
+        Err(error) => Some(error.error_response()),
     };
-    let mut response = match answered {
+    let mut response = match early_response {
         // What a visitor changes is by them; a company that comes through this door is asked for its own token.
         None => acting(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };
-    if told.allowance.is_some_and(|allowance| !allowance.is_limited()) {
+    if response_headers.allowance.is_some_and(|allowance| !allowance.is_limited()) {
         response.request().extensions_mut().insert(Unlimited);
     }
-    told.write(response.headers_mut());
+    response_headers.write(response.headers_mut());
     Ok(response)
 }
 
-enum Passed {
-    Through(Door),
+enum Admission {
+    Admitted(Door),
     /// A CORS preflight.
     Preflight,
     /// The page embeds a webchat that does not exist.
-    Nowhere,
+    UnknownWebchat,
 }
 
 /// Headers of every response, whether the request succeeds or not.
 #[derive(Default)]
-struct Told {
+struct ResponseHeaders {
     /// The page's origin, once it was found to be allowed.
     origin: Option<HeaderValue>,
     /// Whether the response depends on the origin.
@@ -148,7 +148,7 @@ struct Told {
     allowance: Option<Allowance>,
 }
 
-impl Told {
+impl ResponseHeaders {
     fn write(self, headers: &mut HeaderMap) {
         if self.varies {
             headers.append(VARY, HeaderValue::from_static("Origin"));
@@ -163,7 +163,7 @@ impl Told {
     }
 }
 
-fn check(request: &ServiceRequest, told: &mut Told) -> ApiResult<Passed> {
+fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> ApiResult<Admission> {
     let app = request.app_data::<Data<App>>().zip(request.app_data::<Data<Visitors>>());
     let (app, visitors) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
@@ -176,7 +176,7 @@ fn check(request: &ServiceRequest, told: &mut Told) -> ApiResult<Passed> {
     let Some((organization, channel, row)) = webchat else {
         // A `404` would be invisible to the page's author, because browsers do not run such a script.
         let is_script = path == paths::SCRIPT && [Method::GET, Method::HEAD].contains(request.method());
-        return if is_script { Ok(Passed::Nowhere) } else { Err(ApiError::not_found()) };
+        return if is_script { Ok(Admission::UnknownWebchat) } else { Err(ApiError::not_found()) };
     };
     if !organization.company.active {
         return Err(ApiError::company_inactive());
@@ -184,44 +184,44 @@ fn check(request: &ServiceRequest, told: &mut Told) -> ApiResult<Passed> {
     let settings = Arc::new(row.settings()?);
     let rule = rule_of(request.method(), path);
     if rule != OriginRule::Any {
-        told.varies = true;
-        told.origin = check_origin(request.headers().get(ORIGIN), rule, &settings)?;
+        response_headers.varies = true;
+        response_headers.origin = check_origin(request.headers().get(ORIGIN), rule, &settings)?;
     }
     if *request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
-        return Ok(Passed::Preflight);
+        return Ok(Admission::Preflight);
     }
     let address = origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of);
-    if let Some(ask) = ask_of(request.method(), path) {
-        match visitors.take(ask, address) {
-            Ok(left) => told.allowance = Some(left),
-            Err(refused) => {
-                told.allowance = Some(refused.allowance);
-                return Err(ApiError::rate_limited(refused.retry_after_s));
+    if let Some(kind) = kind_of(request.method(), path) {
+        match visitors.take(kind, address) {
+            Ok(allowance) => response_headers.allowance = Some(allowance),
+            Err(error) => {
+                response_headers.allowance = Some(error.allowance);
+                return Err(ApiError::rate_limited(error.retry_after_s));
             }
         }
     }
     let (organization, public_key) = (organization.clone(), row.public_key.clone());
-    Ok(Passed::Through(Door { organization, channel, public_key, settings, address }))
+    Ok(Admission::Admitted(Door { organization, channel, public_key, settings, address }))
 }
 
 fn rule_of(method: &Method, path: &str) -> OriginRule {
     if path == paths::SCRIPT || is_desk(path) {
         OriginRule::Any
     } else if *method == Method::GET && path != paths::SOCKET {
-        OriginRule::IfSaid
+        OriginRule::IfPresent
     } else {
         OriginRule::Allowed
     }
 }
 
 /// The limit that a request counts against; the desk has its company's own rate.
-fn ask_of(method: &Method, path: &str) -> Option<Ask> {
+fn kind_of(method: &Method, path: &str) -> Option<RequestKind> {
     match path {
         _ if is_desk(path) => None,
         // Signing in may open a session.
-        "/sessions" | "/identify" if *method == Method::POST => Some(Ask::Session),
-        "/messages" if *method == Method::POST => Some(Ask::Message),
-        _ => Some(Ask::Other),
+        "/sessions" | "/identify" if *method == Method::POST => Some(RequestKind::Session),
+        "/messages" if *method == Method::POST => Some(RequestKind::Message),
+        _ => Some(RequestKind::Other),
     }
 }
 
@@ -230,14 +230,14 @@ fn is_desk(path: &str) -> bool {
 }
 
 fn check_origin(
-    said: Option<&HeaderValue>,
+    origin: Option<&HeaderValue>,
     rule: OriginRule,
     settings: &ChannelSettings,
 ) -> ApiResult<Option<HeaderValue>> {
-    match said {
-        None if rule == OriginRule::IfSaid => Ok(None),
-        Some(said) if settings.allowed_origins.iter().any(|allowed| origins::allows(allowed, said.as_bytes())) => {
-            Ok(Some(said.clone()))
+    match origin {
+        None if rule == OriginRule::IfPresent => Ok(None),
+        Some(origin) if settings.allowed_origins.iter().any(|allowed| origins::allows(allowed, origin.as_bytes())) => {
+            Ok(Some(origin.clone()))
         }
         _ => Err(ApiError::forbidden_origin()),
     }

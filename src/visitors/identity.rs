@@ -55,7 +55,7 @@ struct Claims {
 /// `401` with the reason when it is invalid; `422` when its claims about the visitor cannot be stored.
 pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc>) -> ApiResult<Identified> {
     let claims = claims_of(token, secrets).and_then(|claims| {
-        holds(&claims, public_key, now)?;
+        check_validity(&claims, public_key, now)?;
         Ok(claims)
     });
     let claims = claims.map_err(ApiError::identity)?;
@@ -63,12 +63,12 @@ pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc
         ExternalId::from_json(sub).map_err(|_| "its `sub` must be a single-line string of at most 255 characters")
     });
     let external_id = external_id.map_err(ApiError::identity)?.0;
-    let mut wrong = Vec::new();
-    let name: Option<Name> = optional("name", claims.name, &mut wrong);
-    let email: Option<Email> = optional("email", claims.email, &mut wrong);
-    let number: Option<Number> = optional("number", claims.number, &mut wrong);
-    if !wrong.is_empty() {
-        return Err(ApiError::validation(&wrong));
+    let mut errors = Vec::new();
+    let name: Option<Name> = optional("name", claims.name, &mut errors);
+    let email: Option<Email> = optional("email", claims.email, &mut errors);
+    let number: Option<Number> = optional("number", claims.number, &mut errors);
+    if !errors.is_empty() {
+        return Err(ApiError::validation(&errors));
     }
     let visitor = Visitor {
         name: name.map(|name| name.0),
@@ -87,68 +87,68 @@ fn claims_of(token: &str, secrets: &[Secret]) -> Result<Claims, &'static str> {
     if token.len() > BYTES_MAX {
         return Err("it is too long");
     }
-    let (signed, signature) = token.rsplit_once('.').ok_or(NO_TOKEN)?;
-    let (header, claims) = signed.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(NO_TOKEN)?;
-    let header: Header = part(header).ok_or(NO_TOKEN)?;
+    let (signed_part, signature) = token.rsplit_once('.').ok_or(NO_TOKEN)?;
+    let (header, claims) = signed_part.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(NO_TOKEN)?;
+    let header: Header = decode(header).ok_or(NO_TOKEN)?;
     if header.alg != "HS256" || header.crit.is_some() {
         return Err("its `alg` must be HS256, without extensions");
     }
     let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| NO_TOKEN)?;
-    if !secrets.iter().any(|secret| is_signed_with(secret, signed, &signature)) {
+    if !secrets.iter().any(|secret| is_signed_with(secret, signed_part, &signature)) {
         return Err("it is not signed with a secret of this webchat");
     }
-    part(claims).ok_or("its claims are unreadable")
+    decode(claims).ok_or("its claims are unreadable")
 }
 
 /// Verifies the signature in constant time.
-fn is_signed_with(secret: &Secret, signed: &str, signature: &[u8]) -> bool {
+fn is_signed_with(secret: &Secret, signed_part: &str, signature: &[u8]) -> bool {
     // An empty secret would be known to everyone.
-    let mac = (!secret.0.is_empty()).then(|| mac_of(secret, signed)).flatten();
+    let mac = (!secret.0.is_empty()).then(|| mac_of(secret, signed_part)).flatten();
     mac.is_some_and(|mac| mac.verify_slice(signature).is_ok())
 }
 
-fn mac_of(secret: &Secret, signed: &str) -> Option<Hmac<Sha256>> {
+fn mac_of(secret: &Secret, signed_part: &str) -> Option<Hmac<Sha256>> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.0.as_bytes()).ok()?;
-    mac.update(signed.as_bytes());
+    mac.update(signed_part.as_bytes());
     Some(mac)
 }
 
-fn part<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
+fn decode<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
     // Duplicate names are refused: two parsers could choose different ones.
     serde_json::from_slice(&bytes).ok()
 }
 
-fn holds(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'static str> {
+fn check_validity(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'static str> {
     let seconds = |time: &Value| time.as_f64().filter(|time| time.is_finite());
     let now = now.timestamp_millis() as f64 / 1000.0;
-    let expires = claims.exp.as_ref().and_then(seconds).ok_or("its `exp` is missing or not a number of seconds")?;
-    if expires <= now - SKEW_S {
+    let expires_at = claims.exp.as_ref().and_then(seconds).ok_or("its `exp` is missing or not a number of seconds")?;
+    if expires_at <= now - SKEW_S {
         return Err("it has expired");
     }
-    if expires > now + AHEAD_MAX_S + SKEW_S {
+    if expires_at > now + AHEAD_MAX_S + SKEW_S {
         return Err("its `exp` must be at most 24 hours ahead");
     }
-    if let Some(begins) = &claims.nbf {
-        let begins = seconds(begins).ok_or("its `nbf` is not a number of seconds")?;
-        if begins > now + SKEW_S {
+    if let Some(not_before) = &claims.nbf {
+        let not_before = seconds(not_before).ok_or("its `nbf` is not a number of seconds")?;
+        if not_before > now + SKEW_S {
             return Err("it is not valid yet");
         }
     }
-    let is_meant = match &claims.aud {
+    let is_audience = match &claims.aud {
         None | Some(Value::Null) => true,
         Some(Value::Array(all)) => all.iter().any(|audience| audience == public_key),
         Some(audience) => audience == public_key,
     };
-    if is_meant { Ok(()) } else { Err("its `aud` is not this webchat's public key") }
+    if is_audience { Ok(()) } else { Err("its `aud` is not this webchat's public key") }
 }
 
-fn optional<T: FromField>(name: &str, value: Option<Value>, wrong: &mut Vec<FieldError>) -> Option<T> {
+fn optional<T: FromField>(name: &str, value: Option<Value>, errors: &mut Vec<FieldError>) -> Option<T> {
     let value = value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !letters::is_blank(text)))?;
     match T::from_json(&value) {
         Ok(value) => Some(value),
         Err(reason) => {
-            wrong.push(FieldError { field: format!("identity.{name}"), reason });
+            errors.push(FieldError { field: format!("identity.{name}"), reason });
             None
         }
     }
@@ -158,9 +158,9 @@ fn optional<T: FromField>(name: &str, value: Option<Value>, wrong: &mut Vec<Fiel
 pub fn sign(secret: &Secret, claims: &Value) -> Option<String> {
     let header = json!({"alg": "HS256", "typ": "JWT"});
     let [header, claims] = [&header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part.to_string()));
-    let signed = format!("{header}.{claims}");
-    let signature = mac_of(secret, &signed)?.finalize().into_bytes();
-    Some(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
+    let signed_part = format!("{header}.{claims}");
+    let signature = mac_of(secret, &signed_part)?.finalize().into_bytes();
+    Some(format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
 }
 
 #[cfg(test)]
@@ -179,7 +179,7 @@ mod tests {
         read(token, secrets, KEY, DateTime::from_timestamp(NOW_S, 0).expect("time"))
     }
 
-    fn signed(claims: &Value) -> String {
+    fn token_of(claims: &Value) -> String {
         sign(&secret(), claims).expect("signed")
     }
 
@@ -199,23 +199,23 @@ mod tests {
     fn a_token_of_another_maker_is_read() {
         // The key of RFC 7515, appendix A.1, is not text; this value was created with `openssl dgst -sha256 -hmac`.
         let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTgxIiwiZXhwIjoxNzAwMDAzNjAwfQ.";
-        let signed = token.trim_end_matches('.');
-        let mac = mac_of(&secret(), signed).expect("mac").finalize().into_bytes();
-        let token = format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac));
+        let signed_part = token.trim_end_matches('.');
+        let mac = mac_of(&secret(), signed_part).expect("mac").finalize().into_bytes();
+        let token = format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac));
         assert_eq!(read_now(&token, &[secret()]).expect("read").external_id, "user-81");
     }
 
     #[test]
     fn what_it_says_of_the_visitor_is_read_as_anywhere_else() {
         let claims = json!({"name": " Maria ", "email": "maria@example.com", "number": "+55 11 98765-4321"});
-        let who = read_now(&signed(&with(claims)), &[secret()]).expect("read");
+        let who = read_now(&token_of(&with(claims)), &[secret()]).expect("read");
         let Visitor { name, email, number, number_country, external_id, .. } = who.visitor;
-        let said = [name, email, number, number_country, external_id].map(Option::unwrap_or_default);
-        assert_eq!(said, ["Maria", "maria@example.com", "5511987654321", "BR", "user-81"]);
+        let fields = [name, email, number, number_country, external_id].map(Option::unwrap_or_default);
+        assert_eq!(fields, ["Maria", "maria@example.com", "5511987654321", "BR", "user-81"]);
         let empty = json!({"name": null, "email": "", "iat": NOW_S, "jti": "7", "more": {"a": 1}});
-        assert_eq!(read_now(&signed(&with(empty)), &[secret()]).expect("read").visitor.name, None);
+        assert_eq!(read_now(&token_of(&with(empty)), &[secret()]).expect("read").visitor.name, None);
         let bad = json!({"name": "a\nb", "email": "nobody", "number": 7});
-        let error = read_now(&signed(&with(bad)), &[secret()]).expect_err("refused");
+        let error = read_now(&token_of(&with(bad)), &[secret()]).expect_err("refused");
         assert_eq!(error.status.as_u16(), 422);
         for field in ["identity.name", "identity.email", "identity.number"] {
             assert!(error.message.contains(field), "{error}");
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn either_of_two_secrets_signs_and_no_other() {
         let older = Secret("ids_the one before".to_owned());
-        let token = signed(&with(json!({})));
+        let token = token_of(&with(json!({})));
         assert!(read_now(&token, &[older.clone(), secret()]).is_ok());
         assert!(read_now(&token, std::slice::from_ref(&older)).is_err());
         assert!(read_now(&token, &[]).is_err());
@@ -248,21 +248,21 @@ mod tests {
             json!({"typ": "JWT"}),
             json!({"alg": "HS256", "crit": ["exp"]}),
         ] {
-            let signed = format!("{}.{claims}", BASE64_URL_SAFE_NO_PAD.encode(header.to_string()));
-            let mac = mac_of(&secret(), &signed).expect("mac").finalize().into_bytes();
-            refused(&format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
-            refused(&format!("{signed}."));
-            refused(&signed);
+            let signed_part = format!("{}.{claims}", BASE64_URL_SAFE_NO_PAD.encode(header.to_string()));
+            let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
+            refused(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
+            refused(&format!("{signed_part}."));
+            refused(&signed_part);
         }
         let twice = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none","alg":"HS256"}"#);
-        let signed = format!("{twice}.{claims}");
-        let mac = mac_of(&secret(), &signed).expect("mac").finalize().into_bytes();
-        refused(&format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
+        let signed_part = format!("{twice}.{claims}");
+        let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
+        refused(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
     }
 
     #[test]
     fn a_token_that_was_touched_is_none() {
-        let token = signed(&with(json!({})));
+        let token = token_of(&with(json!({})));
         let [header, claims, signature] = *token.split('.').collect::<Vec<_>>() else { panic!("three parts") };
         let other = BASE64_URL_SAFE_NO_PAD.encode(with(json!({"sub": "admin"})).to_string());
         refused(&format!("{header}.{other}.{signature}"));
@@ -279,13 +279,13 @@ mod tests {
 
     #[test]
     fn its_size_is_looked_at_first() {
-        let large = signed(&with(json!({"more": "x".repeat(BYTES_MAX)})));
+        let large = token_of(&with(json!({"more": "x".repeat(BYTES_MAX)})));
         assert!(refused(&large).contains("too long"));
     }
 
     #[test]
     fn it_holds_for_a_day_at_most_with_a_minute_of_skew() {
-        let at = |seconds: i64| signed(&json!({"sub": "u", "exp": NOW_S + seconds}));
+        let at = |seconds: i64| token_of(&json!({"sub": "u", "exp": NOW_S + seconds}));
         for good in [1, 3600, -59, 24 * 3600, 24 * 3600 + 60] {
             assert!(read_now(&at(good), &[secret()]).is_ok(), "{good}");
         }
@@ -294,12 +294,12 @@ mod tests {
             assert!(refused(&at(bad)).contains(why), "{bad}");
         }
         for exp in [json!(null), json!("1700003600"), json!([]), json!(true)] {
-            assert!(refused(&signed(&json!({"sub": "u", "exp": exp}))).contains("`exp`"));
+            assert!(refused(&token_of(&json!({"sub": "u", "exp": exp}))).contains("`exp`"));
         }
-        assert!(refused(&signed(&json!({"sub": "u"}))).contains("`exp`"));
-        assert!(read_now(&signed(&json!({"sub": "u", "exp": NOW_S as f64 + 10.5})), &[secret()]).is_ok());
-        assert!(read_now(&signed(&with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
-        assert!(refused(&signed(&with(json!({"nbf": NOW_S + 61})))).contains("not valid yet"));
+        assert!(refused(&token_of(&json!({"sub": "u"}))).contains("`exp`"));
+        assert!(read_now(&token_of(&json!({"sub": "u", "exp": NOW_S as f64 + 10.5})), &[secret()]).is_ok());
+        assert!(read_now(&token_of(&with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
+        assert!(refused(&token_of(&with(json!({"nbf": NOW_S + 61})))).contains("not valid yet"));
     }
 
     #[test]
@@ -307,19 +307,19 @@ mod tests {
         for sub in
             [json!(null), json!(""), json!(" "), json!(81), json!("a\u{0}b"), json!("a\nb"), json!("x".repeat(256))]
         {
-            assert!(refused(&signed(&with(json!({"sub": sub})))).contains("`sub`"));
+            assert!(refused(&token_of(&with(json!({"sub": sub})))).contains("`sub`"));
         }
-        assert!(refused(&signed(&json!({"exp": NOW_S + 10}))).contains("`sub`"));
+        assert!(refused(&token_of(&json!({"exp": NOW_S + 10}))).contains("`sub`"));
         for aud in [json!(KEY), json!(["other", KEY])] {
-            assert!(read_now(&signed(&with(json!({"aud": aud}))), &[secret()]).is_ok());
+            assert!(read_now(&token_of(&with(json!({"aud": aud}))), &[secret()]).is_ok());
         }
         for aud in [json!("ch_there"), json!([]), json!(7)] {
-            assert!(refused(&signed(&with(json!({"aud": aud})))).contains("`aud`"));
+            assert!(refused(&token_of(&with(json!({"aud": aud})))).contains("`aud`"));
         }
         let twice = format!(r#"{{"sub":"user-81","sub":"admin","exp":{}}}"#, NOW_S + 10);
         let head = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
-        let signed = format!("{head}.{}", BASE64_URL_SAFE_NO_PAD.encode(twice));
-        let mac = mac_of(&secret(), &signed).expect("mac").finalize().into_bytes();
-        assert!(refused(&format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac))).contains("claims"));
+        let signed_part = format!("{head}.{}", BASE64_URL_SAFE_NO_PAD.encode(twice));
+        let mac = mac_of(&secret(), &signed_part).expect("mac").finalize().into_bytes();
+        assert!(refused(&format!("{signed_part}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac))).contains("claims"));
     }
 }

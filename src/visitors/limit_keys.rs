@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 /// How often addresses with full allowances are removed.
-pub(super) const FORGET_EVERY: Duration = Duration::from_secs(10);
+pub(super) const CLEANUP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Maximum number of addresses per kind of request, some 64 bytes each. More within [`FORGET_EVERY`] are a flood, and
+/// Maximum number of addresses per kind of request, some 64 bytes each. More within [`CLEANUP_INTERVAL`] are a flood, and
 /// new ones must wait until others are removed.
 pub(super) const KEYS_MAX: usize = 200_000;

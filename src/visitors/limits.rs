@@ -12,8 +12,8 @@ use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, pool};
 
-use super::limit_keys::{FORGET_EVERY, KEYS_MAX};
-use super::uploads::{Metered, UploadOptions, Uploads};
+use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
+use super::uploads::{UploadMeter, UploadOptions, Uploads};
 use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
@@ -23,7 +23,7 @@ use crate::web::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
 const CATCH_UPS_OF_COMPANY_MAX: usize = 2;
 const CATCH_UPS_MAX: usize = 8;
 
-/// Sockets of one company that wait for that. Each is open already, so waiting takes no memory worth mentioning.
+/// Sockets of one company that wait for that. Each is open already, so waiting needs almost no memory.
 const CATCH_UPS_WAITING_MAX: usize = 100_000;
 
 /// The settings of the visitor's door; each is an option of the command line.
@@ -69,7 +69,7 @@ impl Default for VisitorOptions {
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Ask {
+pub enum RequestKind {
     /// Opening a session.
     Session,
     /// Sending a message.
@@ -133,33 +133,33 @@ impl Visitors {
     ///
     /// # Errors
     /// When none is left.
-    pub fn take(&self, ask: Ask, address: Option<Address>) -> Result<Allowance, RateExceeded> {
-        let limit = match ask {
-            Ask::Session => &self.sessions,
-            Ask::Message => &self.messages,
-            Ask::Other => &self.others,
+    pub fn take(&self, kind: RequestKind, address: Option<Address>) -> Result<Allowance, RateExceeded> {
+        let limit = match kind {
+            RequestKind::Session => &self.sessions,
+            RequestKind::Message => &self.messages,
+            RequestKind::Other => &self.others,
         };
         let (Some(limiter), Some(address)) = (&limit.limiter, address) else { return Ok(full(limit.per_minute)) };
         if limiter.len() >= KEYS_MAX {
             let allowance = allowance(limit.per_minute, 0);
-            return Err(RateExceeded { allowance, retry_after_s: FORGET_EVERY.as_secs() });
+            return Err(RateExceeded { allowance, retry_after_s: CLEANUP_INTERVAL.as_secs() });
         }
         match limiter.check_key(&address) {
             Ok(state) => Ok(allowance(limit.per_minute, state.remaining_burst_capacity())),
-            Err(refused) => Err(RateExceeded::after(limit.per_minute, refused.wait_time_from(LimitClock.now()))),
+            Err(error) => Err(RateExceeded::after(limit.per_minute, error.wait_time_from(LimitClock.now()))),
         }
     }
 
     /// Counts what a session sends in one body, by session, address and company.
-    pub(super) fn meter(&self, session: &SessionRow, address: Option<Address>) -> Metered {
-        Metered::of(self.uploads.clone(), session, address)
+    pub(super) fn meter(&self, session: &SessionRow, address: Option<Address>) -> UploadMeter {
+        UploadMeter::of(self.uploads.clone(), session, address)
     }
 
     /// Acquires a permit for a socket, if the address has one left.
-    pub fn enter(&self, address: Option<Address>) -> Option<SocketPermit> {
-        let most = self.options.sockets_per_address;
-        let permit = match address.filter(|_| most > 0) {
-            Some(address) => Some(self.sockets.try_acquire(address, most)?),
+    pub fn admit_socket(&self, address: Option<Address>) -> Option<SocketPermit> {
+        let max = self.options.sockets_per_address;
+        let permit = match address.filter(|_| max > 0) {
+            Some(address) => Some(self.sockets.try_acquire(address, max)?),
             None => None,
         };
         Some(SocketPermit { _permit: permit })
@@ -168,21 +168,21 @@ impl Visitors {
     /// Waits until a socket of a company may read what it has missed.
     ///
     /// # Errors
-    /// When its turn did not come in time.
+    /// When it has waited too long.
     pub(super) async fn catch_up(&self, company: CompanyId) -> Result<Permit, Denied> {
         self.catch_ups.permit(company, Weight::Light).await
     }
 
     /// Drops a company's state; limits by address remain.
     pub fn forget(&self, company: CompanyId) {
-        // Turns exist only while sockets are open.
+        // Permits exist only while sockets are open.
         let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, catch_ups: _ } = self;
         uploads.forget_company(company);
     }
 
     /// Removes addresses with full allowances, for as long as the process lives.
-    pub async fn keep_forgetting(&self) {
-        let mut clock = tokio::time::interval(FORGET_EVERY);
+    pub async fn run_cleanup(&self) {
+        let mut clock = tokio::time::interval(CLEANUP_INTERVAL);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             clock.tick().await;
@@ -192,7 +192,7 @@ impl Visitors {
                 limiter.retain_recent();
                 limiter.shrink_to_fit();
             }
-            self.uploads.forget();
+            self.uploads.remove_full();
         }
     }
 }
@@ -210,11 +210,11 @@ mod tests {
         let options = VisitorOptions { sessions_per_minute: 1, messages_per_minute: 2, ..VisitorOptions::default() };
         let visitors = Visitors::new(options);
         let (here, there) = (address("192.0.2.1"), address("192.0.2.2"));
-        assert!(visitors.take(Ask::Session, here).is_ok());
-        let refused = visitors.take(Ask::Session, here).expect_err("the second is too many");
-        assert!((1..=60).contains(&refused.retry_after_s), "{refused:?}");
-        assert!(visitors.take(Ask::Session, there).is_ok());
-        assert_eq!(visitors.take(Ask::Message, here).map(|left| left.remaining), Ok(1));
+        assert!(visitors.take(RequestKind::Session, here).is_ok());
+        let error = visitors.take(RequestKind::Session, here).expect_err("the second is too many");
+        assert!((1..=60).contains(&error.retry_after_s), "{error:?}");
+        assert!(visitors.take(RequestKind::Session, there).is_ok());
+        assert_eq!(visitors.take(RequestKind::Message, here).map(|allowance| allowance.remaining), Ok(1));
     }
 
     #[tokio::test]
@@ -222,14 +222,14 @@ mod tests {
         use futures_util::FutureExt;
         let visitors = Visitors::new(VisitorOptions::default());
         let (one, other) = (CompanyId::new(1), CompanyId::new(2));
-        let mut turns = Vec::new();
+        let mut permits = Vec::new();
         for _ in 0..CATCH_UPS_OF_COMPANY_MAX {
-            turns.push(visitors.catch_up(one).await.expect("a turn"));
+            permits.push(visitors.catch_up(one).await.expect("a turn"));
         }
         let mut next = Box::pin(visitors.catch_up(one));
         assert!((&mut next).now_or_never().is_none(), "its requests would wait for it");
-        assert!(visitors.catch_up(other).now_or_never().is_some_and(|turn| turn.is_ok()));
-        turns.pop();
+        assert!(visitors.catch_up(other).now_or_never().is_some_and(|permit| permit.is_ok()));
+        permits.pop();
         assert!(next.await.is_ok());
     }
 
@@ -238,12 +238,12 @@ mod tests {
         let options = VisitorOptions { sockets_per_address: 2, ..VisitorOptions::default() };
         let visitors = Visitors::new(options);
         let here = address("192.0.2.1");
-        let first = visitors.enter(here).expect("one");
-        let _second = visitors.enter(here).expect("two");
-        assert!(visitors.enter(here).is_none());
-        assert!(visitors.enter(address("192.0.2.2")).is_some());
+        let first = visitors.admit_socket(here).expect("one");
+        let _second = visitors.admit_socket(here).expect("two");
+        assert!(visitors.admit_socket(here).is_none());
+        assert!(visitors.admit_socket(address("192.0.2.2")).is_some());
         drop(first);
-        assert!(visitors.enter(here).is_some());
+        assert!(visitors.admit_socket(here).is_some());
         assert_eq!(visitors.sockets.keys(), 1, "addresses without sockets are forgotten");
     }
 }

@@ -49,11 +49,11 @@ fn paths_of(table: &mut Table<'_>) {
         .at("/config").get("getWidgetConfig", config::show, "Get the widget's configuration")
         .at("/sessions").post("openVisitorSession", visitor::open, "Open a session as a visitor")
         .at("/session").get("getVisitorSession", visitor::show, "Get the visitor's session")
-        .at("/messages").get("listVisitorMessages", visitor::list_messages, "List the messages of the session").post("sendVisitorMessage", visitor::say, "Send a message as the visitor")
+        .at("/messages").get("listVisitorMessages", visitor::list_messages, "List the messages of the session").post("sendVisitorMessage", visitor::send_message, "Send a message as the visitor")
         .at("/identify").post("identifyVisitor", visitor::identify, "Sign the visitor in")
         .at("/end").post("endVisitorSession", visitor::end, "End the visitor's session")
         .at(paths::SOCKET).get("openVisitorSocket", socket::open, "Open the visitor's socket")
-        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Get the visitor's activity").post("showAgentTyping", agent_typing::types, "Show that an agent is typing");
+        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Get the visitor's activity").post("showAgentTyping", agent_typing::show_typing, "Show that an agent is typing");
 }
 
 /// The part of a path that its scope covers.
@@ -82,7 +82,7 @@ pub fn door() -> Scope<
     let mut schemas = Schemas::new();
     let mut table = Table::beside(&mut schemas, TAG, scope_of);
     paths_of(&mut table);
-    let mut door = web::scope(DOOR).wrap(from_fn(guard::pass));
+    let mut door = web::scope(DOOR).wrap(from_fn(guard::admit));
     let mut desk = web::scope(paths::DESK).wrap(from_fn(admit)).default_service(web::to(no_such_route));
     for at in table.finish() {
         let asks_for = at.operations.first().map(|operation| operation.access);
@@ -95,7 +95,7 @@ pub fn door() -> Scope<
     door.service(desk).default_service(web::to(no_such_route))
 }
 
-/// The demo's page; it answers 404 unless this is a demo.
+/// The demo's page; it responds with 404 unless this is a demo.
 pub fn demo(services: &mut web::ServiceConfig) {
     demo::configure(services);
 }

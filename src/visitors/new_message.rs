@@ -25,12 +25,12 @@ use crate::web::{ApiError, ApiResult, Body, BodyWithFiles, Fields, Input};
 const FILES_MAX: usize = 1;
 
 /// The content of a visitor's message.
-pub(super) enum Said {
-    Words(VisitorMessage),
+pub(super) enum NewMessage {
+    Text(VisitorMessage),
     File(Box<VisitorFile>),
 }
 
-impl FromRequest for Said {
+impl FromRequest for NewMessage {
     type Error = ApiError;
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
@@ -40,13 +40,13 @@ impl FromRequest for Said {
             return Box::pin(async move { Ok(Self::File(Box::new(VisitorFile::of(form.await?)?))) });
         }
         // For any other type, it reports that the body is neither JSON nor a form.
-        let words = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);
-        Box::pin(async move { words.await.map(|words| Self::Words(words.fields)) })
+        let text = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);
+        Box::pin(async move { text.await.map(|text| Self::Text(text.fields)) })
     }
 }
 
 /// A text as JSON, or a form with one file and its fields.
-impl Described for Said {
+impl Described for NewMessage {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         Body::<VisitorMessage>::describe(operation, schemas);
         operation.takes_files = true;

@@ -31,31 +31,31 @@ impl Describes for Script {
     }
 }
 
-/// Returns it.
+/// `GET …/widget.js`.
 pub async fn show(request: HttpRequest) -> Written<Script> {
-    let answer = WIDGET.respond(&request, |response| {
+    let response = WIDGET.respond(&request, |response| {
         response
             .insert_header((CACHE_CONTROL, CACHED))
             // Pages with cross-origin isolation may embed it too.
             .insert_header((HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"));
     });
-    answer.into()
+    response.into()
 }
 
 /// The script for a page that embeds a webchat that does not exist: its author sees the message in the browser's
 /// console.
-const NOWHERE: &str = concat!(
+const UNKNOWN_WEBCHAT: &str = concat!(
     "console.warn(\"Hotline webchat: no webchat has the public key in this address; see `hotline channel list`:\", ",
     "document.currentScript ? document.currentScript.src : \"\");\n"
 );
 
-/// Returns it. Not `404`, because browsers do not run such a script.
-pub(super) fn nowhere() -> HttpResponse {
+/// Responds with it. Not `404`, because browsers do not run such a script.
+pub(super) fn unknown_webchat() -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"))
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"))
-        .body(NOWHERE)
+        .body(UNKNOWN_WEBCHAT)
 }
 
 #[cfg(test)]

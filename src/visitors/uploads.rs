@@ -66,17 +66,17 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     fn take(&self, key: &K, units: NonZeroU32) -> Result<(), RateExceeded> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         if limiter.len() >= KEYS_MAX {
-            return Err(RateExceeded::after(self.mib_per_hour, super::limit_keys::FORGET_EVERY));
+            return Err(RateExceeded::after(self.mib_per_hour, super::limit_keys::CLEANUP_INTERVAL));
         }
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(RateExceeded::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
+            Ok(Err(error)) => Err(RateExceeded::after(self.mib_per_hour, error.wait_time_from(LimitClock.now()))),
             // More at once than an hour allows.
             Err(_) => Err(RateExceeded::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
     }
 
-    fn forget(&self) {
+    fn remove_full(&self) {
         if let Some(limiter) = &self.limiter {
             limiter.retain_recent();
             limiter.shrink_to_fit();
@@ -84,7 +84,7 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     }
 }
 
-/// The same for companies: each has its own limiter, which can be dropped. There are no more limiters than companies.
+/// As [`Limit`], for companies: each has its own limiter, which can be dropped. There are no more limiters than companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,
@@ -103,7 +103,7 @@ impl CompanyLimit {
         let limiter = self.limiters.entry(company).or_insert_with(new).clone();
         match limiter.check_n(units) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(refused)) => Err(RateExceeded::after(self.mib_per_hour, refused.wait_time_from(LimitClock.now()))),
+            Ok(Err(error)) => Err(RateExceeded::after(self.mib_per_hour, error.wait_time_from(LimitClock.now()))),
             // More at once than an hour allows.
             Err(_) => Err(RateExceeded::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
@@ -126,18 +126,18 @@ impl Uploads {
         }
     }
 
-    fn take(&self, whose: &Whose, units: NonZeroU32) -> Result<(), RateExceeded> {
-        self.sessions.take(&whose.session, units)?;
-        if let Some(address) = &whose.address {
+    fn take(&self, sender: &Sender, units: NonZeroU32) -> Result<(), RateExceeded> {
+        self.sessions.take(&sender.session, units)?;
+        if let Some(address) = &sender.address {
             self.addresses.take(address, units)?;
         }
-        self.companies.take(whose.company, units)
+        self.companies.take(sender.company, units)
     }
 
     /// Removes sessions and addresses with full allowances.
-    pub(super) fn forget(&self) {
-        self.sessions.forget();
-        self.addresses.forget();
+    pub(super) fn remove_full(&self) {
+        self.sessions.remove_full();
+        self.addresses.remove_full();
     }
 
     /// Drops a company's limit: it starts again with a full hour. Sessions and addresses expire on their own.
@@ -149,34 +149,34 @@ impl Uploads {
 
 /// The sender.
 #[derive(Clone)]
-struct Whose {
+struct Sender {
     session: SessionId,
     address: Option<Address>,
     company: CompanyId,
 }
 
 /// Counts the bytes of one body.
-pub(super) struct Metered {
+pub(super) struct UploadMeter {
     uploads: Arc<Uploads>,
-    whose: Whose,
+    sender: Sender,
     /// Bytes of the last counted unit that have not arrived yet.
-    ahead: usize,
+    prepaid_bytes: usize,
 }
 
-impl Metered {
+impl UploadMeter {
     pub(super) fn of(uploads: Arc<Uploads>, session: &SessionRow, address: Option<Address>) -> Self {
-        let whose = Whose { session: session.id.clone(), address, company: session.company_id };
-        Self { uploads, whose, ahead: 0 }
+        let sender = Sender { session: session.id.clone(), address, company: session.company_id };
+        Self { uploads, sender, prepaid_bytes: 0 }
     }
 
     /// Counts this many further bytes.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), RateExceeded> {
-        let missing = bytes.saturating_sub(self.ahead);
+        let missing = bytes.saturating_sub(self.prepaid_bytes);
         let units = missing.div_ceil(UNIT_BYTES);
         if let Some(count) = NonZeroU32::new(u32::try_from(units).unwrap_or(u32::MAX)) {
-            self.uploads.take(&self.whose, count)?;
+            self.uploads.take(&self.sender, count)?;
         }
-        self.ahead = (self.ahead + units * UNIT_BYTES).saturating_sub(bytes);
+        self.prepaid_bytes = (self.prepaid_bytes + units * UNIT_BYTES).saturating_sub(bytes);
         Ok(())
     }
 }
@@ -188,10 +188,10 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn metered(uploads: &Arc<Uploads>, session: &str, last: u8, company: i64) -> Metered {
+    fn meter(uploads: &Arc<Uploads>, session: &str, last: u8, company: i64) -> UploadMeter {
         let address = Some(Address::of([192, 0, 2, last].into()));
-        let whose = Whose { session: SessionId(session.to_owned()), address, company: CompanyId::new(company) };
-        Metered { uploads: uploads.clone(), whose, ahead: 0 }
+        let sender = Sender { session: SessionId(session.to_owned()), address, company: CompanyId::new(company) };
+        UploadMeter { uploads: uploads.clone(), sender, prepaid_bytes: 0 }
     }
 
     #[test]
@@ -201,31 +201,31 @@ mod tests {
             address_mib_per_hour: 2,
             company_mib_per_hour: 3,
         }));
-        assert!(metered(&uploads, "a", 1, 1).take(MIB).is_ok());
-        let refused = metered(&uploads, "a", 1, 1).take(MIB / 2).expect_err("the session has had its hour");
-        assert_eq!(refused.allowance.limit, 1);
-        assert!((1500..=1800).contains(&refused.retry_after_s), "{refused:?}");
-        assert!(metered(&uploads, "b", 1, 1).take(MIB).is_ok());
-        let refused = metered(&uploads, "c", 1, 1).take(MIB / 2).expect_err("the address has");
-        assert_eq!(refused.allowance.limit, 2);
-        assert!(metered(&uploads, "d", 2, 1).take(MIB).is_ok());
-        let refused = metered(&uploads, "e", 3, 1).take(MIB / 2).expect_err("the company has");
-        assert_eq!(refused.allowance.limit, 3);
-        assert!(metered(&uploads, "f", 4, 2).take(MIB).is_ok(), "another company's");
+        assert!(meter(&uploads, "a", 1, 1).take(MIB).is_ok());
+        let error = meter(&uploads, "a", 1, 1).take(MIB / 2).expect_err("the session has had its hour");
+        assert_eq!(error.allowance.limit, 1);
+        assert!((1500..=1800).contains(&error.retry_after_s), "{error:?}");
+        assert!(meter(&uploads, "b", 1, 1).take(MIB).is_ok());
+        let error = meter(&uploads, "c", 1, 1).take(MIB / 2).expect_err("the address has");
+        assert_eq!(error.allowance.limit, 2);
+        assert!(meter(&uploads, "d", 2, 1).take(MIB).is_ok());
+        let error = meter(&uploads, "e", 3, 1).take(MIB / 2).expect_err("the company has");
+        assert_eq!(error.allowance.limit, 3);
+        assert!(meter(&uploads, "f", 4, 2).take(MIB).is_ok(), "another company's");
     }
 
     #[test]
     fn bytes_are_counted_whole_however_they_come() {
         let options = UploadOptions { session_mib_per_hour: 1, ..UploadOptions::NONE };
         let uploads = Arc::new(Uploads::new(options));
-        let mut one = metered(&uploads, "a", 1, 1);
+        let mut one = meter(&uploads, "a", 1, 1);
         for _ in 0..MIB / 2 {
             one.take(1).expect("room");
         }
-        let mut two = metered(&uploads, "a", 1, 1);
+        let mut two = meter(&uploads, "a", 1, 1);
         two.take(MIB / 2 + 8 * UNIT_BYTES).expect_err("more than the rest");
         two.take(MIB / 2 - UNIT_BYTES).expect("the rest");
         let unlimited = Arc::new(Uploads::new(UploadOptions::NONE));
-        assert!(metered(&unlimited, "a", 1, 1).take(usize::MAX / 2).is_ok());
+        assert!(meter(&unlimited, "a", 1, 1).take(usize::MAX / 2).is_ok());
     }
 }

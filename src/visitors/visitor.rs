@@ -23,7 +23,7 @@ use super::Door;
 use super::document::describe_door;
 use super::identity;
 use super::limits::Visitors;
-use super::new_message::Said;
+use super::new_message::NewMessage;
 use super::view::{MessageView, SessionView};
 use crate::api::webchat::{Arrival, Arriving, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
 use crate::app::App;
@@ -62,7 +62,7 @@ pub async fn authenticate<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let found = {
+    let authentication = {
         let app = request.app_data::<Data<App>>().cloned();
         let visitors = request.app_data::<Data<Visitors>>().cloned();
         let door = request.extensions().get::<Door>().cloned();
@@ -70,36 +70,36 @@ pub async fn authenticate<B: MessageBody + 'static>(
         async move {
             let ((app, visitors), door) = app.zip(visitors).zip(door).ok_or_else(ApiError::not_found)?;
             let visitor = find(&app, &door, token.as_deref()).await?;
-            let mut metered = visitors.meter(&visitor.0, door.address);
+            let mut upload_meter = visitors.meter(&visitor.0, door.address);
             let meter = Meter::new(move |bytes| {
-                metered.take(bytes).map_err(|refused| ApiError::too_many_bytes(refused.retry_after_s))
+                upload_meter.take(bytes).map_err(|error| ApiError::too_many_bytes(error.retry_after_s))
             });
             Ok::<_, ApiError>((visitor, meter))
         }
     };
-    match found.await {
+    match authentication.await {
         Ok((visitor, meter)) => {
             request.extensions_mut().insert(ListOwner(visitor.0.id.to_string()));
             request.extensions_mut().insert(visitor);
             request.extensions_mut().insert(meter);
             Ok(next.call(request).await?.map_into_left_body())
         }
-        Err(refused) => Ok(request.into_response(refused.error_response()).map_into_right_body()),
+        Err(error) => Ok(request.into_response(error.error_response()).map_into_right_body()),
     }
 }
 
 /// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte.
 pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> ApiResult<Visitor> {
-    let is_one = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
-    let token = token.filter(is_one).ok_or_else(ApiError::unauthorized)?;
+    let is_valid = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
+    let token = token.filter(is_valid).ok_or_else(ApiError::unauthorized)?;
     let row = app.engine.sessions.by_token(door.company(), door.channel, &key::hash(token)).await?;
     row.map(Visitor).ok_or_else(ApiError::unauthorized)
 }
 
 /// The token of an earlier session, which a browser may send; it is not verified yet.
-pub struct ShownToken(Option<String>);
+pub struct EarlierToken(Option<String>);
 
-impl FromRequest for ShownToken {
+impl FromRequest for EarlierToken {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -117,7 +117,7 @@ impl Described for Visitor {
 }
 
 /// The token is optional. A signed identity beside it may be refused.
-impl Described for ShownToken {
+impl Described for EarlierToken {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::VisitorOrNobody;
         operation.errors.push(401);
@@ -125,12 +125,12 @@ impl Described for ShownToken {
 }
 
 /// The body of `POST …/sessions`.
-pub struct Opened {
+pub struct NewSession {
     arrival: Arrival,
     identity: Option<IdentityText>,
 }
 
-impl Input for Opened {
+impl Input for NewSession {
     fn name() -> Cow<'static, str> {
         "VisitorArrival".into()
     }
@@ -178,17 +178,17 @@ impl IdentityText {
 pub async fn open(
     door: Door,
     app: Data<App>,
-    shown: ShownToken,
-    body: Body<Opened>,
+    earlier: EarlierToken,
+    body: Body<NewSession>,
     once: Idempotency,
 ) -> ApiResult<Created<SessionView>> {
-    let Opened { arrival, identity } = body.0;
+    let NewSession { arrival, identity } = body.0;
     let who = match identity {
         Some(identity) => Who::Identified(identity.read(&door)?),
         None if door.settings.require_identity => {
             return Err(ApiError::identity("this webchat requires one, but none was sent"));
         }
-        None => Who::Unknown { earlier: earlier(&app, &door, &shown).await? },
+        None => Who::Unknown { earlier: find_earlier(&app, &door, &earlier).await? },
     };
     let (company, channel) = (door.company(), door.channel);
     let opening = Opening { app: &app, company, channel, who, arrival: &arrival, once: &once };
@@ -199,8 +199,8 @@ pub async fn open(
 }
 
 /// The session of the token that the browser sent; `None` without a token, or with an invalid one.
-async fn earlier(app: &App, door: &Door, shown: &ShownToken) -> ApiResult<Option<SessionRow>> {
-    match find(app, door, shown.0.as_deref()).await {
+async fn find_earlier(app: &App, door: &Door, earlier: &EarlierToken) -> ApiResult<Option<SessionRow>> {
+    match find(app, door, earlier.0.as_deref()).await {
         Ok(Visitor(session)) => Ok(Some(session)),
         Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
         Err(error) => Err(error),
@@ -228,8 +228,8 @@ pub async fn identify(
 async fn sign_in(session: &SessionRow, app: &App, who: &Identified) -> ApiResult<Json<SessionView>> {
     let token = key::new_key(TOKEN_PREFIX);
     let (row, is_opened) = app.engine.sessions.identify(session, who, key::hash(&token)).await?;
-    let shown = SessionView { token: is_opened.then_some(token), ..SessionView::from(&row) };
-    Ok(Json::of(shown))
+    let view = SessionView { token: is_opened.then_some(token), ..SessionView::from(&row) };
+    Ok(Json::of(view))
 }
 
 /// `GET …/session`.
@@ -238,16 +238,20 @@ pub async fn show(visitor: Visitor) -> ApiResult<Json<SessionView>> {
 }
 
 /// `POST …/messages`. Unlike in the API, a resend is recognized by its `clientId`.
-pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> ApiResult<Created<MessageView>> {
+pub async fn send_message(
+    visitor: Visitor,
+    app: Data<App>,
+    new_message: NewMessage,
+) -> ApiResult<Created<MessageView>> {
     let session = visitor.0;
-    let message = match said {
-        Said::Words(message) => {
+    let message = match new_message {
+        NewMessage::Text(message) => {
             let Words { body, content, quoted, client_id } =
                 message.into_words(&app, session.company_id, &session.id).await?;
             let say = Say { body: Some(body), file: None, content, quoted, client_id, attached: None };
             app.engine.sessions.ask(session.company_id, &session.id, say).await?
         }
-        Said::File(file) => file.send(&app, &session).await?,
+        NewMessage::File(file) => file.send(&app, &session).await?,
     };
     Ok(Created::of(MessageView::of(&message, &session.id, app.media.links())))
 }
@@ -265,14 +269,14 @@ pub async fn list_messages(
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
     let arriving = Arriving::of(&rows.rows);
-    let mut shown = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
-    let goes_on = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
-    let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
+    let mut response = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
+    let may_end_early = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
+    let count = if may_end_early { response.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
-        note_delivery(&app.engine, session.company_id, session.id.clone(), arriving.first(shown_count));
+        note_delivery(&app.engine, session.company_id, session.id.clone(), arriving.first(count));
     }
-    Ok(shown)
+    Ok(response)
 }
 
 /// `POST …/end`. Ending a session again is not an error.

@@ -86,7 +86,7 @@ pub async fn open(
     payload: Payload,
 ) -> ApiResult<Written<Upgrade>> {
     let Visitor(row) = visitor::find(&app, &door, token_of(&request)).await?;
-    let permit = visitors.enter(door.address).ok_or_else(too_many)?;
+    let permit = visitors.admit_socket(door.address).ok_or_else(too_many)?;
     let (push_sender, pushes) = webchat::pushes();
     let (close_sender, close) = watch::channel(None);
     let attach = Attach { pushes: push_sender, cut: close_sender };
