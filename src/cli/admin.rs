@@ -9,7 +9,7 @@ use hotline_persistence::tables::admins::{self, AdminRow};
 use serde::Serialize;
 
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -62,7 +62,7 @@ pub struct Reset {
 
 /// The output of a created administrator.
 #[derive(Serialize)]
-struct Made {
+struct AdminWithPassword {
     #[serde(flatten)]
     row: AdminRow,
     /// Shown only once; `None` for a password that the user chose.
@@ -80,21 +80,21 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 impl Create {
     async fn run(self) -> Result<(), Failure> {
         let email = SignInEmail::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
-        let (hash, drawn) = password(self.password_stdin, &email)?;
-        let made = with_new_database(&self.database, async |db| {
+        let (hash, generated) = password(self.password_stdin, &email)?;
+        let created = with_new_database(&self.database, async |db| {
             let work = async || match admins::insert(db, &email, &hash).await {
                 Err(Error::Taken(_)) => Err(format!("the administrator {email} already exists").into()),
-                made => Ok(made?),
+                created => Ok(created?),
             };
-            Act::of_installation("createAdmin").kept(db, work, target).await
+            AuditedAction::of_installation("createAdmin").run(db, work, target).await
         });
-        self.output.one(Made { row: made.await?, password: drawn })
+        self.output.one(AdminWithPassword { row: created.await?, password: generated })
     }
 }
 
 impl Reset {
     async fn run(self) -> Result<(), Failure> {
-        let (hash, drawn) = password(self.password_stdin, &self.email)?;
+        let (hash, generated) = password(self.password_stdin, &self.email)?;
         let reset = with_database(&self.database, async |db| {
             let work = async || {
                 let mut transaction = db.begin().await?;
@@ -107,9 +107,9 @@ impl Reset {
                 transaction.commit().await?;
                 Ok(row)
             };
-            Act::of_installation("resetAdmin").kept(db, work, target).await
+            AuditedAction::of_installation("resetAdmin").run(db, work, target).await
         });
-        self.output.one(Made { row: reset.await?, password: drawn })
+        self.output.one(AdminWithPassword { row: reset.await?, password: generated })
     }
 }
 
@@ -119,13 +119,13 @@ fn target(row: &AdminRow) -> Target {
 
 /// The hash of a password, and the password itself if it was generated.
 fn password(is_chosen: bool, email: &str) -> Result<(String, Option<String>), Failure> {
-    let password = if is_chosen { chosen()? } else { Password::random() };
+    let password = if is_chosen { read_password()? } else { Password::random() };
     password.check_owner(email, "").map_err(|reason| format!("the password {reason}"))?;
     let hash = password.hash().map_err(|error| format!("the password cannot be hashed: {error}"))?;
     Ok((hash, (!is_chosen).then(|| password.as_str().to_owned())))
 }
 
-fn chosen() -> Result<Password, Failure> {
+fn read_password() -> Result<Password, Failure> {
     let mut line = String::new();
     // Just enough bytes to detect that a password is too long.
     let bytes_max = password::BYTES_MAX as u64 + 3;

@@ -1,24 +1,24 @@
-//! What the command line does is in the audit log, as what people do is. Who it was, the log does not know: whoever may run
-//! it on this machine.
+//! Records the changes of the command line in the audit log, as those of the panel are. The actor is unknown: anyone who may
+//! run the binary on this machine.
 
 use hotline_persistence::tables::audit_log::{self, NewEntry};
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 use hotline_persistence::{AdminId, CompanyId, PgPool};
 
-use super::{Failure, tell};
+use super::{Failure, print_error};
 
-/// Who acts: no administrator has this id.
+/// The actor: no administrator has this id.
 const ACTOR: PersonId = PersonId::Admin(AdminId::new(0));
 
-/// What they are called.
+/// The actor's name in the log.
 const ACTOR_NAME: &str = "command line";
 
-/// What is noted of an act that was done, and of one that was refused: the statuses of the same over HTTP.
-const DONE: u16 = 200;
-const REFUSED: u16 = 400;
+/// The outcomes in the log: the statuses that the same operation has over HTTP.
+const SUCCEEDED: u16 = 200;
+const FAILED: u16 = 400;
 
-/// What an act is done to: its id, and what it is called as far as it has a name.
+/// The record that an action changes: its id, and its name if it has one.
 pub(super) struct Target(String, Option<String>);
 
 impl Target {
@@ -33,33 +33,33 @@ impl Target {
     }
 }
 
-/// An act that is to be kept.
-pub(super) struct Act {
-    /// In whose log; none: there is no such company.
+/// An action that is recorded in the audit log.
+pub(super) struct AuditedAction {
+    /// The company of the log; `None`: there is no such company.
     company: Option<CompanyId>,
-    /// What: the id of the operation that does the same over HTTP, where one does.
+    /// The id of the operation that does the same over HTTP, if there is one.
     action: &'static str,
     target: Option<String>,
 }
 
-impl Act {
+impl AuditedAction {
     /// In the installation's log.
     pub(super) fn of_installation(action: &'static str) -> Self {
         Self { company: Some(INSTALLATION), action, target: None }
     }
 
-    /// In a company's log, if it is known whose; what is of nobody is refused by what does it.
+    /// In a company's log. Without a company nothing is recorded, because the action itself then fails.
     pub(super) fn of_company(company: Option<CompanyId>, action: &'static str) -> Self {
         Self { company, action, target: None }
     }
 
-    /// To a record that is there.
+    /// On an existing record.
     pub(super) fn on(self, target: impl ToString) -> Self {
         Self { target: Some(target.to_string()), ..self }
     }
 
-    /// Does it. Its entry is written before it is begun, so that nothing is done that has none.
-    pub(super) async fn kept<T>(
+    /// Runs the action. Its entry is written first, so that no action lacks one.
+    pub(super) async fn run<T>(
         self,
         db: &PgPool,
         work: impl AsyncFnOnce() -> Result<T, Failure>,
@@ -72,17 +72,17 @@ impl Act {
         let target_id = self.target.as_deref();
         let entry =
             NewEntry { actor: ACTOR.into(), actor_name: ACTOR_NAME, address: None, action: self.action, target_id };
-        let begun = audit_log::begin(db, company, entry).await?;
+        let open_entry = audit_log::begin(db, company, entry).await?;
         let outcome = work().await;
-        let (status, made) = match &outcome {
-            Ok(done) => (DONE, Some(target(done))),
-            Err(_) => (REFUSED, None),
+        let (status, target) = match &outcome {
+            Ok(value) => (SUCCEEDED, Some(target(value))),
+            Err(_) => (FAILED, None),
         };
-        let (id, name) = made.map(|Target(id, name)| (Some(id), name)).unwrap_or_default();
-        let ended = audit_log::end(db, begun, status, (id.as_deref(), name.as_deref())).await;
-        if let Err(error) = ended {
-            // What was done may have answered a secret that is seen once: that comes first.
-            tell(&format!("warning: the outcome is missing from the audit log: {error}"));
+        let (id, name) = target.map(|Target(id, name)| (Some(id), name)).unwrap_or_default();
+        let end = audit_log::end(db, open_entry, status, (id.as_deref(), name.as_deref())).await;
+        if let Err(error) = end {
+            // Not an error: the outcome may contain a secret that is printed only once.
+            print_error(&format!("warning: the outcome is missing from the audit log: {error}"));
         }
         outcome
     }

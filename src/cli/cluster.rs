@@ -43,7 +43,7 @@ pub enum Command {
 /// The output of a process.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct ProcessRow {
     node: String,
     life: i64,
     address: String,
@@ -51,16 +51,20 @@ struct Shown {
     coming: usize,
     leaving: usize,
     cores: i32,
-    heard_of_ms_ago: i64,
+    #[serde(rename = "heardOfMsAgo")]
+    heartbeat_age_ms: i64,
     draining: bool,
 }
 
 /// The result of a check.
 #[derive(Debug, PartialEq, Serialize)]
-struct Looked {
-    what: &'static str,
-    good: bool,
-    found: String,
+struct Check {
+    #[serde(rename = "what")]
+    name: &'static str,
+    #[serde(rename = "good")]
+    ok: bool,
+    #[serde(rename = "found")]
+    detail: String,
 }
 
 /// The state according to the tables.
@@ -75,11 +79,11 @@ impl Cluster {
         Ok(Self { lives: lives::all(db).await?, slots: lives::slots(db).await?, seals: lives::seals(db).await? })
     }
 
-    fn shown(&self) -> Vec<Shown> {
+    fn process_rows(&self) -> Vec<ProcessRow> {
         let count = |is: &dyn Fn(&SlotRow) -> bool| self.slots.iter().filter(|row| is(row)).count();
-        let shown = |life: &LifeRow| {
+        let row_of = |life: &LifeRow| {
             let has = |of: Option<LifeId>| of == Some(life.life);
-            Shown {
+            ProcessRow {
                 node: life.node.clone(),
                 life: life.life.get(),
                 address: life.address.clone(),
@@ -87,45 +91,45 @@ impl Cluster {
                 coming: count(&|row| has(row.next)),
                 leaving: count(&|row| has(row.life) && row.next.is_some()),
                 cores: life.cores,
-                heard_of_ms_ago: life.beat_age_ms,
+                heartbeat_age_ms: life.beat_age_ms,
                 draining: life.draining,
             }
         };
-        self.lives.iter().map(shown).collect()
+        self.lives.iter().map(row_of).collect()
     }
 
-    fn looked(&self) -> Vec<Looked> {
+    fn checks(&self) -> Vec<Check> {
         let is_there = |life: LifeId| self.lives.iter().any(|known| known.life == life);
         let unserved = self.slots.iter().filter(|row| !row.life.is_some_and(is_there)).count();
         let lease_ms = i64::try_from(LEASE_TIME.as_millis()).unwrap_or(i64::MAX);
         let silent: Vec<&str> =
             self.lives.iter().filter(|life| life.beat_age_ms > lease_ms).map(|life| life.node.as_str()).collect();
-        let left = self.seals.iter().filter(|seal| !seal.done).count();
-        let takers = self.lives.iter().filter(|life| !life.draining).count();
+        let pending = self.seals.iter().filter(|seal| !seal.done).count();
+        let candidates = self.lives.iter().filter(|life| !life.draining).count();
         let foreign: Vec<&str> =
             self.lives.iter().filter(|life| life.speaks != SPEAKS).map(|life| life.node.as_str()).collect();
         let names = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         vec![
-            Looked {
-                what: "slots",
-                good: unserved == 0 && self.slots.len() == usize::from(SLOTS),
-                found: format!("{unserved} of {} are not served", self.slots.len()),
+            Check {
+                name: "slots",
+                ok: unserved == 0 && self.slots.len() == usize::from(SLOTS),
+                detail: format!("{unserved} of {} are not served", self.slots.len()),
             },
-            Looked {
-                what: "heartbeats",
-                good: silent.is_empty(),
-                found: format!("older than {lease_ms} ms: {}", names(&silent)),
+            Check {
+                name: "heartbeats",
+                ok: silent.is_empty(),
+                detail: format!("older than {lease_ms} ms: {}", names(&silent)),
             },
-            Looked {
-                what: "takeovers",
-                good: left == 0,
-                found: format!("{left} ended processes have slots that are not taken over"),
+            Check {
+                name: "takeovers",
+                ok: pending == 0,
+                detail: format!("{pending} ended processes have slots that are not taken over"),
             },
-            Looked { what: "capacity", good: takers > 0, found: format!("{takers} processes accept slots") },
-            Looked {
-                what: "releases",
-                good: foreign.is_empty(),
-                found: format!("incompatible with this release: {}", names(&foreign)),
+            Check { name: "capacity", ok: candidates > 0, detail: format!("{candidates} processes accept slots") },
+            Check {
+                name: "releases",
+                ok: foreign.is_empty(),
+                detail: format!("incompatible with this release: {}", names(&foreign)),
             },
         ]
     }
@@ -137,34 +141,37 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             let cluster = with_database(&database, async |db| Cluster::read(db).await).await?;
             let columns =
                 ["node", "life", "address", "slots", "coming", "leaving", "cores", "heardOfMsAgo", "draining"];
-            output.many("processes", &columns, cluster.shown())
+            output.many("processes", &columns, cluster.process_rows())
         }
         Command::Drain { node, database, output } => {
             let drained = with_database(&database, async |db| {
                 let all = lives::all(db).await?;
-                let named = all.iter().filter(|life| life.node == node || life.life.to_string() == node);
-                let named: Vec<LifeId> = named.map(|life| life.life).collect();
-                match named.as_slice() {
+                let matching = all.iter().filter(|life| life.node == node || life.life.to_string() == node);
+                let matching: Vec<LifeId> = matching.map(|life| life.life).collect();
+                match matching.as_slice() {
                     [] => return Err(format!("no such process: {node}; see `hotline cluster status`").into()),
                     [life] if lives::drain(db, *life).await? => {}
                     [_] => return Err(format!("the process {node} has ended").into()),
                     _ => return Err(format!("several processes are named {node}; use the life number").into()),
                 }
                 let cluster = Cluster::read(db).await?;
-                Ok(cluster.shown().into_iter().find(|shown| Some(shown.life) == named.first().map(|life| life.get())))
+                Ok(cluster
+                    .process_rows()
+                    .into_iter()
+                    .find(|row| Some(row.life) == matching.first().map(|life| life.get())))
             })
             .await?;
             match drained {
-                Some(shown) => output.one(shown),
+                Some(row) => output.one(row),
                 None => Err(format!("the process {node} has ended").into()),
             }
         }
         Command::Check { database, output } => {
-            let looked = with_database(&database, async |db| Ok(Cluster::read(db).await?.looked())).await?;
-            let wrong: Vec<&str> = looked.iter().filter(|looked| !looked.good).map(|looked| looked.what).collect();
-            let wrong = wrong.join(", ");
-            output.many("looked", &["what", "good", "found"], looked)?;
-            if wrong.is_empty() { Ok(()) } else { Err(format!("failed checks: {wrong}").into()) }
+            let checks = with_database(&database, async |db| Ok(Cluster::read(db).await?.checks())).await?;
+            let failed: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
+            let failed = failed.join(", ");
+            output.many("looked", &["what", "good", "found"], checks)?;
+            if failed.is_empty() { Ok(()) } else { Err(format!("failed checks: {failed}").into()) }
         }
     }
 }
@@ -194,16 +201,16 @@ mod tests {
             Slot::all().map(|slot| SlotRow { slot, life: owner.map(LifeId::new), next: None }).collect()
         };
         let seal = SealRow { life: LifeId::new(9), heir: LifeId::new(1), sealed_at: at, done: false };
-        let wrong = |lives: Vec<LifeRow>, slots: Vec<SlotRow>, seals: Vec<SealRow>| -> Vec<&str> {
-            let looked = Cluster { lives, slots, seals }.looked();
-            looked.iter().filter(|looked| !looked.good).map(|looked| looked.what).collect()
+        let failed = |lives: Vec<LifeRow>, slots: Vec<SlotRow>, seals: Vec<SealRow>| -> Vec<&str> {
+            let checks = Cluster { lives, slots, seals }.checks();
+            checks.iter().filter(|check| !check.ok).map(|check| check.name).collect()
         };
-        let good = life(1, 400, false, SPEAKS);
-        assert!(wrong(vec![good.clone()], slots(Some(1)), vec![]).is_empty());
-        assert_eq!(wrong(vec![good.clone()], slots(None), vec![]), ["slots"]);
-        assert_eq!(wrong(vec![good.clone()], slots(Some(9)), vec![seal]), ["slots", "takeovers"]);
+        let healthy = life(1, 400, false, SPEAKS);
+        assert!(failed(vec![healthy.clone()], slots(Some(1)), vec![]).is_empty());
+        assert_eq!(failed(vec![healthy.clone()], slots(None), vec![]), ["slots"]);
+        assert_eq!(failed(vec![healthy.clone()], slots(Some(9)), vec![seal]), ["slots", "takeovers"]);
         let late = life(2, 2_001, false, SPEAKS + 1);
-        assert_eq!(wrong(vec![good, late], slots(Some(1)), vec![]), ["heartbeats", "releases"]);
-        assert_eq!(wrong(vec![life(1, 0, true, SPEAKS)], slots(Some(1)), vec![]), ["capacity"]);
+        assert_eq!(failed(vec![healthy, late], slots(Some(1)), vec![]), ["heartbeats", "releases"]);
+        assert_eq!(failed(vec![life(1, 0, true, SPEAKS)], slots(Some(1)), vec![]), ["capacity"]);
     }
 }

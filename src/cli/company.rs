@@ -7,7 +7,7 @@ use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyRow};
 
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -77,12 +77,12 @@ struct StopWords(Vec<String>);
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Create { name, database, output } => {
-            let name = super::named(&name)?;
-            let made = with_new_database(&database, async |db| {
-                let act = Act::of_installation("createCompany");
-                act.kept(db, async || Ok(companies::insert(db, &name).await?), target).await
+            let name = super::parse_name(&name)?;
+            let created = with_new_database(&database, async |db| {
+                let audited = AuditedAction::of_installation("createCompany");
+                audited.run(db, async || Ok(companies::insert(db, &name).await?), target).await
             });
-            output.one(made.await?)
+            output.one(created.await?)
         }
         Command::List { database, output } => {
             let all = with_database(&database, async |db| Ok(companies::all(db).await?)).await?;
@@ -94,7 +94,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Update { id, changes, database, output } => {
             let changes = CompanyChanges {
-                name: changes.name.as_deref().map(super::named).transpose()?,
+                name: changes.name.as_deref().map(super::parse_name).transpose()?,
                 active: changes.active,
                 api_enabled: changes.api_enabled,
                 rate_per_minute: changes.rate_per_minute.map(Some),
@@ -102,11 +102,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 stop_words: changes.stop_words.map(|words| words.0),
                 second_factor_required: None,
             };
-            let changed = with_database(&database, async |db| {
-                let act = Act::of_installation("updateCompany").on(id);
-                act.kept(db, async || Ok(companies::update(db, id, changes).await?), target).await
+            let updated = with_database(&database, async |db| {
+                let audited = AuditedAction::of_installation("updateCompany").on(id);
+                audited.run(db, async || Ok(companies::update(db, id, changes).await?), target).await
             });
-            output.one(changed.await?)
+            output.one(updated.await?)
         }
     }
 }

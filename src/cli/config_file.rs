@@ -30,11 +30,11 @@ struct FileValue {
 ///
 /// # Errors
 /// When the file cannot be read or is not TOML, or a key or a value is refused.
-pub fn apply(command: Command, named: Option<&Path>) -> Result<Command, Failure> {
-    let path = named.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
-    let text = match read(&path, named.is_none()) {
-        Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => return Ok(command),
-        read => read.map_err(|error| format!("{}: {error}", path.display()))?,
+pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failure> {
+    let path = explicit.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
+    let text = match read_file(&path, explicit.is_none()) {
+        Err(error) if error.kind() == ErrorKind::NotFound && explicit.is_none() => return Ok(command),
+        result => result.map_err(|error| format!("{}: {error}", path.display()))?,
     };
     let defaults = defaults(&command, &text).map_err(|reason| format!("{}: {reason}", path.display()))?;
     Ok(with_defaults(command, &defaults))
@@ -43,9 +43,9 @@ pub fn apply(command: Command, named: Option<&Path>) -> Result<Command, Failure>
 /// Reads the file. A file found by default is read only if it belongs to this user or root: in a folder such as `/tmp`
 /// it may belong to anyone, who could then choose the database and the provider of this process. A file named
 /// explicitly is always read.
-fn read(path: &Path, lies_about: bool) -> io::Result<String> {
+fn read_file(path: &Path, is_default: bool) -> io::Result<String> {
     let mut file = File::open(path)?;
-    if lies_about {
+    if is_default {
         let link = path.symlink_metadata()?;
         refuse_others(&link, &file.metadata()?)
             .map_err(|reason| io::Error::other(format!("{reason}; name it with --config to use it anyway")))?;
@@ -57,12 +57,14 @@ fn read(path: &Path, lies_about: bool) -> io::Result<String> {
 
 fn refuse_others(link: &Metadata, file: &Metadata) -> Result<(), String> {
     let (own, group) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-    if let Some(other) = [link, file].iter().map(|about| about.uid()).find(|owner| ![0, own].contains(owner)) {
-        return Err(format!("belongs to user {other}, not to this user ({own}) or root"));
+    if let Some(foreign_owner) =
+        [link, file].iter().map(|metadata| metadata.uid()).find(|owner| ![0, own].contains(owner))
+    {
+        return Err(format!("belongs to user {foreign_owner}, not to this user ({own}) or root"));
     }
     // On most systems each user has their own group, with write permission.
-    let others = if [0, group].contains(&file.gid()) { 0o002 } else { 0o022 };
-    if file.mode() & others != 0 {
+    let foreign_write_bits = if [0, group].contains(&file.gid()) { 0o002 } else { 0o022 };
+    if file.mode() & foreign_write_bits != 0 {
         return Err(format!("is writable by other users (mode {:04o})", file.mode() & 0o7777));
     }
     Ok(())
@@ -110,32 +112,32 @@ fn values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
 }
 
 fn text(option: &Arg, value: &Value) -> Result<String, String> {
-    let read = option.get_value_parser().type_id();
-    let is_number = [TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<i64>()].iter().any(|id| read == *id);
+    let type_id = option.get_value_parser().type_id();
+    let is_number = [TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<i64>()].iter().any(|id| type_id == *id);
     match value {
-        Value::Boolean(flag) if read == TypeId::of::<bool>() => Ok(flag.to_string()),
+        Value::Boolean(flag) if type_id == TypeId::of::<bool>() => Ok(flag.to_string()),
         Value::Integer(number) if is_number => Ok(number.to_string()),
-        Value::String(text) if !is_number && read != TypeId::of::<bool>() => Ok(text.clone()),
-        _ if read == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
+        Value::String(text) if !is_number && type_id != TypeId::of::<bool>() => Ok(text.clone()),
+        _ if type_id == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
         _ if is_number => Err("must be a whole number".to_owned()),
         _ => Err("must be a string".to_owned()),
     }
 }
 
 fn reason(error: &clap::Error) -> String {
-    let said = error.source().map_or_else(|| error.kind().to_string(), ToString::to_string);
-    format!("is invalid: {said}")
+    let message = error.source().map_or_else(|| error.kind().to_string(), ToString::to_string);
+    format!("is invalid: {message}")
 }
 
 fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
     let database = DatabaseArgs::augment_args(Command::new("database"));
-    let of_database = |option: &Arg| database.get_arguments().any(|known| known.get_id() == option.get_id());
+    let is_database_option = |option: &Arg| database.get_arguments().any(|known| known.get_id() == option.get_id());
     command.mut_subcommands(|noun| {
         let is_service = SERVICE.contains(&noun.get_name());
         // `company update` has its own options with the same names.
         let noun = noun.mut_args(|option| if is_service { with_default(option, defaults) } else { option });
         noun.mut_subcommands(|verb| {
-            verb.mut_args(|option| if of_database(&option) { with_default(option, defaults) } else { option })
+            verb.mut_args(|option| if is_database_option(&option) { with_default(option, defaults) } else { option })
         })
     })
 }
@@ -260,20 +262,20 @@ mod tests {
         let shared = serve("media_shared = \"/mnt/files\"", &[]).settings().expect("settings");
         assert_eq!(shared.media.folder, Path::new("/mnt/files"));
         let both = serve("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]).settings();
-        assert!(both.is_err_and(|said| said.contains("--media-shared and --media-store")), "one place");
+        assert!(both.is_err_and(|message| message.contains("--media-shared and --media-store")), "one place");
         // Checks that every option was tested above.
         let command = Cli::command();
         for option in command.find_subcommand("serve").expect("serve").get_arguments() {
             let long = option.get_long().expect("options have names");
-            let is_tried = text.contains(&long.replace('-', "_")) || text.contains(long) || long == "media-shared";
-            assert!(is_tried, "{long} is not tried here");
+            let is_tested = text.contains(&long.replace('-', "_")) || text.contains(long) || long == "media-shared";
+            assert!(is_tested, "{long} is not tried here");
             assert!(option.get_env().is_some(), "{long} is no environment variable");
         }
     }
 
     #[test]
     fn a_mistake_is_told_with_the_name_of_its_key() {
-        for (text, said) in [
+        for (text, message) in [
             ("lissten = \"x\"", "`lissten`"),
             ("listen = 8080", "`listen` must be a string"),
             ("listen = \"nowhere\"", "`listen` is invalid"),
@@ -292,9 +294,9 @@ mod tests {
             ("config = \"other.toml\"", "`config`"),
             ("listen = \"127.0.0.1:1\"\nlog = \"secret", "line 2"),
         ] {
-            let told = defaults(&Cli::command(), text).err().unwrap_or_else(|| panic!("accepted: {text}"));
-            assert!(told.contains(said), "{text}: {told}");
-            assert!(!told.contains("secret"), "{told}");
+            let error = defaults(&Cli::command(), text).err().unwrap_or_else(|| panic!("accepted: {text}"));
+            assert!(error.contains(message), "{text}: {error}");
+            assert!(!error.contains("secret"), "{error}");
         }
     }
 

@@ -12,9 +12,9 @@ use crate::config::DatabaseArgs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewFolder {
     /// Create one: the command can be the first of an installation.
-    Made,
+    Create,
     /// Refuse: the command needs existing data, so the folder is probably mistyped.
-    Refused,
+    Refuse,
 }
 
 /// Runs `work` on the database of an installation, whether the service is running or not.
@@ -22,7 +22,7 @@ pub(super) async fn with_database<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Refused, work).await
+    open(args, NewFolder::Refuse, work).await
 }
 
 /// Like [`with_database`], for commands that can be the first of an installation.
@@ -30,7 +30,7 @@ pub(super) async fn with_new_database<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Made, work).await
+    open(args, NewFolder::Create, work).await
 }
 
 /// Like [`with_database`], with the keys that seal its secrets.
@@ -38,7 +38,7 @@ pub(super) async fn with_secrets<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool, &Keyring) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Refused, async |db| {
+    open(args, NewFolder::Refuse, async |db| {
         let keys = Keyring::at(args.key_file());
         // A remote database may belong to a service elsewhere, whose key must not be created again here.
         let is_here = args.database_url.is_none() || args.key_file.is_some() || args.data_dir.is_dir();
@@ -57,7 +57,7 @@ async fn open<T>(
         Some(options) => (None, options),
         None => {
             let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
-            if new_folder == NewFolder::Refused && !options.exists() {
+            if new_folder == NewFolder::Refuse && !options.exists() {
                 let folder = args.data_dir.display();
                 return Err(format!(
                     "no Hotline installation in {folder}; use --data-dir (HOTLINE_DATA_DIR) for the data folder of \
@@ -71,9 +71,9 @@ async fn open<T>(
             (Some(cluster), options)
         }
     };
-    let ready = pool::reach(&options).await;
+    let reachable = pool::reach(&options).await;
     let db = pool::connect(options);
-    let done = match ready {
+    let result = match reachable {
         Ok(()) => match pool::migrate(&db).await {
             Ok(()) => work(&db).await,
             Err(error) => Err(error.into()),
@@ -84,5 +84,5 @@ async fn open<T>(
     if let Some(cluster) = cluster {
         cluster.stop().await?;
     }
-    done
+    result
 }

@@ -8,7 +8,7 @@ use clap::Command;
 const PREFIX: &str = "HOTLINE_";
 
 /// Minimum similarity for suggesting a name; 1 means equal.
-const ALIKE_MIN: f64 = 0.85;
+const SIMILARITY_MIN: f64 = 0.85;
 
 /// Warns about each unknown variable, and suggests the most similar name.
 pub fn warn(command: &Command) {
@@ -24,17 +24,18 @@ fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<Strin
     let mut unknown: Vec<String> =
         names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_kubernetes(name)).collect();
     unknown.sort_unstable();
-    let told = |name: String| {
-        let alike =
+    let warning = |name: String| {
+        let similarities =
             known.iter().map(|known| (strsim::jaro_winkler(&name[PREFIX.len()..], &known[PREFIX.len()..]), known));
-        let nearest =
-            alike.filter(|(alike, _)| *alike >= ALIKE_MIN).max_by(|(one, _), (other, _)| one.total_cmp(other));
+        let nearest = similarities
+            .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
+            .max_by(|(one, _), (other, _)| one.total_cmp(other));
         match nearest {
             Some((_, nearest)) => format!("unknown environment variable {name}; did you mean {nearest}?"),
             None => format!("unknown environment variable {name}; see `hotline serve --help`"),
         }
     };
-    unknown.into_iter().map(told).collect()
+    unknown.into_iter().map(warning).collect()
 }
 
 fn collect(command: &Command, known: &mut BTreeSet<String>) {
@@ -58,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_name_that_means_nothing_is_told_with_the_nearest_that_does() {
-        let told = |name: &str| warnings(&Cli::command(), [name.to_owned()].into_iter()).pop();
+        let warning = |name: &str| warnings(&Cli::command(), [name.to_owned()].into_iter()).pop();
         for (name, meant) in [
             ("HOTLINE_LISTN", "HOTLINE_LISTEN"),
             ("HOTLINE_DATABASE", "HOTLINE_DATABASE_URL"),
@@ -66,13 +67,13 @@ mod tests {
             ("HOTLINE_JOURNAL_MAX_MB", "HOTLINE_JOURNAL_MAX_MIB"),
             ("HOTLINE_KEYFILE", "HOTLINE_KEY_FILE"),
         ] {
-            let told = told(name).unwrap_or_else(|| panic!("{name} is not told"));
-            assert!(told.contains(name) && told.contains(&format!("did you mean {meant}?")), "{told}");
+            let warning = warning(name).unwrap_or_else(|| panic!("{name} is not told"));
+            assert!(warning.contains(name) && warning.contains(&format!("did you mean {meant}?")), "{warning}");
         }
-        assert!(told("HOTLINE_QQQQ").is_some_and(|told| told.contains("--help")));
+        assert!(warning("HOTLINE_QQQQ").is_some_and(|warning| warning.contains("--help")));
         let silent = ["HOTLINE_LISTEN", "HOTLINE_CONFIG", "LISTN", "HOTLINE_SERVICE_HOST", "HOTLINE_PORT_8080_TCP"];
         for name in silent {
-            assert_eq!(told(name), None, "{name}");
+            assert_eq!(warning(name), None, "{name}");
         }
     }
 }

@@ -95,7 +95,7 @@ pub type Failure = Box<dyn std::error::Error>;
 pub async fn run() -> ExitCode {
     let cli = match Cli::read() {
         Ok(cli) => cli,
-        Err(failure) => return failed(&*failure),
+        Err(failure) => return report_failure(&*failure),
     };
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(args).await,
@@ -113,31 +113,31 @@ pub async fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failed(&*failure),
+        Err(failure) => report_failure(&*failure),
     }
 }
 
 /// The error and its causes: many errors name only the attempt, and leave the reason to their source.
-fn told(failure: &dyn std::error::Error) -> String {
-    let mut told = failure.to_string();
+fn error_chain(failure: &dyn std::error::Error) -> String {
+    let mut message = failure.to_string();
     let mut source = failure.source();
     while let Some(cause) = source {
         let reason = cause.to_string();
-        if !told.contains(&reason) {
-            told = format!("{told}: {reason}");
+        if !message.contains(&reason) {
+            message = format!("{message}: {reason}");
         }
         source = cause.source();
     }
-    told
+    message
 }
 
-fn failed(failure: &dyn std::error::Error) -> ExitCode {
-    tell(&told(failure));
+fn report_failure(failure: &dyn std::error::Error) -> ExitCode {
+    print_error(&error_chain(failure));
     ExitCode::FAILURE
 }
 
 /// Prints an error: as text, or with `--json` as an object.
-fn tell(message: &str) {
+fn print_error(message: &str) {
     if is_json() {
         eprintln!("{}", serde_json::json!({"error": {"message": message}}));
     } else {
@@ -151,12 +151,12 @@ fn is_json() -> bool {
 }
 
 /// Exits because of an invalid command line, or after `--help` and `--version`.
-fn misused(error: &clap::Error) -> ! {
+fn exit_on_usage_error(error: &clap::Error) -> ! {
     if error.use_stderr() && is_json() {
         // Removes the `error:` prefix and everything after the first paragraph, which is for people.
         let message = error.render().to_string();
         let message = message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ");
-        tell(message);
+        print_error(message);
         std::process::exit(error.exit_code())
     }
     error.exit()
@@ -168,23 +168,23 @@ impl Cli {
     fn read() -> Result<Self, Failure> {
         check_arguments(std::env::args_os())?;
         let matches = |command: clap::Command| {
-            let read = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
-            read.unwrap_or_else(|error| misused(&error))
+            let parsed = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
+            parsed.unwrap_or_else(|error| exit_on_usage_error(&error))
         };
         let command = Self::command();
         environment::warn(&command);
-        let named = matches(command.clone()).config;
-        let command = config_file::apply(command, named.as_deref())?;
+        let explicit_path = matches(command.clone()).config;
+        let command = config_file::apply(command, explicit_path.as_deref())?;
         Ok(matches(command))
     }
 }
 
-/// Refuses what no door takes in a text: what is stored here, the panel and the API must be able to give back. The error does
-/// not contain the argument, which may be a secret.
+/// Refuses characters that the panel and the API refuse as well, because they could not return them. The error does not
+/// contain the argument, which may be a secret.
 fn check_arguments(arguments: impl Iterator<Item = OsString>) -> Result<(), String> {
-    for (place, argument) in arguments.enumerate().skip(1) {
+    for (position, argument) in arguments.enumerate().skip(1) {
         if controls::has_refused(&argument.to_string_lossy()) {
-            return Err(format!("argument {place} {}", controls::REFUSED));
+            return Err(format!("argument {position} {}", controls::REFUSED));
         }
     }
     Ok(())
@@ -196,7 +196,7 @@ pub fn command() -> clap::Command {
 }
 
 /// Validates a name as the API does.
-fn named(name: &str) -> Result<String, Failure> {
+fn parse_name(name: &str) -> Result<String, Failure> {
     use crate::web::values::{FromField, Name};
     Ok(Name::from_text(name).map_err(|reason| format!("the name {reason}"))?.0)
 }

@@ -20,21 +20,21 @@ impl OutputArgs {
             println!("{record}");
         } else if let Some(fields) = record.as_object() {
             for (name, value) in fields {
-                println!("{name:<16} {}", plain(value));
+                println!("{name:<16} {}", plain_text(value));
             }
         }
         Ok(())
     }
 
     /// Prints a list: a header and one line per record, or `{"<noun>": […]}`.
-    pub fn many(self, noun: &str, shown: &[&str], records: impl Serialize) -> Result<(), super::Failure> {
+    pub fn many(self, noun: &str, columns: &[&str], records: impl Serialize) -> Result<(), super::Failure> {
         let records = serde_json::to_value(records)?;
         if self.json {
             println!("{}", serde_json::json!({ noun: records }));
             return Ok(());
         }
-        let names = shown.iter().map(|name| (*name).to_owned()).collect();
-        let values = |record: &Value| shown.iter().map(|name| plain(&record[*name])).collect();
+        let names = columns.iter().map(|name| (*name).to_owned()).collect();
+        let values = |record: &Value| columns.iter().map(|name| plain_text(&record[*name])).collect();
         let rows: Vec<Vec<String>> =
             std::iter::once(names).chain(records.as_array().into_iter().flatten().map(values)).collect();
         for row in &rows {
@@ -48,12 +48,12 @@ impl OutputArgs {
     }
 }
 
-fn plain(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".to_owned(),
         Value::Array(values) if values.is_empty() => "-".to_owned(),
-        Value::Array(values) => values.iter().map(plain).collect::<Vec<String>>().join(","),
+        Value::Array(values) => values.iter().map(plain_text).collect::<Vec<String>>().join(","),
         other => other.to_string(),
     }
 }

@@ -7,12 +7,12 @@ use crate::web::modules::MODULES;
 use crate::web::permissions::{METHODS, everything};
 
 /// All permissions, or those of the `MODULE:METHODS` arguments.
-pub(super) fn permissions(all: bool, named: &[String]) -> Result<Permissions, Failure> {
+pub(super) fn permissions(all: bool, arguments: &[String]) -> Result<Permissions, Failure> {
     if all {
         return Ok(everything());
     }
     let mut permissions = Permissions::new();
-    for permission in named {
+    for permission in arguments {
         let (module, methods) =
             permission.split_once(':').ok_or_else(|| format!("--permission `{permission}` must be MODULE:METHODS"))?;
         if !MODULES.contains(&module) {

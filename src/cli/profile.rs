@@ -5,7 +5,7 @@ use hotline_persistence::tables::profiles::{self, NewProfile};
 use hotline_persistence::{CompanyId, Error};
 
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::with_database;
 use super::output::OutputArgs;
 use super::permissions::permissions;
@@ -70,17 +70,17 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 
 impl Create {
     async fn run(self) -> Result<(), Failure> {
-        let name = super::named(&self.name)?;
+        let name = super::parse_name(&self.name)?;
         let permissions = permissions(self.all, &self.permission)?;
         let new = NewProfile { name: &name, permissions, sees_all_cards: self.sees_all_cards };
-        let made = with_database(&self.database, async |db| {
+        let created = with_database(&self.database, async |db| {
             let work = async || match profiles::insert(db, self.company, new).await {
                 Err(Error::Taken(_)) => Err(format!("the company already has a profile `{name}`").into()),
-                made => Ok(made?),
+                created => Ok(created?),
             };
-            let act = Act::of_company(Some(self.company), "createProfile");
-            act.kept(db, work, |row| Target::named(row.id, &row.name)).await
+            let audited = AuditedAction::of_company(Some(self.company), "createProfile");
+            audited.run(db, work, |row| Target::named(row.id, &row.name)).await
         });
-        self.output.one(made.await?)
+        self.output.one(created.await?)
     }
 }

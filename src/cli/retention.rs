@@ -5,7 +5,7 @@ use hotline_persistence::tables::retentions::{self, DAYS_MAX, DAYS_MIN, Retentio
 use hotline_persistence::{CompanyId, PgPool};
 
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::with_database;
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -64,6 +64,9 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 }
 
 async fn set(db: &PgPool, id: CompanyId, days: Option<i32>) -> Result<Retention, Failure> {
-    let act = Act::of_company(Some(id), if days.is_some() { "setRetention" } else { "endRetention" }).on(id);
-    act.kept(db, async || Ok(retentions::set(db, id, days).await?), |row| Target::named(row.company, &row.name)).await
+    let audited =
+        AuditedAction::of_company(Some(id), if days.is_some() { "setRetention" } else { "endRetention" }).on(id);
+    audited
+        .run(db, async || Ok(retentions::set(db, id, days).await?), |row| Target::named(row.company, &row.name))
+        .await
 }

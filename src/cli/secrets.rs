@@ -6,7 +6,7 @@ use hotline_persistence::tables::secret_keys;
 use serde_json::json;
 
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::with_secrets;
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -14,11 +14,11 @@ use crate::config::DatabaseArgs;
 #[derive(Subcommand)]
 pub enum Command {
     /// List the keys: when each was created, whether the key file contains it, and how many secrets it encrypts
-    List(Where),
+    List(InstallationArgs),
     /// Create a new key and encrypt all secrets with it; old keys stay in the key file
-    Rotate(Where),
+    Rotate(InstallationArgs),
     /// Encrypt all secrets with the first key of the key file, for example after adding a key by hand
-    Reseal(Where),
+    Reseal(InstallationArgs),
     /// Remove an unused key from the key file
     #[command(
         after_help = "Backups of the database from before the rotation can only be decrypted with the old key: keep a copy."
@@ -27,13 +27,13 @@ pub enum Command {
         /// Key ID, as shown by `hotline secrets list`
         id: String,
         #[command(flatten)]
-        place: Where,
+        installation: InstallationArgs,
     },
 }
 
 /// Which installation, and how to answer.
 #[derive(Args)]
-pub struct Where {
+pub struct InstallationArgs {
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -42,49 +42,49 @@ pub struct Where {
 
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::List(Where { database, output }) => {
+        Command::List(InstallationArgs { database, output }) => {
             let keys = with_secrets(&database, async |db, keys| {
-                let held = keys.ids();
+                let file_keys = keys.ids();
                 let known = secret_keys::all(db).await?;
                 Ok(known
                     .into_iter()
                     .map(|key| {
                         json!({"id": key.id, "createdAt": key.created_at, "sealed": key.sealed,
-                            "inFile": held.contains(&key.id), "seals": held.first() == Some(&key.id)})
+                            "inFile": file_keys.contains(&key.id), "seals": file_keys.first() == Some(&key.id)})
                     })
                     .collect::<Vec<_>>())
             });
             output.many("keys", &["id", "createdAt", "inFile", "seals", "sealed"], keys.await?)
         }
-        Command::Rotate(Where { database, output }) => {
+        Command::Rotate(InstallationArgs { database, output }) => {
             let rotated = with_secrets(&database, async |db, keys| {
-                let act = Act::of_installation("rotateSecretKey");
-                let made = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
-                act.kept(db, async || Ok(secret_keys::rotate(db, keys).await?), made).await
+                let audited = AuditedAction::of_installation("rotateSecretKey");
+                let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
+                audited.run(db, async || Ok(secret_keys::rotate(db, keys).await?), target).await
             });
             output.one(rotated.await?)
         }
-        Command::Reseal(Where { database, output }) => {
+        Command::Reseal(InstallationArgs { database, output }) => {
             let resealed = with_secrets(&database, async |db, keys| {
-                let act = Act::of_installation("resealSecrets");
-                let made = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
-                let resealed = act.kept(db, async || Ok(secret_keys::reseal(db, keys).await?), made).await?;
+                let audited = AuditedAction::of_installation("resealSecrets");
+                let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
+                let resealed = audited.run(db, async || Ok(secret_keys::reseal(db, keys).await?), target).await?;
                 Ok(json!({"id": keys.ids().first(), "resealed": resealed}))
             });
             output.one(resealed.await?)
         }
-        Command::Forget { id, place: Where { database, output } } => {
-            let forgotten = with_secrets(&database, async |db, keys| {
+        Command::Forget { id, installation: InstallationArgs { database, output } } => {
+            let removal = with_secrets(&database, async |db, keys| {
                 let work = async || match secret_keys::forget(db, keys, &id).await {
                     Err(Error::InUse) => {
-                        let refused = format!("key {id} encrypts secrets; run `hotline secrets rotate` first");
-                        Err(refused.into())
+                        let message = format!("key {id} encrypts secrets; run `hotline secrets rotate` first");
+                        Err(message.into())
                     }
-                    done => Ok(done?),
+                    outcome => Ok(outcome?),
                 };
-                Act::of_installation("forgetSecretKey").on(&id).kept(db, work, |_| Target::of(&id)).await
+                AuditedAction::of_installation("forgetSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
             });
-            forgotten.await?;
+            removal.await?;
             output.one(json!({"id": id}))
         }
     }

@@ -11,9 +11,9 @@ use crate::telemetry;
 
 pub async fn run(args: ServeArgs) -> Result<(), Failure> {
     let service = start(&args).await?;
-    let signals = Signals::heeded()?;
+    let signals = Signals::listen()?;
     println!("hotline is ready on http://{}", service.address);
-    until_stopped(service, signals).await
+    run_until_signal(service, signals).await
 }
 
 /// Starts the service and logs what it found.
@@ -39,8 +39,8 @@ pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
 /// journal nor PostgreSQL can be opened.
 fn raise_file_limit() {
     let files = Resource::RLIMIT_NOFILE;
-    let raised = getrlimit(files).and_then(|(_, hard)| setrlimit(files, hard, hard));
-    if let Err(error) = raised {
+    let result = getrlimit(files).and_then(|(_, hard)| setrlimit(files, hard, hard));
+    if let Err(error) = result {
         tracing::warn!(%error, "could not raise the open file limit; it limits the number of connections");
     }
 }
@@ -54,13 +54,13 @@ pub(super) struct Signals {
 
 impl Signals {
     /// From here on they no longer kill the process.
-    pub(super) fn heeded() -> Result<Self, Failure> {
+    pub(super) fn listen() -> Result<Self, Failure> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 }
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
-pub(super) async fn until_stopped(service: Service, mut signals: Signals) -> Result<(), Failure> {
+pub(super) async fn run_until_signal(service: Service, mut signals: Signals) -> Result<(), Failure> {
     tokio::select! {
         _ = signals.terminate.recv() => {}
         _ = signals.interrupt.recv() => {}

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::with_database;
 use super::output::OutputArgs;
 use super::permissions::permissions;
@@ -32,9 +32,9 @@ pub enum Command {
         output: OutputArgs,
     },
     /// Replace the key of a token; the new key is printed once, the old one stops working at once
-    Rotate(One),
+    Rotate(TokenArgs),
     /// Revoke a token permanently
-    Revoke(One),
+    Revoke(TokenArgs),
 }
 
 #[derive(Args)]
@@ -69,7 +69,7 @@ pub struct Create {
 
 /// One token.
 #[derive(Args)]
-pub struct One {
+pub struct TokenArgs {
     /// Token ID
     id: TokenId,
     #[command(flatten)]
@@ -99,17 +99,17 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::List { company, database, output } => {
             let all = with_database(&database, async |db| Ok(tokens::all(db, company).await?)).await?;
             let all: Vec<PrintedToken> = all.into_iter().map(PrintedToken::of).collect();
-            let shown = ["id", "companyId", "prefix", "name", "status", "expiresAt", "allowedIps", "lastUsedAt"];
-            output.many("tokens", &shown, all)
+            let columns = ["id", "companyId", "prefix", "name", "status", "expiresAt", "allowedIps", "lastUsedAt"];
+            output.many("tokens", &columns, all)
         }
-        Command::Rotate(one) => one.rotate().await,
-        Command::Revoke(one) => {
-            let revoked = with_database(&one.database, async |db| {
-                let act = one.act(db, "revokeToken").await?;
-                act.kept(db, async || Ok(tokens::revoke(db, one.id).await?), target).await
+        Command::Rotate(token) => token.rotate().await,
+        Command::Revoke(token) => {
+            let revoked = with_database(&token.database, async |db| {
+                let audited = token.audited(db, "revokeToken").await?;
+                audited.run(db, async || Ok(tokens::revoke(db, token.id).await?), target).await
             });
             let row = revoked.await?;
-            one.output.one(PrintedToken::of(row))
+            token.output.one(PrintedToken::of(row))
         }
     }
 }
@@ -122,25 +122,25 @@ impl Create {
                 .into());
         }
         let new = NewToken {
-            name: &super::named(&self.name)?,
+            name: &super::parse_name(&self.name)?,
             permissions: permissions(self.all, &self.permission)?,
             allowed_ips: allowed_ips(&self.allow_ip).map_err(|reason| format!("--allow-ip {reason}"))?,
             expires_at: self.expires,
         };
-        let made = with_database(&self.database, async |db| {
-            let act = Act::of_company(Some(self.company), "createToken");
-            act.kept(db, async || Ok(tokens::insert(db, self.company, new).await?), |(row, _)| target(row)).await
+        let created = with_database(&self.database, async |db| {
+            let audited = AuditedAction::of_company(Some(self.company), "createToken");
+            audited.run(db, async || Ok(tokens::insert(db, self.company, new).await?), |(row, _)| target(row)).await
         });
-        let (row, key) = made.await?;
+        let (row, key) = created.await?;
         print_key(self.output, &row, &key)
     }
 }
 
-impl One {
-    /// What is done to it, in its company's log.
-    async fn act(&self, db: &PgPool, action: &'static str) -> Result<Act, Failure> {
+impl TokenArgs {
+    /// An action on it, in its company's log.
+    async fn audited(&self, db: &PgPool, action: &'static str) -> Result<AuditedAction, Failure> {
         let known = tokens::find(db, self.id).await?;
-        Ok(Act::of_company(known.map(|token| token.company_id), action).on(self.id))
+        Ok(AuditedAction::of_company(known.map(|token| token.company_id), action).on(self.id))
     }
 
     async fn rotate(self) -> Result<(), Failure> {
@@ -148,12 +148,12 @@ impl One {
             let work = async || {
                 let known = tokens::find(db, self.id).await?;
                 if known.is_some_and(|token| token.revoked_at.is_some()) {
-                    let refused = format!("token {} is revoked and cannot be rotated; create a new one", self.id);
-                    return Err(refused.into());
+                    let message = format!("token {} is revoked and cannot be rotated; create a new one", self.id);
+                    return Err(message.into());
                 }
                 Ok(tokens::rotate(db, self.id).await?)
             };
-            self.act(db, "rotateToken").await?.kept(db, work, |(row, _)| target(row)).await
+            self.audited(db, "rotateToken").await?.run(db, work, |(row, _)| target(row)).await
         });
         let (row, key) = rotated.await?;
         print_key(self.output, &row, &key)

@@ -15,7 +15,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
 use crate::api::webhooks::{Delivery, Replayed, Tested, WebhookWithSecret, test_event};
@@ -40,27 +40,27 @@ pub enum Command {
     /// Update a webhook; omitted options keep their values
     Update {
         #[command(flatten)]
-        one: One,
+        webhook: WebhookArgs,
         #[command(flatten)]
         changes: Changes,
         #[command(flatten)]
-        reach: Reach,
+        networks: NetworkArgs,
     },
     /// Delete a webhook and its delivery history
-    Delete(One),
+    Delete(WebhookArgs),
     /// Rotate the secret of a webhook; the new one is printed once, and both sign deliveries for 24 hours
-    RotateSecret(One),
+    RotateSecret(WebhookArgs),
     /// Send a test event to a webhook, and print the response
     Test {
         #[command(flatten)]
-        one: One,
+        webhook: WebhookArgs,
         #[command(flatten)]
-        reach: Reach,
+        networks: NetworkArgs,
     },
     /// List the deliveries of a webhook, newest first
     Deliveries {
         #[command(flatten)]
-        one: One,
+        webhook: WebhookArgs,
         /// Show only deliveries with this status
         #[arg(long, value_name = "pending|delivered|failed", value_parser = status)]
         status: Option<DeliveryStatus>,
@@ -71,22 +71,22 @@ pub enum Command {
     /// Resend events to a webhook
     Replay {
         #[command(flatten)]
-        one: One,
+        webhook: WebhookArgs,
         #[command(flatten)]
-        what: What,
+        selection: ReplaySelection,
     },
 }
 
 /// Which addresses are taken.
 #[derive(Args)]
-pub struct Reach {
+pub struct NetworkArgs {
     /// Private network that webhook endpoints may be in, as given to `hotline serve` (repeatable or comma-separated)
     #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = config::network,
         value_name = "IP|CIDR")]
     webhook_allow_network: Vec<IpNet>,
 }
 
-impl Reach {
+impl NetworkArgs {
     fn webhooks(&self) -> Result<Webhooks, Failure> {
         Ok(Webhooks::new(&config::webhooks(&self.webhook_allow_network))?)
     }
@@ -116,7 +116,7 @@ pub struct Create {
     #[arg(long = "type", value_name = "TYPE", value_parser = kind)]
     types: Vec<EventKind>,
     #[command(flatten)]
-    reach: Reach,
+    networks: NetworkArgs,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -150,7 +150,7 @@ struct Description(Option<String>);
 
 /// One webhook.
 #[derive(Args)]
-pub struct One {
+pub struct WebhookArgs {
     /// Webhook ID
     id: WebhookId,
     #[command(flatten)]
@@ -161,7 +161,7 @@ pub struct One {
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-pub struct What {
+pub struct ReplaySelection {
     /// Resend all events after this event ID
     #[arg(long, value_name = "EVENT", value_parser = clap::value_parser!(i64).range(0..))]
     after: Option<i64>,
@@ -189,84 +189,84 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             let all = with_database(&database, async |db| Ok(webhooks::all(db, company).await?)).await?;
             let all: Vec<_> =
                 all.into_iter().map(|(company_id, webhook)| PrintedWebhook { company_id, webhook }).collect();
-            let shown = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
-            output.many("webhooks", &shown, all)
+            let columns = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
+            output.many("webhooks", &columns, all)
         }
-        Command::Update { one, changes, reach } => changes.make(one, &reach).await,
-        Command::Delete(one) => {
-            let removed = with_database(&one.database, async |db| {
-                let company = webhooks::company_of(db, one.id).await?;
+        Command::Update { webhook, changes, networks } => changes.apply(webhook, &networks).await,
+        Command::Delete(webhook) => {
+            let removed = with_database(&webhook.database, async |db| {
+                let company = webhooks::company_of(db, webhook.id).await?;
                 let work = async || {
-                    webhooks::remove(db, company, one.id).await?;
-                    Ok(serde_json::json!({"id": one.id, "deleted": true}))
+                    webhooks::remove(db, company, webhook.id).await?;
+                    Ok(serde_json::json!({"id": webhook.id, "deleted": true}))
                 };
-                act(company, one.id, "deleteWebhook").kept(db, work, |_| Target::of(one.id)).await
+                audited(company, webhook.id, "deleteWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            one.output.one(removed.await?)
+            webhook.output.one(removed.await?)
         }
-        Command::RotateSecret(one) => one.rotate().await,
-        Command::Test { one, reach } => {
-            let outbound = reach.webhooks()?;
-            let tested = with_secrets(&one.database, async |db, keys| {
-                let company = webhooks::company_of(db, one.id).await?;
-                let work = async || test(db, keys, &outbound, (company, one.id)).await;
-                act(company, one.id, "testWebhook").kept(db, work, |_| Target::of(one.id)).await
+        Command::RotateSecret(webhook) => webhook.rotate().await,
+        Command::Test { webhook, networks } => {
+            let outbound = networks.webhooks()?;
+            let tested = with_secrets(&webhook.database, async |db, keys| {
+                let company = webhooks::company_of(db, webhook.id).await?;
+                let work = async || test(db, keys, &outbound, (company, webhook.id)).await;
+                audited(company, webhook.id, "testWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            one.output.one(tested.await?)
+            webhook.output.one(tested.await?)
         }
-        Command::Deliveries { one, status, limit } => {
+        Command::Deliveries { webhook, status, limit } => {
             let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
             let page = PageRequest { descending: true, ..PageRequest::first(limit) };
-            let found = with_database(&one.database, async |db| {
-                let company = webhooks::company_of(db, one.id).await?;
-                Ok(deliveries::list(db, company, one.id, &filter, page).await?)
+            let rows = with_database(&webhook.database, async |db| {
+                let company = webhooks::company_of(db, webhook.id).await?;
+                Ok(deliveries::list(db, company, webhook.id, &filter, page).await?)
             });
-            let found: Vec<Delivery> = found.await?.rows.into_iter().map(Delivery::from).collect();
-            let shown = ["id", "type", "status", "nextAttemptAt", "createdAt", "updatedAt"];
-            one.output.many("deliveries", &shown, found)
+            let rows: Vec<Delivery> = rows.await?.rows.into_iter().map(Delivery::from).collect();
+            let columns = ["id", "type", "status", "nextAttemptAt", "createdAt", "updatedAt"];
+            webhook.output.many("deliveries", &columns, rows)
         }
-        Command::Replay { one, what } => {
-            let again = with_database(&one.database, async |db| {
-                let company = webhooks::company_of(db, one.id).await?;
-                let work = async || replay(db, (company, one.id), what).await;
-                act(company, one.id, "replayWebhook").kept(db, work, |_| Target::of(one.id)).await
+        Command::Replay { webhook, selection } => {
+            let replayed = with_database(&webhook.database, async |db| {
+                let company = webhooks::company_of(db, webhook.id).await?;
+                let work = async || replay(db, (company, webhook.id), selection).await;
+                audited(company, webhook.id, "replayWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            one.output.one(again.await?)
+            webhook.output.one(replayed.await?)
         }
     }
 }
 
 impl Create {
     async fn run(self) -> Result<(), Failure> {
-        let url = self.reach.check(self.url)?;
+        let url = self.networks.check(self.url)?;
         let mut columns = Columns::from([("url", url.into()), ("types", EventKind::words(self.types).into())]);
         if let Some(Description(description)) = self.description {
             columns.set("description", description);
         }
-        let made = with_secrets(&self.database, async |db, keys| {
+        let created = with_secrets(&self.database, async |db, keys| {
             let work = async || {
                 let secret = new_secret();
                 let mut transaction = db.begin().await?;
                 let last = events::last_id(&mut *transaction, self.company).await?;
-                let made =
+                let created =
                     webhooks::insert(&mut transaction, keys, self.company, columns, &secret, (None, last.0)).await;
-                let webhook =
-                    made?.ok_or_else(|| format!("the company has reached the maximum of {WEBHOOKS_MAX} webhooks"))?;
+                let webhook = created?
+                    .ok_or_else(|| format!("the company has reached the maximum of {WEBHOOKS_MAX} webhooks"))?;
                 transaction.commit().await?;
                 Ok(WebhookWithSecret { webhook, secret: secret.0 })
             };
-            let act = Act::of_company(Some(self.company), "createWebhook");
-            act.kept(db, work, |made| Target::of(made.webhook.id)).await
+            let audited = AuditedAction::of_company(Some(self.company), "createWebhook");
+            audited.run(db, work, |created| Target::of(created.webhook.id)).await
         });
-        self.output.one(made.await?)
+        self.output.one(created.await?)
     }
 }
 
 impl Changes {
-    async fn make(self, one: One, reach: &Reach) -> Result<(), Failure> {
+    async fn apply(self, webhook: WebhookArgs, networks: &NetworkArgs) -> Result<(), Failure> {
         let mut columns = Columns::default();
         if let Some(url) = self.url {
-            columns.set("url", reach.check(url)?);
+            columns.set("url", networks.check(url)?);
         }
         if let Some(Description(description)) = self.description {
             columns.set("description", description);
@@ -277,8 +277,8 @@ impl Changes {
         if let Some(active) = self.active {
             columns.set("active", active);
         }
-        let id = one.id;
-        let updated = with_database(&one.database, async |db| {
+        let id = webhook.id;
+        let updated = with_database(&webhook.database, async |db| {
             let company = webhooks::company_of(db, id).await?;
             let work = async || {
                 let mut transaction = db.begin().await?;
@@ -286,13 +286,13 @@ impl Changes {
                 transaction.commit().await?;
                 Ok(webhook)
             };
-            act(company, id, "updateWebhook").kept(db, work, |_| Target::of(id)).await
+            audited(company, id, "updateWebhook").run(db, work, |_| Target::of(id)).await
         });
-        one.output.one(updated.await?)
+        webhook.output.one(updated.await?)
     }
 }
 
-impl One {
+impl WebhookArgs {
     async fn rotate(self) -> Result<(), Failure> {
         let rotated = with_secrets(&self.database, async |db, keys| {
             let company = webhooks::company_of(db, self.id).await?;
@@ -303,15 +303,15 @@ impl One {
                 transaction.commit().await?;
                 Ok(WebhookWithSecret { webhook, secret: secret.0 })
             };
-            act(company, self.id, "rotateWebhookSecret").kept(db, work, |_| Target::of(self.id)).await
+            audited(company, self.id, "rotateWebhookSecret").run(db, work, |_| Target::of(self.id)).await
         });
         self.output.one(rotated.await?)
     }
 }
 
-/// What is done to a webhook, in its company's log.
-fn act(company: CompanyId, id: WebhookId, action: &'static str) -> Act {
-    Act::of_company(Some(company), action).on(id)
+/// An action on a webhook, in its company's log.
+fn audited(company: CompanyId, id: WebhookId, action: &'static str) -> AuditedAction {
+    AuditedAction::of_company(Some(company), action).on(id)
 }
 
 async fn test(
@@ -323,29 +323,35 @@ async fn test(
     let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("no such webhook")?;
     let now = clock::now();
     let json = Bytes::from(test_event(id, now).to_string());
-    let tried = outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
-    if tried.error.is_none() {
+    let attempt = outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
+    if attempt.error.is_none() {
         let mut transaction = db.begin().await?;
         webhooks::forgive(&mut transaction, &endpoint).await?;
         transaction.commit().await?;
     }
-    Ok(tried.into())
+    Ok(attempt.into())
 }
 
-async fn replay(db: &PgPool, (company, id): (CompanyId, WebhookId), what: What) -> Result<Replayed, Failure> {
+async fn replay(
+    db: &PgPool,
+    (company, id): (CompanyId, WebhookId),
+    selection: ReplaySelection,
+) -> Result<Replayed, Failure> {
     let mut transaction = db.begin().await?;
-    let deliveries = match what {
-        What { after: Some(event), .. } => deliveries::replay_after(&mut transaction, company, id, event).await?,
-        What { delivery: Some(event), .. } => {
+    let deliveries = match selection {
+        ReplaySelection { after: Some(event), .. } => {
+            deliveries::replay_after(&mut transaction, company, id, event).await?
+        }
+        ReplaySelection { delivery: Some(event), .. } => {
             if !deliveries::replay_one(&mut transaction, company, id, event).await? {
                 return Err(format!("webhook {id} has no delivery {event}").into());
             }
             1
         }
-        What { failed_since, .. } => {
+        ReplaySelection { failed_since, .. } => {
             let since = failed_since.ok_or("one of --after, --delivery and --failed-since is required")?;
-            let again = deliveries::replay_failed(&mut transaction, company, id, since).await?;
-            i64::try_from(again).unwrap_or(i64::MAX)
+            let replayed = deliveries::replay_failed(&mut transaction, company, id, since).await?;
+            i64::try_from(replayed).unwrap_or(i64::MAX)
         }
     };
     transaction.commit().await?;
@@ -358,8 +364,8 @@ fn address(text: &str) -> Result<String, String> {
 }
 
 fn description(text: &str) -> Result<Description, String> {
-    let said = Some(text.trim()).filter(|text| !text.is_empty()).map(Name::from_text);
-    Ok(Description(said.transpose()?.map(|name| name.0)))
+    let name = Some(text.trim()).filter(|text| !text.is_empty()).map(Name::from_text);
+    Ok(Description(name.transpose()?.map(|name| name.0)))
 }
 
 fn kind(text: &str) -> Result<EventKind, String> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use self::options::Options;
 use super::Failure;
-use super::audit::{Act, Target};
+use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
 use crate::config::{DatabaseArgs, public_url};
@@ -146,8 +146,8 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::List { company, database, output } => {
             let all = with_database(&database, async |db| Ok(channels::all(db, company).await?)).await?;
             let all: Vec<PrintedChannel> = all.into_iter().map(PrintedChannel::of).collect();
-            let shown = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
-            output.many("channels", &shown, all)
+            let columns = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
+            output.many("channels", &columns, all)
         }
         Command::Update(update) => update.run().await,
         Command::IdentitySecret(rotate) => rotate.run().await,
@@ -156,7 +156,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 
 impl IdentitySecret {
     async fn run(self) -> Result<(), Failure> {
-        let mut made = None;
+        let mut new_secret = None;
         let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
             if row.kind != ChannelType::Webchat {
                 return Err(
@@ -164,15 +164,15 @@ impl IdentitySecret {
                 );
             }
             let secret = settings.rotate_identity_secret(!self.revoke_previous);
-            made = Some((secret, settings.identity_secrets.len()));
+            new_secret = Some((secret, settings.identity_secrets.len()));
             Ok(())
         };
         let changed = with_secrets(&self.database, async |db, keys| {
-            let act = act(db, self.id, "rotateIdentitySecret").await?;
-            act.kept(db, async || channels::update(db, keys, self.id, change).await, target).await
+            let audited = audited(db, self.id, "rotateIdentitySecret").await?;
+            audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
         let changed = changed.await?;
-        let (secret, identity_secrets) = made.ok_or("no secret was created")?;
+        let (secret, identity_secrets) = new_secret.ok_or("no secret was created")?;
         self.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
     }
 }
@@ -182,18 +182,18 @@ impl Create {
         self.options.read_files()?;
         let (mut number, mut settings) = (None, ChannelSettings::default());
         self.options.apply(self.kind, &mut number, &mut settings)?;
-        let name = super::named(&self.name)?;
+        let name = super::parse_name(&self.name)?;
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
-        let made = with_secrets(&self.database, async |db, keys| {
-            let act = Act::of_company(Some(self.company), "createChannel");
-            act.kept(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
+        let created = with_secrets(&self.database, async |db, keys| {
+            let audited = AuditedAction::of_company(Some(self.company), "createChannel");
+            audited.run(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
         });
-        let made = made.await?;
-        let next = Next::of(&made, self.public_url.as_deref());
-        self.output.one(Made { shown: PrintedChannel::of(made), next: &next })?;
+        let row = created.await?;
+        let step = SetupStep::of(&row, self.public_url.as_deref());
+        self.output.one(CreatedChannel { channel: PrintedChannel::of(row), step: &step })?;
         if !self.output.json {
-            println!("\n{}", next.told());
+            println!("\n{}", step.instructions());
         }
         Ok(())
     }
@@ -201,17 +201,17 @@ impl Create {
 
 /// The output of a new channel.
 #[derive(Serialize)]
-struct Made<'a> {
+struct CreatedChannel<'a> {
     #[serde(flatten)]
-    shown: PrintedChannel,
+    channel: PrintedChannel,
     #[serde(flatten)]
-    next: &'a Next,
+    step: &'a SetupStep,
 }
 
-/// What remains to be done for a new channel.
+/// The step that remains for a new channel.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Next {
+enum SetupStep {
     /// The line to add to pages that embed the webchat.
     Embed(String),
     /// The URL to configure at the provider.
@@ -219,19 +219,19 @@ enum Next {
 }
 
 /// Placeholder for the service's URL when it is not known.
-const SOMEWHERE: &str = "https://hotline.example";
+const PLACEHOLDER_URL: &str = "https://hotline.example";
 
-impl Next {
+impl SetupStep {
     fn of(row: &ChannelRow, public_url: Option<&str>) -> Self {
-        let (base, key) = (public_url.unwrap_or(SOMEWHERE), &row.public_key);
+        let (base, key) = (public_url.unwrap_or(PLACEHOLDER_URL), &row.public_key);
         match row.kind {
             ChannelType::Webchat => Self::Embed(embed_line(base, key)),
             _ => Self::HookUrl(hook_url(base, key)),
         }
     }
 
-    fn told(&self) -> String {
-        let (what, line, then) = match self {
+    fn instructions(&self) -> String {
+        let (task, line, note) = match self {
             Self::Embed(line) => (
                 "Add this line to the pages that show the webchat",
                 line,
@@ -243,8 +243,9 @@ impl Next {
                 "Enter the verify token of the channel as well, and subscribe to `messages`.",
             ),
         };
-        let note = if line.contains(SOMEWHERE) { " Replace hotline.example with your service's address." } else { "" };
-        format!("{what}:\n  {line}\n{then}{note}")
+        let reminder =
+            if line.contains(PLACEHOLDER_URL) { " Replace hotline.example with your service's address." } else { "" };
+        format!("{task}:\n  {line}\n{note}{reminder}")
     }
 }
 
@@ -254,7 +255,7 @@ impl Update {
         if self.name.is_none() && self.queue.is_none() && !self.no_queue && self.options.are_empty() {
             return Err("nothing to change; see `hotline channel update --help`".into());
         }
-        let name = self.name.as_deref().map(super::named).transpose()?;
+        let name = self.name.as_deref().map(super::parse_name).transpose()?;
         let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
             if let Some(name) = name {
                 row.name = name;
@@ -262,24 +263,25 @@ impl Update {
             if self.no_queue || self.queue.is_some() {
                 row.queue_id = self.queue;
             }
-            let (renewed, reached) = (self.options.access_token.is_some(), self.options.have_credentials());
+            let has_new_token = self.options.access_token.is_some();
+            let has_credentials = self.options.have_credentials();
             self.options.apply(row.kind, &mut row.number, settings)?;
-            if reached {
-                row.credentials_changed(settings, renewed);
+            if has_credentials {
+                row.credentials_changed(settings, has_new_token);
             }
             Ok(())
         };
         let changed = with_secrets(&self.database, async |db, keys| {
-            let act = act(db, self.id, "updateChannel").await?;
-            act.kept(db, async || channels::update(db, keys, self.id, change).await, target).await
+            let audited = audited(db, self.id, "updateChannel").await?;
+            audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
         self.output.one(PrintedChannel::of(changed.await?))
     }
 }
 
-/// What is done to a channel, in its company's log.
-async fn act(db: &PgPool, id: ChannelId, action: &'static str) -> Result<Act, Failure> {
-    Ok(Act::of_company(channels::company_of(db, id).await?, action).on(id))
+/// An action on a channel, in its company's log.
+async fn audited(db: &PgPool, id: ChannelId, action: &'static str) -> Result<AuditedAction, Failure> {
+    Ok(AuditedAction::of_company(channels::company_of(db, id).await?, action).on(id))
 }
 
 fn target(row: &ChannelRow) -> Target {

@@ -91,34 +91,35 @@ impl Options {
         number: &mut Option<String>,
         settings: &mut ChannelSettings,
     ) -> Result<(), Failure> {
-        if let Some((option, ..)) = self.given().into_iter().find(|(_, name, given)| *given && !takes(kind, name)) {
+        if let Some((option, ..)) = self.presence().into_iter().find(|(_, name, is_set)| *is_set && !takes(kind, name))
+        {
             return Err(format!("{option} does not apply to a {} channel", kind.as_str()).into());
         }
-        put(number, "--number", self.number, |text| Ok(Number::from_text(text)?.0))?;
-        put(&mut settings.phone_number_id, "--phone-number-id", self.phone_number_id, id)?;
-        put(&mut settings.business_account_id, "--business-account-id", self.business_account_id, id)?;
-        put(&mut settings.page_id, "--page-id", self.page_id, id)?;
-        put_address(settings, self.provider_url, self.access_token.is_some())?;
-        put(&mut settings.access_token, "--access-token", self.access_token, secret)?;
-        put(&mut settings.app_secret, "--app-secret", self.app_secret, secret)?;
-        put(&mut settings.verify_token, "--verify-token", self.verify_token, secret)?;
-        put(&mut settings.sends_per_second, "--sends-per-second", self.sends_per_second, |text| {
+        set_option(number, "--number", self.number, |text| Ok(Number::from_text(text)?.0))?;
+        set_option(&mut settings.phone_number_id, "--phone-number-id", self.phone_number_id, id)?;
+        set_option(&mut settings.business_account_id, "--business-account-id", self.business_account_id, id)?;
+        set_option(&mut settings.page_id, "--page-id", self.page_id, id)?;
+        set_provider_url(settings, self.provider_url, self.access_token.is_some())?;
+        set_option(&mut settings.access_token, "--access-token", self.access_token, secret)?;
+        set_option(&mut settings.app_secret, "--app-secret", self.app_secret, secret)?;
+        set_option(&mut settings.verify_token, "--verify-token", self.verify_token, secret)?;
+        set_option(&mut settings.sends_per_second, "--sends-per-second", self.sends_per_second, |text| {
             Ok(Count::<0>::from_text(text)?.0)
         })?;
         let interval = self.recipient_interval_ms;
-        put(&mut settings.recipient_interval_ms, "--recipient-interval-ms", interval, |text| {
+        set_option(&mut settings.recipient_interval_ms, "--recipient-interval-ms", interval, |text| {
             Ok(Count::<0>::from_text(text)?.0)
         })?;
-        put(&mut settings.recipient_burst, "--recipient-burst", self.recipient_burst, |text| {
+        set_option(&mut settings.recipient_burst, "--recipient-burst", self.recipient_burst, |text| {
             Ok(Count::<1>::from_text(text)?.0)
         })?;
-        put_all(&mut settings.allowed_origins, "--allow-origin", self.allow_origin, origins::read)?;
-        put(&mut settings.color, "--color", self.color, color)?;
-        put(&mut settings.title, "--title", self.title, |text| Ok(Name::from_text(text)?.0))?;
-        put(&mut settings.greeting, "--greeting", self.greeting, |text| Ok(Text::from_text(text)?.0))?;
-        put(&mut settings.position, "--position", self.position, position)?;
+        set_list(&mut settings.allowed_origins, "--allow-origin", self.allow_origin, origins::read)?;
+        set_option(&mut settings.color, "--color", self.color, color)?;
+        set_option(&mut settings.title, "--title", self.title, |text| Ok(Name::from_text(text)?.0))?;
+        set_option(&mut settings.greeting, "--greeting", self.greeting, |text| Ok(Text::from_text(text)?.0))?;
+        set_option(&mut settings.position, "--position", self.position, position)?;
         settings.require_identity = self.require_identity.unwrap_or(settings.require_identity);
-        put_all(&mut settings.pre_chat_fields, "--pre-chat-field", self.pre_chat_field, pre_chat_field)
+        set_list(&mut settings.pre_chat_fields, "--pre-chat-field", self.pre_chat_field, pre_chat_field)
     }
 
     /// Reads the credentials that are given as files.
@@ -132,7 +133,7 @@ impl Options {
 
     /// Whether no option is given.
     pub fn are_empty(&self) -> bool {
-        self.given().iter().all(|(.., given)| !given)
+        self.presence().iter().all(|(.., is_set)| !is_set)
     }
 
     /// Whether any given option affects the connection to the provider.
@@ -143,7 +144,7 @@ impl Options {
     }
 
     /// Each option with its setting, and whether it is given.
-    fn given(&self) -> [(&'static str, &'static str, bool); 18] {
+    fn presence(&self) -> [(&'static str, &'static str, bool); 18] {
         [
             ("--number", "number", self.number.is_some()),
             ("--phone-number-id", "phoneNumberId", self.phone_number_id.is_some()),
@@ -168,14 +169,14 @@ impl Options {
 }
 
 /// An omitted option keeps the value, an empty one clears it, any other is parsed.
-fn put<T>(
-    place: &mut Option<T>,
+fn set_option<T>(
+    setting: &mut Option<T>,
     option: &str,
-    given: Option<String>,
+    value: Option<String>,
     read: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<(), Failure> {
-    if let Some(text) = given {
-        *place = match text.trim() {
+    if let Some(text) = value {
+        *setting = match text.trim() {
             "" => None,
             text => Some(read(text).map_err(|reason| format!("{option} {reason}"))?),
         };
@@ -185,34 +186,34 @@ fn put<T>(
 
 /// Another address needs the access token anew: the one that is stored was meant for the address before. An address that
 /// is given here is the operator's own, also when it is the same as before.
-fn put_address(settings: &mut ChannelSettings, given: Option<String>, is_token_given: bool) -> Result<(), Failure> {
-    if given.is_none() {
+fn set_provider_url(settings: &mut ChannelSettings, value: Option<String>, is_token_set: bool) -> Result<(), Failure> {
+    if value.is_none() {
         return Ok(());
     }
-    let before = settings.provider_url.clone();
-    put(&mut settings.provider_url, "--provider-url", given, |text| Ok(ProviderUrl::from_text(text)?.0))?;
+    let previous = settings.provider_url.clone();
+    set_option(&mut settings.provider_url, "--provider-url", value, |text| Ok(ProviderUrl::from_text(text)?.0))?;
     settings.is_provider_url_operators = settings.provider_url.is_some();
-    if settings.provider_url != before && settings.access_token.is_some() && !is_token_given {
+    if settings.provider_url != previous && settings.access_token.is_some() && !is_token_set {
         return Err("changing --provider-url requires --access-token: the stored token is for the previous URL".into());
     }
     Ok(())
 }
 
-/// Like [`put`], for a list without duplicates.
-fn put_all<T: PartialEq>(
-    place: &mut Vec<T>,
+/// Like [`set_option`], for a list without duplicates.
+fn set_list<T: PartialEq>(
+    setting: &mut Vec<T>,
     option: &str,
-    given: Vec<String>,
+    values: Vec<String>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<(), Failure> {
-    if given.is_empty() {
+    if values.is_empty() {
         return Ok(());
     }
-    place.clear();
-    for text in given.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+    setting.clear();
+    for text in values.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
         let value = read(text).map_err(|reason| format!("{option} `{text}` {reason}"))?;
-        if !place.contains(&value) {
-            place.push(value);
+        if !setting.contains(&value) {
+            setting.push(value);
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ pub struct SecretFiles {
 
 impl SecretFiles {
     /// Reads each file into its place. A credential given as an argument causes a warning that others can see it.
-    pub fn read(self, places: [&mut Option<String>; 3]) -> Result<(), Failure> {
+    pub fn read(self, credentials: [&mut Option<String>; 3]) -> Result<(), Failure> {
         let files = [
             ("--access-token", self.access_token_file),
             ("--app-secret", self.app_secret_file),
@@ -37,10 +37,10 @@ impl SecretFiles {
         if files.iter().filter(|(_, file)| file.as_deref() == Some(Path::new("-"))).count() > 1 {
             return Err("only one credential can be read from standard input; read the others from files".into());
         }
-        for ((option, file), place) in files.into_iter().zip(places) {
+        for ((option, file), credential) in files.into_iter().zip(credentials) {
             match file {
-                Some(file) => *place = Some(first_line(option, &file)?),
-                None if place.as_ref().is_some_and(|given| !given.trim().is_empty()) => {
+                Some(file) => *credential = Some(first_line(option, &file)?),
+                None if credential.as_ref().is_some_and(|value| !value.trim().is_empty()) => {
                     eprintln!("hotline: warning: {option} is visible in the process list; use {option}-file instead");
                 }
                 None => {}
@@ -52,21 +52,21 @@ impl SecretFiles {
 
 /// The first line, which must not be empty: an empty file is a mistake, and must not clear the credential.
 fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
-    let failed = |reason: String| format!("{option}-file {}: {reason}", file.display());
+    let error_text = |reason: String| format!("{option}-file {}: {reason}", file.display());
     let input: Box<dyn Read> = match file {
         file if file == Path::new("-") => Box::new(std::io::stdin().lock()),
-        file => Box::new(File::open(file).map_err(|error| failed(error.to_string()))?),
+        file => Box::new(File::open(file).map_err(|error| error_text(error.to_string()))?),
     };
     let mut text = String::new();
     // Just enough bytes to detect that it is too long.
-    let read = input.take(WORD_BYTES_MAX as u64 + 3).read_to_string(&mut text);
-    read.map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => failed("not UTF-8 text".to_owned()),
-        _ => failed(error.to_string()),
+    let result = input.take(WORD_BYTES_MAX as u64 + 3).read_to_string(&mut text);
+    result.map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => error_text("not UTF-8 text".to_owned()),
+        _ => error_text(error.to_string()),
     })?;
     let line = text.lines().next().unwrap_or_default().trim();
     if line.is_empty() {
-        return Err(failed("the first line is empty".to_owned()).into());
+        return Err(error_text("the first line is empty".to_owned()).into());
     }
     Ok(line.to_owned())
 }

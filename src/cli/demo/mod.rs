@@ -34,13 +34,13 @@ use crate::visitors::DemoPage;
 const NAME: &str = "Demo Ltd";
 
 /// The shop's visitor with an account there: her id in the shop, name and e-mail.
-const MARIA: (&str, &str, &str) = ("customer-1", "Maria Lima", "maria@example.com");
+const SIGNED_IN_VISITOR: (&str, &str, &str) = ("customer-1", "Maria Lima", "maria@example.com");
 
 /// The wrap-up type of its closed conversations.
 const SOLVED: &str = "Solved";
 
 /// How long the seed waits until the running service knows the new company.
-const SEEN_TIME_MAX: Duration = Duration::from_secs(10);
+const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
     // People who try out webhooks run their receiver on this machine.
@@ -50,11 +50,11 @@ pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
     let demo = seed(&service.app).await?;
     let base = format!("http://{}", service.address);
     show_page(&service, &demo).await?;
-    let signals = serve::Signals::heeded()?;
+    let signals = serve::Signals::listen()?;
     println!("hotline is ready on {base}");
-    let people = people::ready(&service.app, demo.company).await?;
+    let people = people::prepare(&service.app, demo.company).await?;
     println!("{}", guide(&base, &demo, &people));
-    serve::until_stopped(service, signals).await
+    serve::run_until_signal(service, signals).await
 }
 
 /// Enables the page with both sides of a conversation, and allows it to embed the webchat.
@@ -69,7 +69,7 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
     let secret = settings.identity_secrets.into_iter().next().ok_or("the demo's webchat has no identity secret")?;
     let page = DemoPage::new(
         secret,
-        json!({"sub": MARIA.0, "name": MARIA.1, "email": MARIA.2}),
+        json!({"sub": SIGNED_IN_VISITOR.0, "name": SIGNED_IN_VISITOR.1, "email": SIGNED_IN_VISITOR.2}),
         json!({
             "api": crate::web::modules::API,
             "token": demo.key,
@@ -79,12 +79,12 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
             "queueId": webchat.queue_id,
             "wrapupTypeId": demo.wrapup_type,
             "users": users,
-            "visitor": MARIA.1,
+            "visitor": SIGNED_IN_VISITOR.1,
         }),
     );
-    let own = own_origins(service.address);
+    let page_origins = own_origins(service.address);
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
-        for origin in own {
+        for origin in page_origins {
             if !settings.allowed_origins.contains(&origin) {
                 settings.allowed_origins.push(origin);
             }
@@ -130,31 +130,31 @@ pub struct Demo {
 pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     let db = &app.engine.store().housekeeping;
     if let Some(known) = companies::all(db).await?.into_iter().find(|company| company.name == NAME) {
-        return again(app, known.id).await;
+        return reuse(app, known.id).await;
     }
     let company = companies::insert(db, NAME).await?.id;
-    let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
-    let support = table::insert::<Queue>(db, company, &strict).await?.id;
-    let sales = table::insert::<Queue>(db, company, &named("Sales")).await?.id;
+    let support_columns = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
+    let support = table::insert::<Queue>(db, company, &support_columns).await?.id;
+    let sales = table::insert::<Queue>(db, company, &name_column("Sales")).await?.id;
     let ana = user(db, company, "Ana Souza", people::AGENT).await?;
     let ben = user(db, company, "Ben Carter", "ben@demo.example").await?;
     for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
         users::QUEUES.add(db, company, user, queue).await?;
     }
-    let outcome = table::insert::<WrapupCategory>(db, company, &named("Outcome")).await?.id;
+    let outcome = table::insert::<WrapupCategory>(db, company, &name_column("Outcome")).await?.id;
     let solved = wrapup_type(db, company, outcome, SOLVED, support).await?;
     wrapup_type(db, company, outcome, "Sold", sales).await?;
     let webchat = channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
-    sign_visitors(app, webchat).await?;
+    ensure_identity_secret(app, webchat).await?;
     channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
     let key = new_token(db, company).await?;
-    wait_until_seen(app, &key).await?;
-    let contacts = converse(app, company, webchat, support, ana, solved).await?;
+    wait_for_directory(app, &key).await?;
+    let contacts = create_conversations(app, company, webchat, support, ana, solved).await?;
     sales::seed(db, company, sales, ben, &contacts).await?;
     Ok(Demo { company, key, webchat, wrapup_type: solved })
 }
 
-fn named(name: &str) -> Columns {
+fn name_column(name: &str) -> Columns {
     Columns::from([("name", name.into())])
 }
 
@@ -172,19 +172,19 @@ async fn wrapup_type(
     queue: QueueId,
 ) -> Result<WrapupTypeId, Failure> {
     let columns = Columns::from([("name", name.into()), ("categoryId", category.into())]);
-    let made = table::insert::<WrapupType>(db, company, &columns).await?.id;
-    wrapup_types::QUEUES.set(db, company, made, &[queue]).await?;
-    Ok(made)
+    let result = table::insert::<WrapupType>(db, company, &columns).await?.id;
+    wrapup_types::QUEUES.set(db, company, result, &[queue]).await?;
+    Ok(result)
 }
 
 /// The company of an earlier demo, with its conversations unchanged, and a new token.
-async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
+async fn reuse(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
     let key = new_token(&app.engine.store().housekeeping, company).await?;
-    wait_until_seen(app, &key).await?;
+    wait_for_directory(app, &key).await?;
     let organization = app.engine.directory().company(company).ok_or("the demo company no longer exists")?;
     let webchat = organization.channels.values().find(|channel| channel.kind == ChannelType::Webchat);
     if let Some(webchat) = webchat {
-        sign_visitors(app, webchat.id).await?;
+        ensure_identity_secret(app, webchat.id).await?;
         app.engine.refresh(company).await;
     }
     let solved = organization.wrapup_types.iter().find(|(_, kind)| kind.name == SOLVED);
@@ -197,7 +197,7 @@ async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
 }
 
 /// Ensures that the webchat has an identity secret, so that the shop can sign visitors' identities.
-async fn sign_visitors(app: &Data<App>, webchat: ChannelId) -> Result<(), Failure> {
+async fn ensure_identity_secret(app: &Data<App>, webchat: ChannelId) -> Result<(), Failure> {
     let change = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
         if settings.identity_secrets.is_empty() {
             settings.rotate_identity_secret(true);
@@ -229,19 +229,21 @@ async fn channel(
 }
 
 /// Waits until the directory has the company; it is notified as of any other change made outside.
-async fn wait_until_seen(app: &Data<App>, key: &str) -> Result<(), Failure> {
+async fn wait_for_directory(app: &Data<App>, key: &str) -> Result<(), Failure> {
     let hash = key::hash(key);
-    let seen = async {
+    let token_is_known = async {
         while app.engine.directory().token(&hash).is_none() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(SEEN_TIME_MAX, seen).await.map_err(|_| "the new company was not seen in time")?;
+    tokio::time::timeout(DIRECTORY_TIME_MAX, token_is_known)
+        .await
+        .map_err(|_| "the new company was not seen in time")?;
     Ok(())
 }
 
 /// Creates three conversations (one waiting, one in progress, one solved) and returns their contacts.
-async fn converse(
+async fn create_conversations(
     app: &Data<App>,
     company: CompanyId,
     webchat: ChannelId,
@@ -250,10 +252,10 @@ async fn converse(
     solved: WrapupTypeId,
 ) -> Result<Vec<ContactId>, Failure> {
     let engine = &app.engine;
-    let mut talked_to = Vec::new();
+    let mut contacts = Vec::new();
     let author = Author { user: Some((agent, "Ana Souza".to_owned())), ..Author::API };
     for ((id, name, email), question, answer) in [
-        (MARIA, "Hello, where is my order?", None),
+        (SIGNED_IN_VISITOR, "Hello, where is my order?", None),
         (
             ("customer-2", "John Doe", "john@example.com"),
             "Can I pay by card?",
@@ -268,25 +270,25 @@ async fn converse(
         let [id, name, email] = [id, name, email].map(|text| Some(text.to_owned()));
         let visitor = Visitor { external_id: id, name, email, ..Visitor::default() };
         let contact = contacts::find_or_create_visitor(&engine.store().housekeeping, company, &visitor).await?.id;
-        talked_to.push(contact);
-        let session = begin_session(app, company, webchat, contact).await?;
+        contacts.push(contact);
+        let session = open_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };
-        let said = engine.inbound.receive(company, webchat, contact, Execute::from(receive)).await?;
+        let message = engine.inbound.receive(company, webchat, contact, Execute::from(receive)).await?;
         let Some((answer, is_solved)) = answer else { continue };
         let transfer = Transfer { queue: Some(support), user: Some(Some(agent)), author: author.clone() };
-        engine.tickets.ask(company, said.ticket_id, transfer).await?;
+        engine.tickets.ask(company, message.ticket_id, transfer).await?;
         let send = Send::text(answer, author.clone());
         let target = engine.sending.resolve(company, Recipient::Contact(webchat, contact)).await?;
         engine.sending.send(&target, send).await?;
         if is_solved {
             let close = Close { wrapup_type: Some(solved), wrapup_note: None, author: author.clone() };
-            engine.tickets.ask(company, said.ticket_id, close).await?;
+            engine.tickets.ask(company, message.ticket_id, close).await?;
         }
     }
-    Ok(talked_to)
+    Ok(contacts)
 }
 
-async fn begin_session(
+async fn open_session(
     app: &Data<App>,
     company: CompanyId,
     webchat: ChannelId,

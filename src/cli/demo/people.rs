@@ -22,15 +22,15 @@ pub(super) struct People {
 }
 
 /// Creates or resets them.
-pub(super) async fn ready(app: &App, company: CompanyId) -> Result<People, Failure> {
+pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Failure> {
     let db = &app.engine.store().housekeeping;
-    let (password, hash) = drawn()?;
+    let (password, hash) = random_password()?;
     match admins::insert(db, ADMIN, &hash).await {
         Err(Error::Taken(_)) => reset(db, &hash).await?,
-        made => drop(made?),
+        result => drop(result?),
     }
     let admin = (ADMIN, password);
-    let (password, hash) = drawn()?;
+    let (password, hash) = random_password()?;
     let agent = users::with_email(db, company, AGENT)
         .await?
         .ok_or("the demo company no longer has its agent; use a new --data-dir")?;
@@ -46,7 +46,7 @@ async fn reset(db: &PgPool, hash: &str) -> Result<(), Failure> {
     Ok(transaction.commit().await?)
 }
 
-fn drawn() -> Result<(String, String), Failure> {
+fn random_password() -> Result<(String, String), Failure> {
     let password = Password::random();
     let hash = password.hash().map_err(|error| format!("a password cannot be hashed: {error}"))?;
     Ok((password.as_str().to_owned(), hash))

@@ -10,7 +10,7 @@ use hotline_persistence::tables::product_categories::ProductCategory;
 use hotline_persistence::tables::products::Product;
 use hotline_persistence::{Amount, BoardId, CompanyId, ContactId, PgConnection, PgPool, QueueId, UserId};
 
-use super::named;
+use super::parse_name;
 use crate::cli::Failure;
 
 /// The stages of the board; won cards go to the last one.
@@ -43,7 +43,7 @@ pub async fn seed(
 ) -> Result<(), Failure> {
     let mut transaction = pool.begin().await?;
     let db = &mut *transaction;
-    let category = table::insert::<ProductCategory>(&mut *db, company, &named("Solar")).await?.id;
+    let category = table::insert::<ProductCategory>(&mut *db, company, &name_column("Solar")).await?.id;
     let mut products = Vec::with_capacity(PRODUCTS.len());
     for (name, sku, price) in PRODUCTS {
         let columns = [("name", name.into()), ("sku", sku.into()), ("price", price.into())];
@@ -55,8 +55,8 @@ pub async fn seed(
     let mut all = Columns::from([
         ("assignedUserId", agent.into()),
         ("statusId", table::insert::<CardStatus>(&mut *db, company, &Columns::from(status)).await?.id.into()),
-        ("businessId", table::insert::<Business>(&mut *db, company, &named("Solar panels")).await?.id.into()),
-        ("originId", table::insert::<CardOrigin>(&mut *db, company, &named("Trade fair")).await?.id.into()),
+        ("businessId", table::insert::<Business>(&mut *db, company, &name_column("Solar panels")).await?.id.into()),
+        ("originId", table::insert::<CardOrigin>(&mut *db, company, &name_column("Trade fair")).await?.id.into()),
     ]);
     all.set("creationSource", CardSource::User);
     let board = [("name", "Solar".into()), ("monthlyGoal", "25000".into()), ("yearlyGoal", "250000".into())];
@@ -64,9 +64,9 @@ pub async fn seed(
     let board = boards::insert(db, company, &Columns::from(board), &[queue], &stages).await?.id;
     let stages = table::all_of::<boards::Stage>(&mut *db, company, board).await?;
     let mut contacts = contacts.iter().cycle();
-    for (name, stage, outcome, sold) in CARDS {
+    for (name, stage, outcome, quantities) in CARDS {
         let stage = stages.get(stage).ok_or("the board has no such stage")?.id;
-        let lines = sold.iter().filter_map(|(product, count)| Some(line(products.get(*product)?, *count)));
+        let lines = quantities.iter().filter_map(|(product, count)| Some(line(products.get(*product)?, *count)));
         let mut columns = all.clone();
         columns.set("name", name);
         let id = card(db, (company, board), Target::Stage(stage), columns, &lines.collect::<Vec<_>>()).await?;
