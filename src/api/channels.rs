@@ -8,7 +8,7 @@ use hotline_persistence::{ChannelId, QueueId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::named;
+use super::references;
 use crate::app::App;
 use crate::web::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId, Query};
@@ -43,7 +43,7 @@ impl Channel {
             kind: row.kind,
             status: row.status,
             number: row.number,
-            queue: named::queue(organization, row.queue_id).map(Named::from),
+            queue: references::queue(organization, row.queue_id).map(Named::from),
             last_error: row.last_error,
             created_at: row.created_at.into(),
             updated_at: row.updated_at.into(),

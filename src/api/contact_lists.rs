@@ -11,8 +11,8 @@ use hotline_persistence::tables::tags::{Tag, TagId};
 use hotline_persistence::{ContactId, Database};
 
 use super::contacts::Contact;
-use super::named::LINKS_MAX;
 use super::plain::{BodyColumns, Plain};
+use super::references::LINKS_MAX;
 use crate::app::App;
 use crate::web::params::Span;
 use crate::web::values::{Name, Search};

@@ -14,7 +14,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::contacts::{check_channel, check_contact};
-use super::named;
+use super::references;
 use crate::app::App;
 use crate::web::values::{FutureTime, MessageBody};
 use crate::web::{
@@ -85,7 +85,7 @@ impl Schedule {
             status: row.status,
             message_id: row.message_id,
             error: row.error.clone(),
-            user_created: named::user(organization, row.user_id).map(Named::from),
+            user_created: references::user(organization, row.user_id).map(Named::from),
             created_at: row.created_at.into(),
             updated_at: row.updated_at.into(),
         }

@@ -4,7 +4,7 @@ use actix_web::web::Data;
 use hotline_persistence::table;
 use hotline_persistence::tables::wrapup_categories::{WrapupCategory, WrapupCategoryId};
 
-use super::plain::{BodyColumns, KeptBy, Plain};
+use super::plain::{BodyColumns, DeletionBlocker, Plain};
 use crate::app::App;
 use crate::web::values::Name;
 use crate::web::{ApiResult, Caller, NoContent, PathId};
@@ -15,12 +15,15 @@ impl Plain for WrapupCategory {
     }
 }
 
-const TYPES: KeptBy =
-    KeptBy { state: "the category has wrap-up types", noun: "wrapupType", column: ("wrapup_types", "category_id") };
+const TYPES: DeletionBlocker = DeletionBlocker {
+    state: "the category has wrap-up types",
+    noun: "wrapupType",
+    column: ("wrapup_types", "category_id"),
+};
 
 /// `DELETE /wrapup-categories/{categoryId}`: refused while it has types.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupCategoryId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<WrapupCategory>(db, caller.company, id.0).await;
-    TYPES.answer(removed, db, caller.company, id.0).await
+    TYPES.respond(removed, db, caller.company, id.0).await
 }

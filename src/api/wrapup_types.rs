@@ -13,8 +13,8 @@ use hotline_persistence::{CompanyId, Db, QueueId, WrapupTypeId};
 use sqlx::PgConnection;
 
 use super::directory::changed;
-use super::named::LINKS_MAX;
 use super::plain::{BodyColumns, Filters, Plain};
+use super::references::LINKS_MAX;
 use crate::app::App;
 use crate::web::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, PathId};

@@ -12,7 +12,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::extractors::Administrator;
-use crate::api::plain::KeptBy;
+use crate::api::plain::DeletionBlocker;
 use crate::api::users::administered;
 use crate::app::App;
 use crate::web::permissions::Permitted;
@@ -20,8 +20,8 @@ use crate::web::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
 /// The records that use a profile.
-const USERS: KeptBy =
-    KeptBy { state: "the profile is assigned to users", noun: "user", column: ("users", "profile_id") };
+const USERS: DeletionBlocker =
+    DeletionBlocker { state: "the profile is assigned to users", noun: "user", column: ("users", "profile_id") };
 
 /// A permission profile with its administrative settings.
 #[derive(Debug, Serialize, ToSchema)]
@@ -185,7 +185,7 @@ pub async fn remove(administrator: Administrator, app: Data<App>, id: PathId<Pro
     let removed = table::remove::<ProfileRow>(&mut *db, company, id.0).await;
     if removed.is_err() {
         drop(change);
-        return USERS.answer(removed, app.db(company), company, id.0).await;
+        return USERS.respond(removed, app.db(company), company, id.0).await;
     }
     check_administered(&mut *db, company).await?;
     change.commit().await?;

@@ -14,8 +14,8 @@ use hotline_persistence::{BoardId, QueueId};
 pub use seen::{check_board, list, told};
 pub use show::show;
 
-use super::named::LINKS_MAX;
-use super::plain::{BodyColumns, Filters, KeptBy, Plain};
+use super::plain::{BodyColumns, DeletionBlocker, Filters, Plain};
+use super::references::LINKS_MAX;
 use crate::app::App;
 use crate::web::amounts::Goal;
 use crate::web::values::{Name, Position, Text};
@@ -128,11 +128,12 @@ pub async fn update(
     .await
 }
 
-const CARDS: KeptBy = KeptBy { state: "the board has cards", noun: "card", column: ("cards", "board_id") };
+const CARDS: DeletionBlocker =
+    DeletionBlocker { state: "the board has cards", noun: "card", column: ("cards", "board_id") };
 
 /// `DELETE /crm/boards/{boardId}`: also deletes its stages; refused while it has cards.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<BoardId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<Board>(db, caller.company, id.0).await;
-    CARDS.answer_seen(removed, db, &caller, id.0).await
+    CARDS.respond_visible(removed, db, &caller, id.0).await
 }

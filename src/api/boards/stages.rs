@@ -8,7 +8,7 @@ use hotline_persistence::table;
 use hotline_persistence::tables::boards::{self, Board, STAGES_MAX, Stage};
 use hotline_persistence::{BoardId, BoardListId};
 
-use crate::api::plain::{BodyColumns, Change, KeptBy, New, Plain};
+use crate::api::plain::{BodyColumns, Change, DeletionBlocker, New, Plain};
 use crate::app::App;
 use crate::web::values::{Name, OrderedIds, Position};
 use crate::web::{
@@ -67,14 +67,15 @@ pub async fn update(
     .await
 }
 
-const CARDS: KeptBy = KeptBy { state: "the stage has cards", noun: "card", column: ("cards", "list_id") };
+const CARDS: DeletionBlocker =
+    DeletionBlocker { state: "the stage has cards", noun: "card", column: ("cards", "list_id") };
 
 /// `DELETE /crm/boards/{boardId}/lists/{listId}`: refused while it has cards.
 pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(BoardId, BoardListId)>) -> ApiResult<NoContent> {
     let (board, stage) = ids.0;
     let db = app.db(caller.company);
     let removed = boards::remove_stage(db, caller.company, board, stage).await;
-    CARDS.answer_seen(removed, db, &caller, stage).await
+    CARDS.respond_visible(removed, db, &caller, stage).await
 }
 
 /// The body of `PUT /crm/boards/{boardId}/lists/order`.

@@ -27,7 +27,7 @@ use crate::api::cards::Card;
 use crate::api::channels::Channel;
 use crate::api::contacts::Contact;
 use crate::api::messages::{Message, Showing};
-use crate::api::named;
+use crate::api::references;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
 use crate::api::webchat::Session;
@@ -70,7 +70,7 @@ pub struct EventAuthor {
 impl EventAuthor {
     fn of(by: By, organization: &Organization) -> Self {
         let By { kind, id, name } = by;
-        let token = || named::integration(organization, id.map(TokenId::new)).map(|token| token.name);
+        let token = || references::integration(organization, id.map(TokenId::new)).map(|token| token.name);
         let name = if kind == ByKind::Integration { name.or_else(token) } else { name };
         Self { kind, id, name }
     }
@@ -334,8 +334,8 @@ fn said(row: &MessageRow, kind: EventKind, then: MessageThen, showing: &Showing)
     let ticket = ReceivedIn {
         id: ticket_id,
         status: received.status,
-        queue: named::queue(organization, received.queue_id).map(Named::from),
-        assigned_to: named::user(organization, received.user_id).map(Named::from),
+        queue: references::queue(organization, received.queue_id).map(Named::from),
+        assigned_to: references::user(organization, received.user_id).map(Named::from),
     };
     let contact = Named { id: contact_id, name: received.contact_name.map(String::from).unwrap_or_default() };
     let reply = message.content.as_ref().and_then(|content| content.reply.clone());

@@ -16,7 +16,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::JobId;
-use crate::api::named;
+use crate::api::references;
 use crate::app::App;
 use crate::media::Links;
 use crate::web::{Caller, origin};
@@ -140,7 +140,7 @@ impl Message {
             quoted_message_id: row.quoted_message_id,
             status: row.status,
             error: row.error,
-            integration: named::integration(&showing.organization, row.integration_id),
+            integration: references::integration(&showing.organization, row.integration_id),
             user: row.user_id.map(|id| MessageUser { id, name: row.user_name }),
             source: row.source,
             created_at: row.created_at.into(),

@@ -15,7 +15,7 @@ pub struct BodyColumns<'f, 'a> {
     fields: &'f mut Fields<'a>,
     is_new: bool,
     columns: Columns,
-    /// Of a change: fields that cannot change, with the values that are given.
+    /// Of a change: fields that cannot change, with the values in the body.
     fixed: Columns,
 }
 
@@ -49,14 +49,14 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
 
     /// A field that every record has: `POST` requires it, and `PUT` cannot clear it.
     pub fn required<V: FromField + Into<Value>>(&mut self, field: &'static str) {
-        let given = if self.is_new { self.fields.required::<V>(field) } else { self.fields.changed(field) };
-        self.set(field, given);
+        let value = if self.is_new { self.fields.required::<V>(field) } else { self.fields.changed(field) };
+        self.set(field, value);
     }
 
     /// A field with a default in the table: `POST` may omit it, and `PUT` cannot clear it.
     pub fn defaulted<V: FromField + Into<Value>>(&mut self, field: &'static str) {
-        let given = if self.is_new { self.fields.optional::<V>(field) } else { self.fields.changed(field) };
-        self.set(field, given);
+        let value = if self.is_new { self.fields.optional::<V>(field) } else { self.fields.changed(field) };
+        self.set(field, value);
     }
 
     /// A nullable field: `null` and blank text clear it.
@@ -68,17 +68,17 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
         }
     }
 
-    /// A field that is set only once: `POST` requires it, and `PUT` accepts only what it is.
+    /// A field that is set only once: `POST` requires it, and `PUT` accepts only its current value.
     pub fn fixed<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if self.is_new {
-            let given = self.fields.required::<V>(field);
-            self.set(field, given);
+            let value = self.fields.required::<V>(field);
+            self.set(field, value);
         } else {
             self.derived::<V>(field);
         }
     }
 
-    /// A fixed field that `POST` does not take: `PUT` accepts only what it is.
+    /// A fixed field that `POST` does not take: `PUT` accepts only its current value.
     pub fn derived<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if !self.is_new
             && let Some(value) = self.fields.changed::<V>(field)
@@ -97,8 +97,8 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
         self.columns
     }
 
-    fn set(&mut self, field: &'static str, given: Option<impl Into<Value>>) {
-        if let Some(value) = given {
+    fn set(&mut self, field: &'static str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
             self.columns.set(field, value);
         }
     }
@@ -106,7 +106,7 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
 
 /// The body of `POST`.
 pub struct New<T> {
-    /// The given columns.
+    /// The columns in the body.
     pub columns: Columns,
     noun: PhantomData<fn() -> T>,
 }
@@ -127,9 +127,9 @@ impl<T: Plain> Input for New<T> {
 
 /// The body of `PUT`.
 pub struct Change<T> {
-    /// The given columns.
+    /// The columns in the body.
     pub columns: Columns,
-    /// Fields that cannot change, with the values that are given.
+    /// Fields that cannot change, with the values in the body.
     pub fixed: Columns,
     noun: PhantomData<fn() -> T>,
 }

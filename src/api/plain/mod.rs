@@ -3,9 +3,9 @@
 //! A noun defines its row in its [`Table`], and its fields here in its [`Plain`]. A noun with special needs for one
 //! verb implements that handler itself and uses the others.
 
+mod blockers;
 mod body;
 mod filters;
-mod kept;
 
 use actix_web::web::Data;
 use futures_util::future::Either;
@@ -17,9 +17,9 @@ use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
+pub use blockers::DeletionBlocker;
 pub use body::{BodyColumns, Change, FIXED, New};
 pub use filters::{Filters, ListFilter, PlainFilter};
-pub use kept::KeptBy;
 
 use super::directory::changed;
 use crate::app::App;
@@ -28,14 +28,14 @@ use crate::web::{ApiError, ApiResult, Body, Caller, Created, Idempotency, Json, 
 
 /// A noun of the API that is a row of a table. The row is also the response.
 pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
-    /// Whether the directory contains it: then a change is answered once the directory has it.
+    /// Whether the directory contains it: then the response to a change waits until the directory has it.
     const IS_IN_DIRECTORY: bool = false;
 
     /// The fields of both bodies; errors are reported in this order. Empty for a noun that is read-only or reads its
     /// bodies itself.
     fn fields(_: &mut BodyColumns<'_, '_>) {}
 
-    /// What other records show of it: they change when it is deleted.
+    /// The other records that show it: they change when it is deleted.
     fn cascade(_: Self::Id) -> Option<Cascade> {
         None
     }
@@ -73,7 +73,7 @@ pub async fn create<T: Plain>(
     let insert = once.transaction(app.db(caller.company), async |db| {
         Ok(Created::of(table::insert::<T>(db, caller.company, &columns).await?))
     });
-    settled::<T, _>(&app, &caller, insert).await
+    settle::<T, _>(&app, &caller, insert).await
 }
 
 /// `PUT`.
@@ -89,13 +89,13 @@ pub async fn update<T: Plain>(
         check_fixed::<T>(&mut *db, caller.company, id.0, &fixed).await?;
         Ok(Json::of(table::update::<T>(db, caller.company, id.0, &columns).await?))
     });
-    settled::<T, _>(&app, &caller, update).await
+    settle::<T, _>(&app, &caller, update).await
 }
 
-/// Checks that the fixed fields of a change, if any is given, are what the record has.
+/// Checks that a change repeats the record's values of fixed fields, if it names any.
 ///
 /// # Errors
-/// `422` naming each that is another; `404` when there is no such record.
+/// `422` naming each that differs; `404` when there is no such record.
 pub async fn check_fixed<T: Plain>(
     db: &mut PgConnection,
     company: CompanyId,
@@ -106,8 +106,8 @@ pub async fn check_fixed<T: Plain>(
         return Ok(());
     }
     let row: T = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-    let shown = serde_json::to_value(row).map_err(ApiError::internal)?;
-    let differs = fixed.fields().filter(|(field, given)| shown.get(field) != Some(*given));
+    let current = serde_json::to_value(row).map_err(ApiError::internal)?;
+    let differs = fixed.fields().filter(|(field, value)| current.get(field) != Some(*value));
     let errors = differs.map(|(field, _)| FieldError { field: field.to_owned(), reason: FIXED.to_owned() });
     let errors: Vec<FieldError> = errors.collect();
     if errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&errors)) }
@@ -120,22 +120,22 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
             Some(cascade) => {
                 let (db, company) = (app.db(caller.company), caller.company);
                 let remove = async |db: &mut PgConnection| Ok(table::remove::<T>(db, company, id.0).await?);
-                remove_shown(db, company, cascade, remove).await?;
+                remove_referenced(db, company, cascade, remove).await?;
                 app.engine.cascades.begin(company, cascade).await;
             }
             None => table::remove::<T>(app.db(caller.company), caller.company, id.0).await?,
         }
         Ok(NoContent)
     };
-    settled::<T, _>(&app, &caller, remove).await
+    settle::<T, _>(&app, &caller, remove).await
 }
 
-/// Deletes a record that others show, and takes it from those of which a company has few. It goes from all others behind the
-/// answer, or before it where they are few as well: `Cascades::begin`.
+/// Deletes a record that others show, and removes it from the kinds of records of which a company has few. `Cascades::begin`
+/// removes it from all others, after the response unless they are few as well.
 ///
 /// # Errors
 /// `404` when there is no such record, or the error of `remove`; nothing has changed then.
-pub async fn remove_shown(
+pub async fn remove_referenced(
     db: Db<'_>,
     company: CompanyId,
     cascade: Cascade,
@@ -143,7 +143,7 @@ pub async fn remove_shown(
 ) -> ApiResult<()> {
     let mut change = db.begin().await?;
     let transaction = change.connection()?;
-    // A change by which others begin to show the record locks them before it: so does this.
+    // Locked in the same order as by a change that makes others show the record: they first.
     cascades::take_at_once(&mut *transaction, company, cascade).await?;
     let shown = cascades::hold(&mut *transaction, company, cascade).await?.ok_or_else(ApiError::not_found)?;
     cascades::take_at_once(&mut *transaction, company, cascade).await?;
@@ -153,7 +153,7 @@ pub async fn remove_shown(
 }
 
 /// Runs a change, and returns once the directory used for decisions has it.
-fn settled<T: Plain, R>(
+fn settle<T: Plain, R>(
     app: &App,
     caller: &Caller,
     change: impl Future<Output = ApiResult<R>>,

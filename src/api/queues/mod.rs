@@ -12,7 +12,7 @@ use hotline_persistence::{CompanyId, Db, QueueId, table};
 pub use members::{add_user, list_users, list_wrapup_types, remove_user};
 
 use super::directory::changed;
-use super::plain::{BodyColumns, Filters, Plain, remove_shown};
+use super::plain::{BodyColumns, Filters, Plain, remove_referenced};
 use crate::app::App;
 use crate::web::values::{Color, Name, Text};
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
@@ -42,7 +42,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiR
     check_unused(app.engine.reads().tables(caller.company).await?, caller.company, id.0).await?;
     let remove = async |db: Db<'_>| {
         check_unused(db, caller.company, id.0).await?;
-        remove_shown(db, caller.company, Cascade::Queue(id.0), async |db| {
+        remove_referenced(db, caller.company, Cascade::Queue(id.0), async |db| {
             Ok(table::remove::<Queue>(db, caller.company, id.0).await?)
         })
         .await

@@ -15,7 +15,7 @@ use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::api::named::{self, NamedChannel, NamedRef};
+use crate::api::references::{self, NamedChannel, NamedRef};
 
 /// A conversation with one contact on one channel. It is serialized directly from memory, without a copy: most
 /// responses are one ticket, or a hundred.
@@ -115,15 +115,15 @@ impl<'a> View<'a> {
         Self {
             id: row.id,
             status: row.status,
-            channel: named::channel(organization, row.channel_id),
+            channel: references::channel(organization, row.channel_id),
             contact: Contact {
                 id: ticket.contact.id,
                 name: &ticket.contact.name,
                 number: ticket.contact.number.as_deref(),
             },
             verified: ticket.contact.verified,
-            queue: named::queue(organization, row.queue_id),
-            assigned_to: named::user(organization, row.user_id),
+            queue: references::queue(organization, row.queue_id),
+            assigned_to: references::user(organization, row.user_id),
             creation_source: row.creation_source,
             unread_count: row.unread_count,
             last_message: row.last_message_id.zip(ticket.last_message.as_ref()).map(|(id, message)| LastMessage {
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
                 direction: message.direction,
                 created_at: message.created_at.into(),
             }),
-            wrapup_type: named::wrapup_type(organization, row.wrapup_type_id),
+            wrapup_type: references::wrapup_type(organization, row.wrapup_type_id),
             wrapup_note: row.wrapup_note.as_deref(),
             reopen_count: row.reopen_count,
             opened_at: row.opened_at.into(),
@@ -184,7 +184,7 @@ impl Event {
             from: row.from,
             to: row.to,
             user: row.user_id.map(|id| EventUser { id, name: row.user_name }),
-            integration: named::integration(organization, row.integration_id),
+            integration: references::integration(organization, row.integration_id),
             source: row.source,
             created_at: row.created_at.into(),
         }

@@ -16,7 +16,7 @@ pub use metrics::list_metrics;
 pub use write::{create, update};
 
 use self::rank::Wanted;
-use crate::api::plain::remove_shown;
+use crate::api::plain::remove_referenced;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
@@ -45,7 +45,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     let remove = async |db: Db<'_>| {
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
-        remove_shown(db, company, cascade, async |db| {
+        remove_referenced(db, company, cascade, async |db| {
             if is_bound || is_token {
                 profiles::lock(&mut *db, company).await?;
             }

@@ -16,8 +16,8 @@ use sqlx::PgConnection;
 use super::rank::Wanted;
 use super::{administered, rank};
 use crate::api::directory::changed;
-use crate::api::named::LINKS_MAX;
 use crate::api::plain::{BodyColumns, Filters, Plain};
+use crate::api::references::LINKS_MAX;
 use crate::app::App;
 use crate::web::values::{Name, SignInEmail};
 use crate::web::{

@@ -135,8 +135,8 @@ pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> Cha
     let settings = row.settings_shown().unwrap_or_default();
     let is_webchat = row.kind == ChannelType::Webchat;
     let organization = app.engine.directory().company(row.company_id);
-    let queue =
-        organization.and_then(|organization| crate::api::named::queue(&organization, row.queue_id).map(Named::from));
+    let queue = organization
+        .and_then(|organization| crate::api::references::queue(&organization, row.queue_id).map(Named::from));
     ChannelSetup {
         id: row.id,
         name: row.name,

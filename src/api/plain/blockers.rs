@@ -8,7 +8,7 @@ use hotline_persistence::{CompanyId, Db, Error, Id, Result};
 use crate::web::{ApiError, ApiResult, Caller, NoContent};
 
 /// Records whose references prevent a deletion.
-pub struct KeptBy {
+pub struct DeletionBlocker {
     /// The message about the referenced record.
     pub state: &'static str,
     /// The name of the referring records.
@@ -17,12 +17,12 @@ pub struct KeptBy {
     pub column: (&'static str, &'static str),
 }
 
-impl KeptBy {
+impl DeletionBlocker {
     /// The response to a `DELETE`. A refusal states how many records refer to it.
     ///
     /// # Errors
     /// When the record was not deleted.
-    pub async fn answer<N>(
+    pub async fn respond<N>(
         &self,
         removed: Result<()>,
         db: Db<'_>,
@@ -39,7 +39,7 @@ impl KeptBy {
     ///
     /// # Errors
     /// When the record was not deleted.
-    pub async fn answer_seen<N>(
+    pub async fn respond_visible<N>(
         &self,
         removed: Result<()>,
         db: Db<'_>,
@@ -50,7 +50,7 @@ impl KeptBy {
             (Err(Error::InUse), Some(user)) => {
                 Err(self.refusal(seen_cards::count_assigned(db, caller.company, self.column.1, id, user).await?))
             }
-            (removed, _) => self.answer(removed, db, caller.company, id).await,
+            (removed, _) => self.respond(removed, db, caller.company, id).await,
         }
     }
 
