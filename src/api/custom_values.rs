@@ -20,24 +20,24 @@ const NUMBER_CHARACTERS_MAX: usize = 30;
 /// One value of a body: the field's key, and the new value; `None` clears it.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
-pub struct GivenValue {
+pub struct CustomValueInput {
     pub key: String,
     pub value: Option<String>,
 }
 
 /// Reads `customFields`: `[{key, value}]`.
-pub fn read(fields: &mut Fields<'_>) -> Vec<GivenValue> {
-    let given = fields.objects("customFields", VALUES_MAX, |fields| match fields.required::<Name>("key") {
+pub fn read(fields: &mut Fields<'_>) -> Vec<CustomValueInput> {
+    let values = fields.objects("customFields", VALUES_MAX, |fields| match fields.required::<Name>("key") {
         Some(Name(key)) => {
             let value = fields.within(&format!("of `{key}`"), read_value);
-            Some(GivenValue { key, value: value? })
+            Some(CustomValueInput { key, value: value? })
         }
         None => {
             read_value(fields);
             None
         }
     });
-    given.unwrap_or_default()
+    values.unwrap_or_default()
 }
 
 /// Reads the value of one field; `Some(None)` clears it.
@@ -59,18 +59,18 @@ fn read_value(fields: &mut Fields<'_>) -> Option<Option<String>> {
 ///
 /// # Errors
 /// `422` with every error.
-pub async fn accepted(
+pub async fn validate(
     db: &mut PgConnection,
     company: CompanyId,
     application: Application,
-    given: &[GivenValue],
+    values: &[CustomValueInput],
     is_new: bool,
 ) -> ApiResult<Vec<(CustomFieldId, Option<String>)>> {
-    if given.is_empty() && !is_new {
+    if values.is_empty() && !is_new {
         return Ok(Vec::new());
     }
     let known = table::all_of_held::<CustomField>(db, company, application).await?;
-    check_all(&known, given, is_new).map_err(|errors| Refusal::Invalid(errors).into())
+    check_all(&known, values, is_new).map_err(|errors| Refusal::Invalid(errors).into())
 }
 
 /// Validates values against the existing fields of one application. Returns the values to write, one per field: the
@@ -81,12 +81,12 @@ pub async fn accepted(
 /// Every error, with the field's key.
 pub fn check_all(
     known: &[CustomField],
-    given: &[GivenValue],
+    values: &[CustomValueInput],
     is_new: bool,
 ) -> Result<Vec<(CustomFieldId, Option<String>)>, Vec<FieldError>> {
     let mut errors = Vec::new();
-    let mut checked: Vec<(CustomFieldId, Option<String>)> = Vec::with_capacity(given.len());
-    for (index, GivenValue { key, value }) in given.iter().enumerate() {
+    let mut validated: Vec<(CustomFieldId, Option<String>)> = Vec::with_capacity(values.len());
+    for (index, CustomValueInput { key, value }) in values.iter().enumerate() {
         let mut refuse = |part: &str, reason: String| {
             errors.push(FieldError { field: format!("customFields[{index}].{part}"), reason });
         };
@@ -101,20 +101,20 @@ pub fn check_all(
         };
         match value {
             Ok(value) => {
-                checked.retain(|(id, _)| *id != field.id);
-                checked.push((field.id, value));
+                validated.retain(|(id, _)| *id != field.id);
+                validated.push((field.id, value));
             }
             Err(reason) => refuse("value", format!("of `{key}` {reason}")),
         }
     }
     if is_new {
-        let is_given = |field: &CustomField| given.iter().any(|value| value.key == field.key);
-        for field in known.iter().filter(|field| field.required && !is_given(field)) {
+        let is_present = |field: &CustomField| values.iter().any(|value| value.key == field.key);
+        for field in known.iter().filter(|field| field.required && !is_present(field)) {
             let reason = format!("must include a value for `{}`", field.key);
             errors.push(FieldError { field: "customFields".to_owned(), reason });
         }
     }
-    if errors.is_empty() { Ok(checked) } else { Err(errors) }
+    if errors.is_empty() { Ok(validated) } else { Err(errors) }
 }
 
 /// Validates one value by its field's type and options. Returns it as it is stored.
@@ -136,8 +136,8 @@ pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<S
         CustomFieldType::Email => return Email::from_text(value).map(|email| email.0),
         CustomFieldType::Url => is_url(value),
         CustomFieldType::Phone => return Number::from_text(value).map(|number| number.0),
-        CustomFieldType::Select => return named(options, value).ok_or_else(|| expected(kind, options)),
-        CustomFieldType::Multiselect => return chosen(options, value),
+        CustomFieldType::Select => return find_option(options, value).ok_or_else(|| expected(kind, options)),
+        CustomFieldType::Multiselect => return parse_options(options, value),
     };
     if is_accepted { Ok(value.to_owned()) } else { Err(expected(kind, options)) }
 }
@@ -168,7 +168,7 @@ fn is_date(text: &str) -> bool {
         && text
             .bytes()
             .enumerate()
-            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
+            .all(|(index, byte)| if matches!(index, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
     has_form && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
@@ -177,12 +177,12 @@ fn is_url(text: &str) -> bool {
 }
 
 /// Parses a JSON array of options; each may occur once.
-fn chosen(options: &[String], text: &str) -> Result<String, String> {
+fn parse_options(options: &[String], text: &str) -> Result<String, String> {
     let expected = || format!("must be a JSON array of {}", options.join(", "));
-    let given: Vec<String> = serde_json::from_str(text).map_err(|_| expected())?;
-    let mut chosen: Vec<String> = Vec::with_capacity(given.len());
-    for value in given {
-        match named(options, &value).filter(|option| !chosen.contains(option)) {
+    let values: Vec<String> = serde_json::from_str(text).map_err(|_| expected())?;
+    let mut chosen: Vec<String> = Vec::with_capacity(values.len());
+    for value in values {
+        match find_option(options, &value).filter(|option| !chosen.contains(option)) {
             Some(option) => chosen.push(option),
             None => return Err(expected()),
         }
@@ -190,11 +190,12 @@ fn chosen(options: &[String], text: &str) -> Result<String, String> {
     serde_json::to_string(&chosen).map_err(|_| expected())
 }
 
-/// The option that looks like this; of several that an earlier release took, the one that is written like this.
-fn named(options: &[String], value: &str) -> Option<String> {
+/// The option that equals the value; without one, an option that looks the same. Earlier releases accepted options that look
+/// alike.
+fn find_option(options: &[String], value: &str) -> Option<String> {
     let value = letters::composed(value);
-    let (written, looks) = (options.iter().find(|option| **option == value), letters::looks(&value));
-    written.or_else(|| options.iter().find(|option| letters::looks(&letters::composed(option)) == looks)).cloned()
+    let (equal, looks) = (options.iter().find(|option| **option == value), letters::looks(&value));
+    equal.or_else(|| options.iter().find(|option| letters::looks(&letters::composed(option)) == looks)).cloned()
 }
 
 #[cfg(test)]
@@ -208,8 +209,8 @@ mod tests {
     fn an_option_is_the_one_that_looks_like_it() {
         let options = ["A\u{e7}\u{e3}o".to_owned()];
         assert_eq!(check(CustomFieldType::Select, &options, "Ac\u{327}a\u{303}o"), Ok(options[0].clone()));
-        let given = "[\"Ac\u{327}a\u{303}o\"]";
-        assert_eq!(check(CustomFieldType::Multiselect, &options, given), Ok("[\"A\u{e7}\u{e3}o\"]".to_owned()));
+        let list = "[\"Ac\u{327}a\u{303}o\"]";
+        assert_eq!(check(CustomFieldType::Multiselect, &options, list), Ok("[\"A\u{e7}\u{e3}o\"]".to_owned()));
         let twice = "[\"A\u{e7}\u{e3}o\",\"Ac\u{327}a\u{303}o\"]";
         assert!(check(CustomFieldType::Multiselect, &options, twice).is_err());
         assert!(check(CustomFieldType::Text, &[], "\u{200b}").is_err());
@@ -271,11 +272,11 @@ mod tests {
         ];
         assert_eq!(table.len(), CustomFieldType::ALL.len(), "a type is missing");
         for (kind, good, bad) in table {
-            for (given, stored) in *good {
-                assert_eq!(check(*kind, &options, given).as_deref(), Ok(*stored), "{kind:?} {given}");
+            for (value, stored) in *good {
+                assert_eq!(check(*kind, &options, value).as_deref(), Ok(*stored), "{kind:?} {value}");
             }
-            for given in *bad {
-                assert!(check(*kind, &options, given).is_err(), "{kind:?} {given}");
+            for value in *bad {
+                assert!(check(*kind, &options, value).is_err(), "{kind:?} {value}");
             }
         }
     }
@@ -301,25 +302,25 @@ mod tests {
             field(2, "note", CustomFieldType::Text, false),
             field(3, "born", CustomFieldType::Date, true),
         ];
-        let given = |values: &[(&str, Option<&str>)]| -> Vec<GivenValue> {
-            let value = |(key, value): &(&str, Option<&str>)| GivenValue {
+        let values = |values: &[(&str, Option<&str>)]| -> Vec<CustomValueInput> {
+            let value = |(key, value): &(&str, Option<&str>)| CustomValueInput {
                 key: (*key).to_owned(),
                 value: value.map(str::to_owned),
             };
             values.iter().map(value).collect()
         };
-        let refused =
-            check_all(&known, &given(&[("size", Some("x")), ("shoe", Some("1"))]), true).expect_err("refused");
-        let named: Vec<(&str, bool)> = refused
+        let errors =
+            check_all(&known, &values(&[("size", Some("x")), ("shoe", Some("1"))]), true).expect_err("refused");
+        let named: Vec<(&str, bool)> = errors
             .iter()
             .map(|error| {
                 (error.field.as_str(), ["`size`", "`shoe`", "`born`"].iter().any(|key| error.reason.contains(key)))
             })
             .collect();
         assert_eq!(named, [("customFields[0].value", true), ("customFields[1].key", true), ("customFields", true)]);
-        assert!(check_all(&known, &given(&[("size", None)]), false).is_err(), "a required field is not cleared");
+        assert!(check_all(&known, &values(&[("size", None)]), false).is_err(), "a required field is not cleared");
         assert_eq!(
-            check_all(&known, &given(&[("note", Some("a")), ("note", None), ("size", Some("1"))]), false),
+            check_all(&known, &values(&[("note", Some("a")), ("note", None), ("size", Some("1"))]), false),
             Ok(vec![(CustomFieldId::new(2), None), (CustomFieldId::new(1), Some("1".to_owned()))]),
             "the last value of a field counts"
         );

@@ -1,8 +1,8 @@
 //! Boards, with their stages. Plain.
 
-mod seen;
 mod show;
 pub mod stages;
+mod visibility;
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards::{self, Board, NewStage, STAGES_MAX};
 use hotline_persistence::{BoardId, QueueId};
 
-pub use seen::{check_board, list, told};
 pub use show::show;
+pub use visibility::{check_board, list, visible_boards};
 
 use super::plain::{BodyColumns, DeletionBlocker, Filters, Plain};
 use super::references::LINKS_MAX;
@@ -63,8 +63,7 @@ impl Input for NewBoard {
             Some(NewStage { label: label?.0, position, is_done })
         });
         let queues = queues(fields).unwrap_or_default();
-        let given = stages.filter(|stages| !stages.is_empty());
-        let stages = given.unwrap_or_else(|| {
+        let stages = stages.filter(|stages| !stages.is_empty()).unwrap_or_else(|| {
             let stage = |(label, is_done): (&str, bool)| NewStage { label: label.to_owned(), position: None, is_done };
             STAGES.map(stage).into()
         });

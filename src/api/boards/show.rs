@@ -47,7 +47,7 @@ pub struct StageWithCards {
 pub async fn show(
     caller: Caller,
     app: Data<App>,
-    most: Data<PerPageMax>,
+    per_page_max: Data<PerPageMax>,
     id: PathId<BoardId>,
 ) -> ApiResult<Json<BoardWithStages>> {
     let (company, id) = (caller.company, id.0);
@@ -56,9 +56,14 @@ pub async fn show(
     let own = caller.cards_limited_to();
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
     let counts = boards::counts(db.heavy(), company, id, own).await?;
-    let most = FirstCards { of_stage: PER_PAGE.min(most.0), of_board: CARDS_MAX, contacts: CONTACTS_MAX, of_user: own };
+    let limits = FirstCards {
+        of_stage: PER_PAGE.min(per_page_max.0),
+        of_board: CARDS_MAX,
+        contacts: CONTACTS_MAX,
+        of_user: own,
+    };
     // A page per stage is more than any other endpoint reads in one statement.
-    let mut first = cards::first_of_stages(db.heavy(), company, id, stages.len(), most).await?;
+    let mut first = cards::first_of_stages(db.heavy(), company, id, stages.len(), limits).await?;
     let lists = stages.into_iter().map(|stage| {
         let cards = first.remove(&stage.id).unwrap_or_default();
         let count_cards = counts.get(&stage.id).copied().unwrap_or_default();

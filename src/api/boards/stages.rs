@@ -33,8 +33,8 @@ pub async fn add(
 ) -> ApiResult<Created<Stage>> {
     let columns = body.0.columns;
     once.transaction(app.db(caller.company), async |db| {
-        let made = boards::insert_stage(db, caller.company, board.0, columns).await?;
-        Ok(Created::of(made.ok_or_else(too_many)?))
+        let stage = boards::insert_stage(db, caller.company, board.0, columns).await?;
+        Ok(Created::of(stage.ok_or_else(too_many)?))
     })
     .await
 }
@@ -56,13 +56,13 @@ pub async fn update(
     let (board, stage) = ids.0;
     let columns = body.0.columns;
     once.transaction(app.db(caller.company), async |db| {
-        let changed = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
+        let updated = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
         if columns.is_false("doneList") && boards::won_cards(&mut *db, caller.company, stage, None).await? > 0 {
             let state = "the stage contains won cards";
-            let seen = boards::won_cards(db, caller.company, stage, caller.cards_limited_to()).await?;
-            return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", seen)])).into());
+            let visible_cards = boards::won_cards(db, caller.company, stage, caller.cards_limited_to()).await?;
+            return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", visible_cards)])).into());
         }
-        Ok(Json::of(changed))
+        Ok(Json::of(updated))
     })
     .await
 }

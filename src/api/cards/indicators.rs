@@ -89,22 +89,22 @@ pub async fn show(
     query: QueryParams<Filters>,
 ) -> ApiResult<Json<BoardIndicators>> {
     let (company, db, now) = (caller.company, app.db(caller.company), clock::now());
-    boards::told(&caller, &app, Some(id.0)).await?;
+    boards::visible_boards(&caller, &app, Some(id.0)).await?;
     let zone = Zone::of_company(&caller.organization.company.time_zone);
     let (month, year) = (zone.month_of(now), zone.year_of(now));
     let board = cards::goals(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
     let counted = cards::indicators(db, company, id.0, query.0.0, month, year).await?;
-    let ended = counted.won.cards + counted.lost.cards;
+    let closed = counted.won.cards + counted.lost.cards;
     let lists = board.lists.0.into_iter().map(|list| {
-        let held = counted.lists.iter().find(|(id, _)| *id == list.id).map(|(_, sum)| *sum).unwrap_or_default();
-        StageSum { id: list.id, label: list.name, cards: held.cards, value: held.value }
+        let sum = counted.lists.iter().find(|(id, _)| *id == list.id).map(|(_, sum)| *sum).unwrap_or_default();
+        StageSum { id: list.id, label: list.name, cards: sum.cards, value: sum.value }
     });
     Ok(Json::of(BoardIndicators {
         board_id: id.0,
         open: counted.open.into(),
         won: counted.won.into(),
         lost: counted.lost.into(),
-        conversion_rate: Amount::of(counted.won.cards).part_of(Amount::of(ended)),
+        conversion_rate: Amount::of(counted.won.cards).part_of(Amount::of(closed)),
         average_value: counted.won.value.part_of(Amount::of(counted.won.cards)),
         monthly: GoalProgress::of(board.monthly_goal, counted.month),
         yearly: GoalProgress::of(board.yearly_goal, counted.year),

@@ -22,7 +22,7 @@ pub const PRODUCTS_MAX: usize = 100;
 
 /// A line in a request. Omitted fields are taken from the product it names, or keep their values.
 #[derive(Clone, Debug)]
-pub struct GivenLine {
+pub struct LineInput {
     product: Patch<ProductId>,
     name: Option<Name>,
     sku: Patch<Name>,
@@ -30,7 +30,7 @@ pub struct GivenLine {
     price: Option<Price>,
 }
 
-impl GivenLine {
+impl LineInput {
     /// Reads a line to be added.
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let line = Self {
@@ -94,8 +94,8 @@ impl GivenLine {
 }
 
 /// Resolves the lines of a card with their products. The products are locked until the transaction ends.
-pub async fn resolve(db: &mut PgConnection, company: CompanyId, given: &[GivenLine]) -> ApiResult<Vec<Line>> {
-    let named: Vec<ProductId> = given.iter().filter_map(GivenLine::product).collect();
+pub async fn resolve(db: &mut PgConnection, company: CompanyId, given: &[LineInput]) -> ApiResult<Vec<Line>> {
+    let named: Vec<ProductId> = given.iter().filter_map(LineInput::product).collect();
     let catalogue = cards::catalogue(db, company, &named).await?;
     let mut total = Amount::ZERO;
     let mut lines = Vec::with_capacity(given.len());
@@ -118,7 +118,7 @@ fn too_large(path: &str, total: &str) -> ApiError {
 }
 
 /// The body of `POST /crm/cards/{cardId}/products`.
-pub struct NewLine(GivenLine);
+pub struct NewLine(LineInput);
 
 impl Input for NewLine {
     fn name() -> Cow<'static, str> {
@@ -126,7 +126,7 @@ impl Input for NewLine {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        GivenLine::read(fields).map(Self)
+        LineInput::read(fields).map(Self)
     }
 }
 
@@ -158,7 +158,7 @@ pub async fn add(
 }
 
 /// The body of `PUT /crm/cards/{cardId}/products/{cardProductId}`.
-pub struct ChangedLine(GivenLine);
+pub struct ChangedLine(LineInput);
 
 impl Input for ChangedLine {
     fn name() -> Cow<'static, str> {
@@ -166,7 +166,7 @@ impl Input for ChangedLine {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self(GivenLine {
+        Some(Self(LineInput {
             product: fields.patch("productId"),
             name: fields.changed("name"),
             sku: fields.patch("sku"),
@@ -217,7 +217,7 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardPro
 async fn catalogue_of(
     db: &mut PgConnection,
     company: CompanyId,
-    given: &GivenLine,
+    given: &LineInput,
 ) -> ApiResult<Vec<CatalogueProduct>> {
     Ok(cards::catalogue(db, company, &given.product().into_iter().collect::<Vec<_>>()).await?)
 }

@@ -17,10 +17,10 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::places::{check_stays_won, first_stage, stage_of};
-use super::products::{self, GivenLine, PRODUCTS_MAX};
+use super::products::{self, LineInput, PRODUCTS_MAX};
 use super::{Card, told};
 use crate::api::boards::check_board;
-use crate::api::custom_values::{self, GivenValue};
+use crate::api::custom_values::{self, CustomValueInput};
 use crate::api::plain::FIXED;
 use crate::app::App;
 use crate::web::values::{Name, Text};
@@ -37,8 +37,8 @@ pub struct WrittenCard {
     /// Replaces all contacts of the card.
     contacts: Option<Vec<ContactId>>,
     /// Replaces all products of the card.
-    products: Option<Vec<GivenLine>>,
-    values: Vec<GivenValue>,
+    products: Option<Vec<LineInput>>,
+    values: Vec<CustomValueInput>,
     ticket: Option<TicketId>,
 }
 
@@ -60,7 +60,7 @@ impl WrittenCard {
         if let Some(due) = fields.patch::<DateTime<Utc>>("due").into_option() {
             columns.set("due", due.map(|due| due.to_rfc3339()));
         }
-        let products = fields.objects("products", PRODUCTS_MAX, GivenLine::read);
+        let products = fields.objects("products", PRODUCTS_MAX, LineInput::read);
         let values = custom_values::read(fields);
         let ticket = refer::<TicketId>(fields, &mut columns, "ticketId", "ticketId");
         Self { columns, contacts, products, values, ticket }
@@ -241,7 +241,7 @@ async fn hold(db: &mut PgConnection, company: CompanyId, written: &WrittenCard, 
     {
         return Err(ApiError::not_found());
     }
-    let values = custom_values::accepted(db, company, Application::Card, &written.values, is_new).await?;
+    let values = custom_values::validate(db, company, Application::Card, &written.values, is_new).await?;
     let lines = match &written.products {
         Some(given) => Some(products::resolve(db, company, given).await?),
         None => None,

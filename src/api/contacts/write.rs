@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 
 use super::Contact;
 use super::tax_number::TaxNumber;
-use crate::api::custom_values::{self, GivenValue};
+use crate::api::custom_values::{self, CustomValueInput};
 use crate::app::App;
 use crate::web::values::{Email, Name, NonBlankText, Number, PictureAddress};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, IfMatch, Input, Json, PathId};
@@ -26,7 +26,7 @@ pub struct WrittenContact {
     pub(super) columns: Columns,
     /// Replaces all tags of the contact.
     pub(super) tags: Option<Vec<TagId>>,
-    pub(super) values: Vec<GivenValue>,
+    pub(super) values: Vec<CustomValueInput>,
 }
 
 /// The fields that cannot be cleared.
@@ -134,7 +134,7 @@ pub async fn create(
 ) -> ApiResult<Created<Contact>> {
     let (company, NewContact(new)) = (caller.company, body.0);
     once.transaction(app.db(company), async |db| {
-        let values = custom_values::accepted(db, company, Application::Contact, &new.values, true).await?;
+        let values = custom_values::validate(db, company, Application::Contact, &new.values, true).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_links(db, company, id, new.tags.as_deref(), values).await?;
         contacts::tell_created(db, company, &[id]).await?;
@@ -184,7 +184,7 @@ pub async fn update(
             if_match.0.hold::<ContactRef>(db, company, id).await?;
             let watched = contacts::watch(db, company, &[id]).await?;
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
-            let values = custom_values::accepted(db, company, Application::Contact, &change.values, false).await?;
+            let values = custom_values::validate(db, company, Application::Contact, &change.values, false).await?;
             set_links(db, company, id, change.tags.as_deref(), values).await?;
             watched.tell(db, &[id]).await?;
             Ok(Json::of(find(db, company, id).await?))

@@ -173,9 +173,9 @@ pub struct FunnelTotal {
 pub async fn sales(caller: Caller, app: Data<App>) -> ApiResult<Json<SalesDashboard>> {
     let company = caller.company;
     let month = Zone::of_company(&caller.organization.company.time_zone).month_of(clock::now()).from;
-    let told = boards::told(&caller, &app, None).await?;
+    let visible = boards::visible_boards(&caller, &app, None).await?;
     let mut boards = funnel::boards(app.db(company), company, month).await?;
-    boards.retain(|board| told.as_ref().is_none_or(|told| told.contains(&board.id)));
+    boards.retain(|board| visible.as_ref().is_none_or(|visible| visible.contains(&board.id)));
     let mut total = FunnelTotal::default();
     for board in &boards {
         total.open_cards += board.open_cards;

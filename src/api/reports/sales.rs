@@ -67,7 +67,7 @@ pub async fn report(
     let SalesReport { period, board, grouping } = asked.0;
     let (company, period) = (caller.company, period.settle(&caller, clock::now())?);
     let db = app.db(company);
-    let boards = boards::told(&caller, &app, board).await?;
+    let boards = boards::visible_boards(&caller, &app, board).await?;
     let boards = boards.as_deref();
     if let Some(board) = board
         && !table::exists::<Board>(db, company, board).await?

@@ -1,5 +1,5 @@
-//! Which boards a person sees who does not administer the company: those of whose queues one is theirs; who sees the cards of
-//! others sees those that no queue has as well.
+//! Which boards are visible to a person who does not administer the company: those of their queues. A person who sees the cards
+//! of others also sees boards without a queue.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::boards::{self, Board, SEEN_BY, SEEN_OR_FREE};
@@ -25,24 +25,24 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
 /// `404 ERR_API_NOT_FOUND` when they do not.
 pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<()> {
     let Some(user) = caller.boards_limited_to() else { return Ok(()) };
-    let and_free = caller.cards_limited_to().is_none();
-    let is_seen = boards::is_seen_by(app.db(caller.company), caller.company, id, user, and_free).await?;
-    if is_seen { Ok(()) } else { Err(ApiError::not_found()) }
+    let with_free = caller.cards_limited_to().is_none();
+    let is_visible = boards::is_seen_by(app.db(caller.company), caller.company, id, user, with_free).await?;
+    if is_visible { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// The boards whose figures the caller is told, of one that they name or of all; none: every board's. Figures are of all
-/// cards, so who sees their own alone is told none.
+/// The boards whose figures the caller may see, of `board` or of all boards; `None`: every board. Figures cover all cards, so
+/// a person who sees only their own cards may see none.
 ///
 /// # Errors
-/// `403 ERR_API_FORBIDDEN_SCOPE` when they do not see the cards of others; `404 ERR_API_NOT_FOUND` when they do not see the
-/// board that they name.
-pub async fn told(caller: &Caller, app: &App, named: Option<BoardId>) -> ApiResult<Option<Vec<BoardId>>> {
+/// `403 ERR_API_FORBIDDEN_SCOPE` when they do not see the cards of others; `404 ERR_API_NOT_FOUND` when they do not see
+/// `board`.
+pub async fn visible_boards(caller: &Caller, app: &App, board: Option<BoardId>) -> ApiResult<Option<Vec<BoardId>>> {
     if caller.cards_limited_to().is_some() {
         return Err(ApiError::hidden_cards());
     }
-    if let Some(named) = named {
-        check_board(caller, app, named).await?;
-        return Ok(Some(vec![named]));
+    if let Some(board) = board {
+        check_board(caller, app, board).await?;
+        return Ok(Some(vec![board]));
     }
     let Some(user) = caller.boards_limited_to() else { return Ok(None) };
     Ok(Some(boards::seen_or_free(app.db(caller.company), caller.company, user).await?))
