@@ -1,12 +1,12 @@
 //! Cards: sales opportunities that move over the stages of a board. Plain.
 
+mod card_events;
 mod indicators;
-mod places;
 mod products;
-mod seen;
-mod told;
+mod stages;
 mod verbs;
 mod view;
+mod visibility;
 mod write;
 
 use actix_web::web::Data;
@@ -17,9 +17,9 @@ use sqlx::PgConnection;
 
 pub use indicators::show as show_indicators;
 pub use products::{add as add_product, change as change_product, remove as remove_product};
-pub use seen::check_path;
 pub use verbs::{lose, move_to, reopen, win};
 pub use view::Card;
+pub use visibility::check_path;
 pub use write::{create, update};
 
 use crate::api::contacts::check_contact;
@@ -85,11 +85,11 @@ pub async fn list_of_board(
 
 async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
     let company = caller.company;
-    if let Some(own) = caller.cards_limited_to() {
-        if filter.assigned_user_id.is_some_and(|asked| asked != own) {
+    if let Some(own_user) = caller.cards_limited_to() {
+        if filter.assigned_user_id.is_some_and(|assignee| assignee != own_user) {
             return Err(ApiError::not_found());
         }
-        filter.assigned_user_id = Some(own);
+        filter.assigned_user_id = Some(own_user);
     } else {
         filter.seen_by = caller.boards_limited_to();
     }
@@ -121,14 +121,14 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>, if_match
     let db = change.connection()?;
     cards::lock(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
     if_match.0.hold::<CardRef>(db, company, id.0).await?;
-    let card = found(db, company, id.0).await?;
+    let card = find_card(db, company, id.0).await?;
     cards::remove(&mut *db, company, id.0).await?;
-    told::removed(db, company, card).await?;
+    card_events::publish_removed(db, company, card).await?;
     change.commit().await?;
     Ok(NoContent)
 }
 
 /// Loads a card that must exist.
-async fn found(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<LoadedCard> {
+async fn find_card(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<LoadedCard> {
     cards::find_in(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

@@ -9,7 +9,7 @@ use hotline_persistence::tables::cards::{self, CardId, CardProduct, CardProductI
 use hotline_persistence::{Amount, CompanyId};
 use sqlx::PgConnection;
 
-use super::told;
+use super::card_events;
 use crate::app::App;
 use crate::web::amounts::{Price, Quantity};
 use crate::web::values::Name;
@@ -60,17 +60,17 @@ impl LineInput {
 
     /// The resulting line; `before` is its previous state. `404` when the company has no such product.
     fn resolve(&self, catalogue: &[CatalogueProduct], before: Option<&CardProduct>) -> ApiResult<Line> {
-        let named = match self.product() {
+        let product = match self.product() {
             Some(id) => Some(catalogue.iter().find(|product| product.id == id).ok_or_else(ApiError::not_found)?),
             None => None,
         };
         let name = self.name.as_ref().map(|name| name.0.clone());
-        let name = name.or_else(|| named.map(|product| product.name.clone()));
-        let price = self.price.map(|price| price.0).or_else(|| named.map(|product| product.price));
+        let name = name.or_else(|| product.map(|product| product.name.clone()));
+        let price = self.price.map(|price| price.0).or_else(|| product.map(|product| product.price));
         let sku = match &self.sku {
             Patch::Value(sku) => Some(sku.0.clone()),
             Patch::Null => None,
-            Patch::Absent => match named {
+            Patch::Absent => match product {
                 Some(product) => product.sku.clone(),
                 None => before.and_then(|line| line.sku.clone()),
             },
@@ -94,13 +94,13 @@ impl LineInput {
 }
 
 /// Resolves the lines of a card with their products. The products are locked until the transaction ends.
-pub async fn resolve(db: &mut PgConnection, company: CompanyId, given: &[LineInput]) -> ApiResult<Vec<Line>> {
-    let named: Vec<ProductId> = given.iter().filter_map(LineInput::product).collect();
-    let catalogue = cards::catalogue(db, company, &named).await?;
+pub async fn resolve(db: &mut PgConnection, company: CompanyId, inputs: &[LineInput]) -> ApiResult<Vec<Line>> {
+    let product_ids: Vec<ProductId> = inputs.iter().filter_map(LineInput::product).collect();
+    let catalogue = cards::catalogue(db, company, &product_ids).await?;
     let mut total = Amount::ZERO;
-    let mut lines = Vec::with_capacity(given.len());
-    for (index, given) in given.iter().enumerate() {
-        let line = given.resolve(&catalogue, None)?;
+    let mut lines = Vec::with_capacity(inputs.len());
+    for (index, input) in inputs.iter().enumerate() {
+        let line = input.resolve(&catalogue, None)?;
         total = with_line(total, &line, &format!("products[{index}]."))?;
         lines.push(line);
     }
@@ -138,20 +138,20 @@ pub async fn add(
     body: Body<NewLine>,
     once: Idempotency,
 ) -> ApiResult<Created<CardProduct>> {
-    let (company, id, NewLine(given)) = (caller.company, id.0, body.0);
+    let (company, id, NewLine(input)) = (caller.company, id.0, body.0);
     once.transaction(app.db(company), async |db| {
         // Locked before the card: deleting a product waits for its lines.
-        let catalogue = catalogue_of(db, company, &given).await?;
+        let catalogue = catalogue_of(db, company, &input).await?;
         let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
             let state = "the card has reached its maximum number of products";
             return Err(Refusal::Conflict(Conflict::of(state, "too_many_products", "cardId", id)).into());
         }
-        let line = given.resolve(&catalogue, None)?;
+        let line = input.resolve(&catalogue, None)?;
         with_line(card.products_total, &line, "")?;
-        let watched = told::watch(db, company, id).await?;
+        let tracked = card_events::track(db, company, id).await?;
         let added = cards::add_line(&mut *db, company, id, &line).await?;
-        watched.tell(db).await?;
+        tracked.publish(db).await?;
         Ok(Created::of(added))
     })
     .await
@@ -185,17 +185,17 @@ pub async fn change(
     body: Body<ChangedLine>,
     once: Idempotency,
 ) -> ApiResult<Json<CardProduct>> {
-    let (company, (card, id), ChangedLine(given)) = (caller.company, ids.0, body.0);
+    let (company, (card, id), ChangedLine(input)) = (caller.company, ids.0, body.0);
     once.transaction(app.db(company), async |db| {
-        let catalogue = catalogue_of(db, company, &given).await?;
+        let catalogue = catalogue_of(db, company, &input).await?;
         let state = cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
         let before = cards::find_line(db, company, card, id).await?.ok_or_else(ApiError::not_found)?;
-        let line = given.resolve(&catalogue, Some(&before))?;
+        let line = input.resolve(&catalogue, Some(&before))?;
         let others = state.products_total.minus(before.total_price).unwrap_or_default();
         with_line(others, &line, "")?;
-        let watched = told::watch(db, company, card).await?;
+        let tracked = card_events::track(db, company, card).await?;
         let changed = cards::change_line(&mut *db, company, card, id, &line).await?;
-        watched.tell(db).await?;
+        tracked.publish(db).await?;
         Ok(Json::of(changed))
     })
     .await
@@ -207,9 +207,9 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardPro
     let mut change = app.db(company).begin().await?;
     let db = change.connection()?;
     cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
-    let watched = told::watch(db, company, card).await?;
+    let tracked = card_events::track(db, company, card).await?;
     cards::remove_line(db, company, card, id).await?;
-    watched.tell(db).await?;
+    tracked.publish(db).await?;
     change.commit().await?;
     Ok(NoContent)
 }
@@ -217,7 +217,7 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardPro
 async fn catalogue_of(
     db: &mut PgConnection,
     company: CompanyId,
-    given: &LineInput,
+    input: &LineInput,
 ) -> ApiResult<Vec<CatalogueProduct>> {
-    Ok(cards::catalogue(db, company, &given.product().into_iter().collect::<Vec<_>>()).await?)
+    Ok(cards::catalogue(db, company, &input.product().into_iter().collect::<Vec<_>>()).await?)
 }

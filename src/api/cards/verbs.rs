@@ -12,16 +12,16 @@ use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardRef, Out
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use super::places::{check_stays_won, conflict, stage_of};
-use super::{Card, told};
+use super::stages::{check_stays_won, conflict, stage_of};
+use super::{Card, card_events};
 use crate::app::App;
 use crate::web::values::{FromField, NonBlankText, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
-/// A place from which on a card goes to the bottom of its stage without counting the cards above: no board shows that many.
+/// Ranks from here on mean the bottom of the stage, without counting the cards above: no board shows that many.
 const RANK_MAX: i64 = 1_000_000;
 
-/// The number of cards above the target place. A number beyond the end means the bottom.
+/// The number of cards above the target position. A number beyond the end means the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rank(Option<i64>);
 
@@ -56,7 +56,7 @@ impl Input for Move {
     }
 }
 
-/// `POST /crm/cards/{cardId}/move`: writes only this card. Where it is already it stays, and nothing has happened.
+/// `POST /crm/cards/{cardId}/move`: writes only this card. A move to its current position changes nothing.
 pub async fn move_to(
     caller: Caller,
     app: Data<App>,
@@ -71,12 +71,12 @@ pub async fn move_to(
         let place = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_stays_won(&state, stage)?;
-        let watched = told::watch(db, company, id).await?;
+        let tracked = card_events::track(db, company, id).await?;
         if cards::is_at(db, company, id, stage.id, &place).await? {
-            return Ok(Json::of(watched.tell(db).await?));
+            return Ok(Json::of(tracked.publish(db).await?));
         }
         cards::put(db, company, id, stage.id, &place).await?;
-        Ok(Json::of(watched.tell_moved(db).await?))
+        Ok(Json::of(tracked.publish_moved(db).await?))
     })
     .await
 }
@@ -117,12 +117,12 @@ pub async fn win(
         check_open(&state)?;
         let (stage, place) = place
             .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
-        let watched = told::watch(db, company, id).await?;
+        let tracked = card_events::track(db, company, id).await?;
         if stage.id != state.list_id {
             cards::put(db, company, id, stage.id, &place).await?;
         }
         cards::conclude(db, company, id, Outcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
-        Ok(Json::of(watched.tell(db).await?))
+        Ok(Json::of(tracked.publish(db).await?))
     })
     .await
 }
@@ -154,9 +154,9 @@ pub async fn lose(
     once.transaction(app.db(company), async |db| {
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_open(&state)?;
-        let watched = told::watch(db, company, id).await?;
+        let tracked = card_events::track(db, company, id).await?;
         cards::conclude(db, company, id, Outcome::Lost, Some(&reason.0)).await?;
-        Ok(Json::of(watched.tell(db).await?))
+        Ok(Json::of(tracked.publish(db).await?))
     })
     .await
 }
@@ -169,9 +169,9 @@ pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<CardId>, once: Id
         if !state.won && !state.lost {
             return Err(conflict("the card is open", "open", id));
         }
-        let watched = told::watch(db, company, id).await?;
+        let tracked = card_events::track(db, company, id).await?;
         cards::reopen(db, company, id).await?;
-        Ok(Json::of(watched.tell(db).await?))
+        Ok(Json::of(tracked.publish(db).await?))
     })
     .await
 }

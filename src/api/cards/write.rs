@@ -16,9 +16,9 @@ use hotline_persistence::{CompanyId, ContactId, Db, TicketId, UserId};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::places::{check_stays_won, first_stage, stage_of};
 use super::products::{self, LineInput, PRODUCTS_MAX};
-use super::{Card, told};
+use super::stages::{check_stays_won, first_stage, stage_of};
+use super::{Card, card_events};
 use crate::api::boards::check_board;
 use crate::api::custom_values::{self, CustomValueInput};
 use crate::api::plain::FIXED;
@@ -31,8 +31,8 @@ use crate::web::{
 /// Maximum number of contacts on a card.
 const CONTACTS_MAX: usize = 100;
 
-/// The given fields of a card.
-pub struct WrittenCard {
+/// The fields of a card in a body.
+pub struct CardInput {
     columns: Columns,
     /// Replaces all contacts of the card.
     contacts: Option<Vec<ContactId>>,
@@ -42,7 +42,7 @@ pub struct WrittenCard {
     ticket: Option<TicketId>,
 }
 
-impl WrittenCard {
+impl CardInput {
     /// Reads the fields that creations and changes share.
     fn read(fields: &mut Fields<'_>, name: Option<Name>, is_new: bool) -> Self {
         let mut columns = Columns::default();
@@ -95,7 +95,7 @@ fn refer<I: crate::web::values::FromField + Into<Value> + Copy>(
 pub struct NewCard {
     board: BoardId,
     list: Option<BoardListId>,
-    written: WrittenCard,
+    input: CardInput,
 }
 
 impl Input for NewCard {
@@ -107,8 +107,8 @@ impl Input for NewCard {
         let board = fields.required("boardId");
         let list = fields.optional("crmBoardListId");
         let name = fields.required::<Name>("name");
-        let written = WrittenCard::read(fields, name, true);
-        Some(Self { board: board?, list, written })
+        let input = CardInput::read(fields, name, true);
+        Some(Self { board: board?, list, input })
     }
 }
 
@@ -119,17 +119,17 @@ pub async fn create(
     body: Body<NewCard>,
     once: Idempotency,
 ) -> ApiResult<Created<Card>> {
-    let (company, NewCard { board, list, written }) = (caller.company, body.0);
+    let (company, NewCard { board, list, input }) = (caller.company, body.0);
     check_board(&caller, &app, board).await?;
     let source = if caller.signed().is_some() { CardSource::User } else { CardSource::Api };
-    once.transaction(tables(&app, company, &written).await?, async |db| {
+    once.transaction(tables(&app, company, &input).await?, async |db| {
         let stage = match list {
             Some(list) => stage_of(db, company, board, list).await?,
             None => first_stage(db, company, board).await?,
         };
         let place = cards::place(db, company, stage, None, None).await?;
-        let Held { lines, values } = hold(db, company, &written, true).await?;
-        let mut columns = written.columns;
+        let LockedReferences { lines, values } = lock_references(db, company, &input, true).await?;
+        let mut columns = input.columns;
         columns.set("boardId", board);
         columns.set("listId", stage.id);
         columns.set("position", place.0);
@@ -138,16 +138,16 @@ pub async fn create(
             columns.set("createdByUserId", user);
         }
         // A person who sees only their own cards must still see the card they create.
-        if let Some(own) = caller.cards_limited_to().filter(|_| columns.is_none("assignedUserId")) {
-            columns.set("assignedUserId", own);
+        if let Some(own_user) = caller.cards_limited_to().filter(|_| columns.is_none("assignedUserId")) {
+            columns.set("assignedUserId", own_user);
         }
         let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
-        cards::CONTACTS.set(&mut *db, company, id, written.contacts.as_deref().unwrap_or_default()).await?;
+        cards::CONTACTS.set(&mut *db, company, id, input.contacts.as_deref().unwrap_or_default()).await?;
         if let Some(lines) = lines {
             cards::set_lines(db, company, id, &lines).await?;
         }
         cards::set_custom_values(db, company, id, &values).await?;
-        Ok(Created::of(told::created(db, company, id).await?))
+        Ok(Created::of(card_events::publish_created(db, company, id).await?))
     })
     .await
 }
@@ -157,7 +157,7 @@ pub struct ChangedCard {
     /// Fixed: it may be repeated as it is.
     board: Option<BoardId>,
     list: Option<BoardListId>,
-    written: WrittenCard,
+    input: CardInput,
 }
 
 impl Input for ChangedCard {
@@ -169,7 +169,7 @@ impl Input for ChangedCard {
         let board = fields.changed("boardId");
         let list = fields.changed("crmBoardListId");
         let name = fields.changed::<Name>("name");
-        Some(Self { board, list, written: WrittenCard::read(fields, name, false) })
+        Some(Self { board, list, input: CardInput::read(fields, name, false) })
     }
 }
 
@@ -182,8 +182,8 @@ pub async fn update(
     body: Body<ChangedCard>,
     once: Idempotency,
 ) -> ApiResult<Json<Card>> {
-    let (company, id, ChangedCard { board, list, written }) = (caller.company, id.0, body.0);
-    once.transaction(tables(&app, company, &written).await?, async |db| {
+    let (company, id, ChangedCard { board, list, input }) = (caller.company, id.0, body.0);
+    once.transaction(tables(&app, company, &input).await?, async |db| {
         // Locks are always taken in this order: the stage, the referenced records, the card.
         let CardRef { board_id, .. } =
             table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
@@ -197,54 +197,59 @@ pub async fn update(
             }
             None => None,
         };
-        let Held { lines, values } = hold(db, company, &written, false).await?;
+        let LockedReferences { lines, values } = lock_references(db, company, &input, false).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if_match.0.hold::<CardRef>(db, company, id).await?;
-        let watched = told::watch(db, company, id).await?;
+        let tracked = card_events::track(db, company, id).await?;
         if let Some((stage, place)) = target.filter(|(stage, _)| stage.id != state.list_id) {
             check_stays_won(&state, stage)?;
             cards::put(db, company, id, stage.id, &place).await?;
         }
-        table::update::<CardRef>(&mut *db, company, id, &written.columns).await?;
-        if let Some(contacts) = &written.contacts {
+        table::update::<CardRef>(&mut *db, company, id, &input.columns).await?;
+        if let Some(contacts) = &input.contacts {
             cards::CONTACTS.set(&mut *db, company, id, contacts).await?;
         }
         if let Some(lines) = lines {
             cards::set_lines(db, company, id, &lines).await?;
         }
         cards::set_custom_values(db, company, id, &values).await?;
-        Ok(Json::of(watched.tell(db).await?))
+        Ok(Json::of(tracked.publish(db).await?))
     })
     .await
 }
 
 /// The database; with a ticket, once the tables contain the ticket.
-async fn tables<'a>(app: &'a App, company: CompanyId, written: &WrittenCard) -> ApiResult<Db<'a>> {
-    Ok(if written.ticket.is_some() { app.engine.reads().tables(company).await? } else { app.db(company) })
+async fn tables<'a>(app: &'a App, company: CompanyId, input: &CardInput) -> ApiResult<Db<'a>> {
+    Ok(if input.ticket.is_some() { app.engine.reads().tables(company).await? } else { app.db(company) })
 }
 
 /// The referenced records, locked until the transaction ends.
-struct Held {
+struct LockedReferences {
     lines: Option<Vec<Line>>,
     values: Vec<(CustomFieldId, Option<String>)>,
 }
 
-async fn hold(db: &mut PgConnection, company: CompanyId, written: &WrittenCard, is_new: bool) -> ApiResult<Held> {
+async fn lock_references(
+    db: &mut PgConnection,
+    company: CompanyId,
+    input: &CardInput,
+    is_new: bool,
+) -> ApiResult<LockedReferences> {
     // Locked before the card: deleting one of these waits for the records linked to it.
-    if let Some(contacts) = &written.contacts
+    if let Some(contacts) = &input.contacts
         && !contacts::hold(db, company, contacts).await?
     {
         return Err(ApiError::not_found());
     }
-    if let Some(ticket) = written.ticket
+    if let Some(ticket) = input.ticket
         && !cards::hold_ticket(db, company, ticket).await?
     {
         return Err(ApiError::not_found());
     }
-    let values = custom_values::validate(db, company, Application::Card, &written.values, is_new).await?;
-    let lines = match &written.products {
-        Some(given) => Some(products::resolve(db, company, given).await?),
+    let values = custom_values::validate(db, company, Application::Card, &input.values, is_new).await?;
+    let lines = match &input.products {
+        Some(lines) => Some(products::resolve(db, company, lines).await?),
         None => None,
     };
-    Ok(Held { lines, values })
+    Ok(LockedReferences { lines, values })
 }

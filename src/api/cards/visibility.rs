@@ -1,4 +1,4 @@
-//! Which cards a person sees: those assigned to them; whose profile sees all cards, those of the boards they see as well.
+//! Which cards are visible to a person: those assigned to them and, if their profile sees all cards, those of visible boards.
 
 use hotline_persistence::BoardId;
 use hotline_persistence::tables::cards::{self, CardId};
@@ -25,11 +25,11 @@ pub async fn check_path(caller: &Caller, app: &App, path: &str) -> ApiResult<()>
 }
 
 async fn check_card(caller: &Caller, app: &App, id: CardId) -> ApiResult<()> {
-    let place = cards::seen_in(app.db(caller.company), caller.company, id).await?;
-    let (board, assigned) = place.ok_or_else(ApiError::not_found)?;
-    let own = caller.cards_limited_to();
-    if assigned.is_some() && assigned == own.or_else(|| caller.boards_limited_to()) {
+    let card = cards::seen_in(app.db(caller.company), caller.company, id).await?;
+    let (board, assigned) = card.ok_or_else(ApiError::not_found)?;
+    let own_user = caller.cards_limited_to();
+    if assigned.is_some() && assigned == own_user.or_else(|| caller.boards_limited_to()) {
         return Ok(());
     }
-    if own.is_some() { Err(ApiError::not_found()) } else { check_board(caller, app, board).await }
+    if own_user.is_some() { Err(ApiError::not_found()) } else { check_board(caller, app, board).await }
 }

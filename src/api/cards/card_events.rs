@@ -1,0 +1,90 @@
+//! Events of changed cards.
+
+use chrono::{DateTime, Utc};
+use hotline_actors::clock;
+use hotline_persistence::tables::cards::{self, CardId, CardRef, LoadedCard};
+use hotline_persistence::tables::cascades;
+use hotline_persistence::tables::events::{self, EventKind, Record, ShownThen, Told};
+use hotline_persistence::{CompanyId, table};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::{Card, find_card};
+use crate::web::ApiResult;
+
+/// The state of a locked card before it is changed.
+pub struct TrackedCard {
+    company: CompanyId,
+    before: LoadedCard,
+}
+
+/// Loads a card that is locked and about to be changed. References to deleted records are removed from it first.
+pub async fn track(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<TrackedCard> {
+    cascades::settle(&mut *db, company, id).await?;
+    Ok(TrackedCard { company, before: find_card(db, company, id).await? })
+}
+
+/// Publishes that a card was created, and returns it.
+pub async fn publish_created(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Card> {
+    let card = find_card(&mut *db, company, id).await?;
+    publish(db, company, (EventKind::CardCreated, card.card.created_at), card.clone(), None).await?;
+    Ok(card.into())
+}
+
+/// Publishes that a card was deleted.
+pub async fn publish_removed(db: &mut PgConnection, company: CompanyId, card: LoadedCard) -> ApiResult<()> {
+    publish(db, company, (EventKind::CardDeleted, clock::now()), card, None).await
+}
+
+impl TrackedCard {
+    /// Publishes what has changed, and returns the card. The event is `CardMoved` if the stage has changed and no more
+    /// specific event applies.
+    pub async fn publish(self, db: &mut PgConnection) -> ApiResult<Card> {
+        self.publish_as(db, None).await
+    }
+
+    /// Like `publish`, for a card that may have changed only its position in its stage.
+    pub async fn publish_moved(self, db: &mut PgConnection) -> ApiResult<Card> {
+        self.publish_as(db, Some(EventKind::CardMoved)).await
+    }
+
+    async fn publish_as(self, db: &mut PgConnection, fallback: Option<EventKind>) -> ApiResult<Card> {
+        let Self { company, before } = self;
+        let mut after = find_card(&mut *db, company, before.card.id).await?;
+        let json_of = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
+        let previous = events::previous(&json_of(&before), &json_of(&after));
+        if previous.is_some() && after.card.updated_at == before.card.updated_at {
+            // Only linked rows have changed.
+            table::touch::<CardRef>(&mut *db, company, before.card.id).await?;
+            after = find_card(&mut *db, company, before.card.id).await?;
+        }
+        let (previous_card, card) = (&before.card, &after.card);
+        let list = |card: &cards::Card| card.list.as_ref().map(|list| list.id);
+        let kind = if card.won && !previous_card.won {
+            EventKind::CardWon
+        } else if card.lost && !previous_card.lost {
+            EventKind::CardLost
+        } else if (previous_card.won && !card.won) || (previous_card.lost && !card.lost) {
+            EventKind::CardReopened
+        } else if list(previous_card) != list(card) {
+            EventKind::CardMoved
+        } else {
+            fallback.unwrap_or(EventKind::CardUpdated)
+        };
+        if previous.is_some() || fallback.is_some() {
+            publish(db, company, (kind, after.card.updated_at), after.clone(), previous).await?;
+        }
+        Ok(after.into())
+    }
+}
+
+async fn publish(
+    db: &mut PgConnection,
+    company: CompanyId,
+    (kind, at): (EventKind, DateTime<Utc>),
+    card: LoadedCard,
+    previous: Option<Value>,
+) -> ApiResult<()> {
+    let record = Record::Card(ShownThen::of(card.card.id, &Card::from(card))?);
+    Ok(events::tell(db, company, &[Told::plain(kind, at, record, previous)]).await?)
+}
