@@ -44,29 +44,29 @@ const FAILED_MAX: usize = 1000;
 const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Maximum size of all cached templates, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
-const KEPT_BYTES_MAX: u64 = 64 << 20;
+const CACHE_BYTES_MAX: u64 = 64 << 20;
 /// Expected number of accounts, if each has some hundred templates: an account may have 32 times as many.
 const ACCOUNTS_USUAL: usize = 256;
 
 type Key = (CompanyId, ChannelId);
-type BytesOf = fn(&Key, &Arc<Kept>) -> u64;
+type BytesOf = fn(&Key, &Arc<CachedTemplates>) -> u64;
 
 /// The cache.
 pub struct Templates {
     graph: Graph,
     options: Options,
-    kept: TtlCache<Key, Arc<Kept>, Weigh<BytesOf>>,
+    cached: TtlCache<Key, Arc<CachedTemplates>, Weigh<BytesOf>>,
     /// One fetch at a time per channel.
-    turns: KeyedLocks<Key>,
+    fetch_locks: KeyedLocks<Key>,
     /// The last failure by channel.
-    failed: TtlCache<Key, Instant>,
+    failures: TtlCache<Key, Instant>,
 }
 
 /// The cached templates of a channel.
-struct Kept {
+struct CachedTemplates {
     /// The account they belong to: a channel may be moved to another account.
     account: (Account, Option<String>),
-    at: Instant,
+    fetched_at: Instant,
     templates: Arc<[Template]>,
     bytes: u64,
 }
@@ -74,17 +74,17 @@ struct Kept {
 impl Templates {
     /// Creates an empty cache; templates are fetched through `graph`.
     pub fn new(graph: Graph, options: Options) -> Self {
-        let bytes: BytesOf = |_, kept| kept.bytes;
-        let kept = TtlCache::weighted(ACCOUNTS_USUAL, KEPT_BYTES_MAX, STALE_FOR, bytes);
-        let failed = TtlCache::new(FAILED_MAX, FAILED_FOR);
-        Self { graph, options, kept, turns: KeyedLocks::default(), failed }
+        let bytes: BytesOf = |_, cached| cached.bytes;
+        let cached = TtlCache::weighted(ACCOUNTS_USUAL, CACHE_BYTES_MAX, STALE_FOR, bytes);
+        let failures = TtlCache::new(FAILED_MAX, FAILED_FOR);
+        Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures }
     }
 
     /// Drops the templates of a company's channels.
     pub fn forget(&self, company: CompanyId) {
-        let Self { graph: _, options: _, kept, turns: _, failed } = self;
-        kept.remove_where(|(of, _)| *of == company);
-        failed.remove_where(|(of, _)| *of == company);
+        let Self { graph: _, options: _, cached, fetch_locks: _, failures } = self;
+        cached.remove_where(|(id, _)| *id == company);
+        failures.remove_where(|(id, _)| *id == company);
     }
 
     /// The templates of a channel, approved or not; only phone channels have any.
@@ -92,42 +92,47 @@ impl Templates {
     /// # Errors
     /// `503` when none are cached and the provider does not respond.
     pub async fn of(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
-        self.not_older_than(self.options.fresh_for, channel).await
+        self.get(self.options.fresh_for, channel).await
     }
 
     /// The same after a template was not found.
     ///
     /// # Errors
     /// As for [`Templates::of`].
-    pub async fn anew(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
-        self.not_older_than(self.options.missed_for, channel).await
+    pub async fn refreshed(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
+        self.get(self.options.missed_for, channel).await
     }
 
-    async fn not_older_than(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
+    async fn get(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
         let Some(account) = account_of(channel) else { return Ok(Arc::new([])) };
         let key = (channel.company_id, channel.id);
-        let kept = || self.kept.get(&key).filter(|kept| kept.account == account);
-        let fresh = || kept().filter(|kept| kept.at.elapsed() <= age_max).map(|kept| kept.templates.clone());
+        let cached = || self.cached.get(&key).filter(|cached| cached.account == account);
+        let fresh =
+            || cached().filter(|cached| cached.fetched_at.elapsed() <= age_max).map(|cached| cached.templates.clone());
         if let Some(templates) = fresh() {
             return Ok(templates);
         }
-        let _turn = self.turns.lock(key).await;
+        let _guard = self.fetch_locks.lock(key).await;
         // The previous request has just fetched them.
         if let Some(templates) = fresh() {
             return Ok(templates);
         }
-        let has_just_failed = self.failed.get(&key).is_some_and(|at| at.elapsed() < FAILED_FOR);
+        let has_just_failed = self.failures.get(&key).is_some_and(|failed_at| failed_at.elapsed() < FAILED_FOR);
         if !has_just_failed {
             if let Some((templates, bytes)) = fetch(&self.graph, &account).await {
-                self.failed.remove(&key);
-                let fetched =
-                    Kept { account: account.clone(), at: Instant::now(), templates: templates.clone(), bytes };
-                self.kept.insert(key, Arc::new(fetched));
+                self.failures.remove(&key);
+                let entry = CachedTemplates {
+                    account: account.clone(),
+                    fetched_at: Instant::now(),
+                    templates: templates.clone(),
+                    bytes,
+                };
+                self.cached.insert(key, Arc::new(entry));
                 return Ok(templates);
             }
-            self.failed.insert(key, Instant::now());
+            self.failures.insert(key, Instant::now());
         }
-        kept().map(|kept| kept.templates.clone()).ok_or_else(ApiError::unavailable)
+        cached().map(|cached| cached.templates.clone()).ok_or_else(ApiError::unavailable)
     }
 }
 
@@ -145,8 +150,8 @@ async fn fetch(
     graph: &Graph,
     (account, business_account): &(Account, Option<String>),
 ) -> Option<(Arc<[Template]>, u64)> {
-    let fetched = graph.templates(account, business_account.as_deref());
-    let rows = match tokio::time::timeout(FETCH_TIME_MAX, fetched).await {
+    let request = graph.templates(account, business_account.as_deref());
+    let rows = match tokio::time::timeout(FETCH_TIME_MAX, request).await {
         Ok(Ok(rows)) => rows,
         Ok(Err(error)) => {
             tracing::warn!(channel.id = %account.channel, %error, "could not fetch a channel's templates");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-pub use build::{Asked, Built};
+pub use build::{BuiltTemplate, TemplateRequest};
 pub use cache::{Options, Templates};
 
 /// A message template approved by the provider.

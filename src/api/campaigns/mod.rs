@@ -53,14 +53,14 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 /// `GET /campaigns/{campaignId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<Json<Campaign>> {
     let db = app.engine.reads().shown(caller.company).await?;
-    let found: Option<Campaign> = table::find(db, caller.company, id.0).await?;
-    Ok(Json::of(found.ok_or_else(ApiError::not_found)?))
+    let campaign: Option<Campaign> = table::find(db, caller.company, id.0).await?;
+    Ok(Json::of(campaign.ok_or_else(ApiError::not_found)?))
 }
 
 /// `DELETE /campaigns/{campaignId}`: also deletes its recipients; the messages remain.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<NoContent> {
     let (company, id) = (caller.company, id.0);
-    let _held = app.engine.campaigns.hold(company, id).await?;
+    let _pause_guard = app.engine.campaigns.hold(company, id).await?;
     let mut removal = app.db(company).heavy().begin().await?;
     let campaign = campaigns::hold(removal.connection()?, company, id).await?;
     match campaign.status {

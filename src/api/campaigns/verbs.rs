@@ -28,7 +28,7 @@ impl Verb {
     }
 }
 
-async fn carry_out(
+async fn change_status(
     verb: Verb,
     caller: &Caller,
     app: &App,
@@ -36,7 +36,7 @@ async fn carry_out(
     once: &Idempotency,
 ) -> ApiResult<Json<Campaign>> {
     let company = caller.company;
-    let held = app.engine.campaigns.hold(company, id).await?;
+    let pause_guard = app.engine.campaigns.hold(company, id).await?;
     let mut db = app.db(company);
     if matches!(verb, Verb::Start | Verb::Cancel) {
         // A list may have a million contacts.
@@ -56,7 +56,7 @@ async fn carry_out(
     });
     let changed = changed.await;
     // Before the answer: from now on no message of a canceled campaign leaves.
-    drop(held);
+    drop(pause_guard);
     changed
 }
 
@@ -67,7 +67,7 @@ pub async fn start(
     id: PathId<CampaignId>,
     once: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
-    carry_out(Verb::Start, &caller, &app, id.0, &once).await
+    change_status(Verb::Start, &caller, &app, id.0, &once).await
 }
 
 /// `POST /campaigns/{campaignId}/pause`.
@@ -77,7 +77,7 @@ pub async fn pause(
     id: PathId<CampaignId>,
     once: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
-    carry_out(Verb::Pause, &caller, &app, id.0, &once).await
+    change_status(Verb::Pause, &caller, &app, id.0, &once).await
 }
 
 /// `POST /campaigns/{campaignId}/resume`.
@@ -87,7 +87,7 @@ pub async fn resume(
     id: PathId<CampaignId>,
     once: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
-    carry_out(Verb::Resume, &caller, &app, id.0, &once).await
+    change_status(Verb::Resume, &caller, &app, id.0, &once).await
 }
 
 /// `POST /campaigns/{campaignId}/cancel`.
@@ -97,5 +97,5 @@ pub async fn cancel(
     id: PathId<CampaignId>,
     once: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
-    carry_out(Verb::Cancel, &caller, &app, id.0, &once).await
+    change_status(Verb::Cancel, &caller, &app, id.0, &once).await
 }

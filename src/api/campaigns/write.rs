@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::conflict;
 use crate::api::contacts::check_channel;
-use crate::api::messages::built;
+use crate::api::messages::build_template;
 use crate::api::plain::BodyColumns;
 use crate::app::App;
-use crate::templates::Asked;
+use crate::templates::TemplateRequest;
 use crate::web::values::{FromField, FutureTime, MessageBody, Name};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId, body};
 
@@ -44,26 +44,26 @@ impl From<Rate> for Value {
 }
 
 /// The fields that both bodies share.
-struct Written {
+struct CampaignInput {
     columns: Columns,
     list: Option<ContactListId>,
     channel: Option<ChannelId>,
     message: Option<MessageBody>,
-    template: Option<Asked>,
+    template: Option<TemplateRequest>,
     /// What is `null` in the body.
     clears_message: bool,
     clears_template: bool,
 }
 
-impl Written {
+impl CampaignInput {
     fn read(fields: &mut Fields<'_>, is_new: bool) -> Self {
-        let list: Option<ContactListId> = given(fields, is_new, "contactListId");
-        let channel: Option<ChannelId> = given(fields, is_new, "channelId");
-        let at: Option<FutureTime> = given(fields, is_new, "scheduledAt");
+        let list: Option<ContactListId> = read_field(fields, is_new, "contactListId");
+        let channel: Option<ChannelId> = read_field(fields, is_new, "channelId");
+        let at: Option<FutureTime> = read_field(fields, is_new, "scheduledAt");
         let message = fields.patch::<MessageBody>("message");
         let clears_message = matches!(message, Patch::Null);
         let message = message.into_option().flatten();
-        let template = fields.object("template", Asked::read);
+        let template = fields.object("template", TemplateRequest::read);
         let clears_template = fields.is_null("template");
         match (fields.has_text("message"), fields.has("template")) {
             (true, true) => fields.refuse("template", "must not be given together with message"),
@@ -87,27 +87,27 @@ impl Written {
     }
 
     /// Checks that a campaign still has something to send after the change.
-    fn check_sends(&self, before: &Campaign) -> ApiResult<()> {
+    fn check_sends(&self, current: &Campaign) -> ApiResult<()> {
         let is_replaced = self.message.is_some() || self.template.is_some();
-        let clears = if before.template.is_some() { self.clears_template } else { self.clears_message };
+        let clears = if current.template.is_some() { self.clears_template } else { self.clears_message };
         if is_replaced || !clears {
             return Ok(());
         }
-        let field = if before.template.is_some() { "template" } else { "message" };
+        let field = if current.template.is_some() { "template" } else { "message" };
         Err(Refusal::invalid(field, "must not be null: the campaign would have nothing to send").into())
     }
 
     /// Sets the content: a text replaces a template, and the other way round. A template is built for the channel now,
     /// so that errors are reported to the caller.
-    async fn say(&mut self, app: &App, channel: &ChannelRow) -> ApiResult<()> {
+    async fn set_content(&mut self, app: &App, channel: &ChannelRow) -> ApiResult<()> {
         if let Some(MessageBody(message)) = self.message.take() {
             self.columns.set("message", message);
             self.columns.set("template", Value::Null);
             self.columns.set("builtTemplate", Value::Null);
-        } else if let Some(asked) = self.template.take() {
-            let built = built(app, channel, &asked).await?;
+        } else if let Some(template) = self.template.take() {
+            let built = build_template(app, channel, &template).await?;
             self.columns.set("message", Value::Null);
-            self.columns.set("template", asked.written());
+            self.columns.set("template", template.to_json());
             self.columns.set("builtTemplate", json!({"template": built.template, "text": built.text}));
         }
         Ok(())
@@ -115,13 +115,13 @@ impl Written {
 }
 
 /// A field that `POST` requires and `PUT` cannot clear.
-fn given<T: FromField>(fields: &mut Fields<'_>, is_new: bool, name: &str) -> Option<T> {
+fn read_field<T: FromField>(fields: &mut Fields<'_>, is_new: bool, name: &str) -> Option<T> {
     if is_new { fields.required(name) } else { fields.changed(name) }
 }
 
 /// The body of `POST /campaigns`.
 pub struct NewCampaign {
-    written: Written,
+    input: CampaignInput,
     list: ContactListId,
     channel: ChannelId,
 }
@@ -132,13 +132,13 @@ impl Input for NewCampaign {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let written = Written::read(fields, true);
-        Some(Self { list: written.list?, channel: written.channel?, written })
+        let input = CampaignInput::read(fields, true);
+        Some(Self { list: input.list?, channel: input.channel?, input })
     }
 }
 
 /// The body of `PUT /campaigns/{campaignId}`.
-pub struct ChangedCampaign(Written);
+pub struct ChangedCampaign(CampaignInput);
 
 impl Input for ChangedCampaign {
     fn name() -> Cow<'static, str> {
@@ -146,20 +146,20 @@ impl Input for ChangedCampaign {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self(Written::read(fields, false)))
+        Some(Self(CampaignInput::read(fields, false)))
     }
 }
 
 /// A template as a campaign stores it.
-struct KeptTemplate(Asked);
+struct StoredTemplate(TemplateRequest);
 
-impl Input for KeptTemplate {
+impl Input for StoredTemplate {
     fn name() -> Cow<'static, str> {
         "CampaignTemplate".into()
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Asked::read(fields).map(Self)
+        TemplateRequest::read(fields).map(Self)
     }
 }
 
@@ -170,10 +170,10 @@ pub async fn create(
     body: Body<NewCampaign>,
     once: Idempotency,
 ) -> ApiResult<Created<Campaign>> {
-    let (company, NewCampaign { mut written, list, channel }) = (caller.company, body.0);
+    let (company, NewCampaign { mut input, list, channel }) = (caller.company, body.0);
     let channel = check_channel(&caller, channel)?;
-    written.say(&app, channel).await?;
-    let mut columns = written.columns;
+    input.set_content(&app, channel).await?;
+    let mut columns = input.columns;
     let author = caller.author();
     if let Some(integration) = author.integration {
         columns.set("integrationId", integration);
@@ -182,12 +182,12 @@ pub async fn create(
         columns.set("userId", user);
     }
     // Signals the actor in every case: the campaign may have been created even if this fails.
-    let begins = app.engine.campaigns.begins(company);
+    let creation = app.engine.campaigns.begins(company);
     let created = once.transaction(app.db(company), async |db| {
         Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
     });
     let created: Created<Campaign> = created.await?;
-    begins.with(created.0.id).await?;
+    creation.with(created.0.id).await?;
     Ok(created)
 }
 
@@ -199,33 +199,33 @@ pub async fn update(
     body: Body<ChangedCampaign>,
     once: Idempotency,
 ) -> ApiResult<Json<Campaign>> {
-    let (company, id, ChangedCampaign(mut written)) = (caller.company, id.0, body.0);
-    let channel = written.channel.map(|channel| check_channel(&caller, channel)).transpose()?;
-    let _held = app.engine.campaigns.hold(company, id).await?;
-    let before: Option<Campaign> = table::find(app.db(company), company, id).await?;
-    let before = before.ok_or_else(ApiError::not_found)?;
-    check_scheduled(&before)?;
-    written.check_sends(&before)?;
+    let (company, id, ChangedCampaign(mut input)) = (caller.company, id.0, body.0);
+    let channel = input.channel.map(|channel| check_channel(&caller, channel)).transpose()?;
+    let _pause_guard = app.engine.campaigns.hold(company, id).await?;
+    let current: Option<Campaign> = table::find(app.db(company), company, id).await?;
+    let current = current.ok_or_else(ApiError::not_found)?;
+    check_scheduled(&current)?;
+    input.check_sends(&current)?;
     // Another channel has its own template, even under the same name, so it is built again.
-    if let Some(kept) = before.template.as_ref().filter(|_| channel.is_some() && written.message.is_none())
-        && written.template.is_none()
+    if let Some(stored) = current.template.as_ref().filter(|_| channel.is_some() && input.message.is_none())
+        && input.template.is_none()
     {
-        written.template = Some(body::parse::<KeptTemplate>(kept.to_string().as_bytes())?.0);
+        input.template = Some(body::parse::<StoredTemplate>(stored.to_string().as_bytes())?.0);
     }
-    let is_of_template = written.template.is_some();
-    if written.message.is_some() || is_of_template {
+    let is_of_template = input.template.is_some();
+    if input.message.is_some() || is_of_template {
         let channel = match channel {
             Some(channel) => channel,
-            None => check_channel(&caller, before.channel_id)?,
+            None => check_channel(&caller, current.channel_id)?,
         };
-        written.say(&app, channel).await?;
+        input.set_content(&app, channel).await?;
     }
-    let Written { columns, list, .. } = written;
+    let CampaignInput { columns, list, .. } = input;
     once.transaction(app.db(company), async |db| {
         let now = campaigns::hold(db, company, id).await?;
         check_scheduled(&now)?;
         if (is_of_template || channel.is_some())
-            && (now.channel_id, &now.template) != (before.channel_id, &before.template)
+            && (now.channel_id, &now.template) != (current.channel_id, &current.template)
         {
             // Another request has changed the values that this content was built from.
             return Err(ApiError::unavailable());

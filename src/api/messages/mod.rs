@@ -13,7 +13,7 @@ use hotline_persistence::tables::messages::{self, MessageFilter};
 
 pub use job_id::JobId;
 pub use new::NewMessage;
-pub use send::{built, send};
+pub use send::{build_template, send};
 pub use view::{File, Job, Message, Showing};
 
 use super::contacts::{check_channel, check_contact};

@@ -6,7 +6,7 @@ use hotline_actors::tickets::AfterSend;
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
 use serde_json::{Map, Value, json};
 
-use crate::templates::Asked;
+use crate::templates::TemplateRequest;
 use crate::web::values::{FromField, MessageBody, Name, Number, Object, Text};
 use crate::web::{Fields, Input};
 
@@ -14,9 +14,9 @@ use crate::web::{Fields, Input};
 #[derive(Clone, Debug)]
 pub struct NewMessage {
     pub(super) channel_id: Option<ChannelId>,
-    pub(super) recipient: Option<Whom>,
+    pub(super) recipient: Option<RecipientInput>,
     pub(super) contact_name: Option<Name>,
-    pub(super) what: What,
+    pub(super) content: ContentInput,
     pub(super) reopen_ticket: bool,
     pub(super) after: AfterSend,
     /// The user in whose name it is sent.
@@ -27,7 +27,7 @@ pub struct NewMessage {
 
 /// The recipient; the variants are in order of precedence.
 #[derive(Clone, Debug)]
-pub(super) enum Whom {
+pub(super) enum RecipientInput {
     Ticket(TicketId),
     Contact(ContactId),
     Number(Number),
@@ -35,13 +35,13 @@ pub(super) enum Whom {
 
 /// The content of the message.
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum ContentInput {
     Text(MessageBody),
     /// The files are outside the fields.
     Media {
         caption: Option<MessageBody>,
     },
-    Template(Asked),
+    Template(TemplateRequest),
     Interactive(Map<String, Value>),
 }
 
@@ -113,16 +113,16 @@ impl Input for NewMessage {
         }
         let contact_name = fields.optional("contactName");
         let body: Option<MessageBody> = fields.optional("body");
-        let template = fields.object("template", Asked::read);
+        let template = fields.object("template", TemplateRequest::read);
         let interactive = fields.optional::<Interactive>("interactive");
-        let needed = match kind {
+        let required_field = match kind {
             Some(Kind::Text) => "body",
             Some(Kind::Template) => "template",
             Some(Kind::Interactive) => "interactive",
             Some(Kind::Media) | None => "type",
         };
-        if kind.is_some() && !fields.has_text(needed) {
-            fields.refuse(needed, "is required");
+        if kind.is_some() && !fields.has_text(required_field) {
+            fields.refuse(required_field, "is required");
         }
         let reopen_ticket = fields.optional("reopenTicket").unwrap_or(false);
         let queue_id: Option<QueueId> = fields.optional("queueId");
@@ -130,7 +130,10 @@ impl Input for NewMessage {
         let wrapup_type_id: Option<WrapupTypeId> = fields.optional("wrapupTypeId");
         let wrapup_note: Option<Text> = fields.optional("wrapupNote");
         let user_id = fields.optional("userId");
-        let recipient = ticket.map(Whom::Ticket).or(contact.map(Whom::Contact)).or(number.map(Whom::Number));
+        let recipient = ticket
+            .map(RecipientInput::Ticket)
+            .or(contact.map(RecipientInput::Contact))
+            .or(number.map(RecipientInput::Number));
         // Values for a closing that does not happen are ignored, like any field that does not apply.
         let after = AfterSend {
             queue_id,
@@ -139,13 +142,13 @@ impl Input for NewMessage {
             wrapup_note: wrapup_note.filter(|_| close_ticket).map(|note| note.0),
             ..AfterSend::default()
         };
-        let what = match kind? {
-            Kind::Text => What::Text(body?),
-            Kind::Media => What::Media { caption: body },
-            Kind::Template => What::Template(template?),
-            Kind::Interactive => What::Interactive(interactive?.0),
+        let content = match kind? {
+            Kind::Text => ContentInput::Text(body?),
+            Kind::Media => ContentInput::Media { caption: body },
+            Kind::Template => ContentInput::Template(template?),
+            Kind::Interactive => ContentInput::Interactive(interactive?.0),
         };
-        Some(Self { channel_id, recipient, contact_name, what, reopen_ticket, after, user_id, wrapup_type_id })
+        Some(Self { channel_id, recipient, contact_name, content, reopen_ticket, after, user_id, wrapup_type_id })
     }
 
     fn examples() -> Vec<(&'static str, Value)> {

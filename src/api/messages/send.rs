@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::new::{NewMessage, What, Whom};
+use super::new::{ContentInput, NewMessage, RecipientInput};
 use super::{JobId, interactive};
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::media::{Published, Upload};
-use crate::templates::{Asked, Built};
+use crate::templates::{BuiltTemplate, TemplateRequest};
 use crate::web::{Accepted, ApiError, ApiResult, BodyWithFiles, Caller, Idempotency};
 
 /// An accepted message that will be sent.
@@ -46,13 +46,13 @@ pub async fn send(
     let author = caller.author_for(new.user_id)?;
     let target = resolve(&caller, &app, &new).await?;
     let channel = check_channel(&caller, target.channel())?;
-    let NewMessage { what, reopen_ticket, after, .. } = new;
-    check_files(&what, &files)?;
+    let NewMessage { content, reopen_ticket, after, .. } = new;
+    check_files(&content, &files)?;
     let published = Published::store(&app.media, caller.company, files).await?;
-    let content = content(&caller, &app, channel, &target, what, published.files()).await?;
+    let content = build_content(&caller, &app, channel, &target, content, published.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
-    let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
-    let hand_over = |attached| {
+    let respond = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
+    let execute = |attached| {
         let send = async || {
             let sent = app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await?;
             if caller.signed().is_none() {
@@ -62,7 +62,7 @@ pub async fn send(
         };
         published.named_by(send, |_, _| true)
     };
-    once.command(show, hand_over).await
+    once.command(respond, execute).await
 }
 
 /// Resolves the recipient: the first given one of ticket, contact and number.
@@ -73,13 +73,13 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
         (None, _) => {
             return Err(ApiError::contact_not_identified("one of ticketId, contactId and number is required"));
         }
-        (Some(Whom::Ticket(ticket)), _) => Recipient::Ticket(*ticket),
+        (Some(RecipientInput::Ticket(ticket)), _) => Recipient::Ticket(*ticket),
         (Some(_), None) => return Err(invalid("channelId", "is required without ticketId")),
-        (Some(Whom::Contact(contact)), Some(channel)) => Recipient::Contact(channel.id, *contact),
-        (Some(Whom::Number(_)), Some(channel)) if !channel.kind.has_phone() => {
+        (Some(RecipientInput::Contact(contact)), Some(channel)) => Recipient::Contact(channel.id, *contact),
+        (Some(RecipientInput::Number(_)), Some(channel)) if !channel.kind.has_phone() => {
             return Err(ApiError::contact_not_identified("number is only valid on a phone channel"));
         }
-        (Some(Whom::Number(number)), Some(channel)) => {
+        (Some(RecipientInput::Number(number)), Some(channel)) => {
             let name = new.contact_name.as_ref().map(|name| name.0.clone());
             let new = NewContact { number: number.0.clone(), name, country: number.country() };
             Recipient::Number(channel.id, new)
@@ -106,31 +106,35 @@ fn invalid(field: &str, reason: &str) -> ApiError {
 }
 
 /// Files are required for the type `media`, and refused for all others.
-fn check_files(what: &What, files: &[Upload]) -> ApiResult<()> {
-    match (what, files.is_empty()) {
-        (What::Media { .. }, true) => Err(invalid("medias", "is required: the files, in a multipart/form-data body")),
-        (What::Media { .. }, false) | (_, true) => Ok(()),
+fn check_files(content: &ContentInput, files: &[Upload]) -> ApiResult<()> {
+    match (content, files.is_empty()) {
+        (ContentInput::Media { .. }, true) => {
+            Err(invalid("medias", "is required: the files, in a multipart/form-data body"))
+        }
+        (ContentInput::Media { .. }, false) | (_, true) => Ok(()),
         (_, false) => Err(invalid("medias", "are accepted only with the type media")),
     }
 }
 
 /// The content in the form the channel needs.
-async fn content(
+async fn build_content(
     caller: &Caller,
     app: &App,
     channel: &ChannelRow,
     target: &Target,
-    what: What,
+    content: ContentInput,
     files: &[StoredMedia],
 ) -> ApiResult<Content> {
-    match what {
-        What::Text(body) => Ok(Content::Text { body: body.0 }),
-        What::Media { caption } => {
+    match content {
+        ContentInput::Text(body) => Ok(Content::Text { body: body.0 }),
+        ContentInput::Media { caption } => {
             Ok(Content::Media { files: files.to_vec(), caption: caption.map(|caption| caption.0) })
         }
         // Boxed: a large future, which every other message would carry and copy.
-        What::Template(asked) => Box::pin(template(caller, app, channel, target, &asked)).await,
-        What::Interactive(object) => {
+        ContentInput::Template(request) => {
+            Box::pin(build_template_content(caller, app, channel, target, &request)).await
+        }
+        ContentInput::Interactive(object) => {
             let interactive = Value::Object(object);
             let check: Option<Check> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);
             let errors = check.map(|check| check(&interactive)).unwrap_or_default();
@@ -143,12 +147,12 @@ async fn content(
 }
 
 /// Builds a template of the channel with its values.
-async fn template(
+async fn build_template_content(
     caller: &Caller,
     app: &App,
     channel: &ChannelRow,
     target: &Target,
-    asked: &Asked,
+    request: &TemplateRequest,
 ) -> ApiResult<Content> {
     // The provider is not called for a contact that cannot be reached anyway.
     if let Some(id) = target.named_contact() {
@@ -157,7 +161,7 @@ async fn template(
             return Err(Refusal::ContactUnreachable(Unreachable::NoNumber).into());
         }
     }
-    let built = built(app, channel, asked).await?;
+    let built = build_template(app, channel, request).await?;
     Ok(Content::Template { template: built.template, text: built.text })
 }
 
@@ -165,10 +169,10 @@ async fn template(
 ///
 /// # Errors
 /// `422` with every field that does not match the channel's templates.
-pub async fn built(app: &App, channel: &ChannelRow, asked: &Asked) -> ApiResult<Built> {
-    let built = match asked.build(&app.templates.of(channel).await?) {
+pub async fn build_template(app: &App, channel: &ChannelRow, request: &TemplateRequest) -> ApiResult<BuiltTemplate> {
+    let built = match request.build(&app.templates.of(channel).await?) {
         // The template may have been approved or changed since the templates were fetched.
-        Err(_) => asked.build(&app.templates.anew(channel).await?),
+        Err(_) => request.build(&app.templates.refreshed(channel).await?),
         built => built,
     };
     built.map_err(|errors| ApiError::validation(&errors))

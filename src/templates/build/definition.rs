@@ -14,7 +14,7 @@ pub(super) struct Definition<'a> {
     body: Option<&'a Value>,
     buttons: Vec<Button>,
     /// The template has parts that the simple form cannot fill: cards, an offer's expiry.
-    is_beyond_simple: bool,
+    needs_components: bool,
 }
 
 /// A button that takes a parameter.
@@ -31,7 +31,7 @@ impl<'a> Definition<'a> {
         let buttons = component("buttons").and_then(|buttons| buttons["buttons"].as_array());
         let button = |(index, button): (usize, &Value)| {
             let sub_type = match word(&button["type"]).as_str() {
-                "url" if !places(&button["url"]).is_empty() => "url",
+                "url" if !placeholders(&button["url"]).is_empty() => "url",
                 "otp" => "url",
                 "copy_code" => "copy_code",
                 _ => return None,
@@ -42,7 +42,7 @@ impl<'a> Definition<'a> {
             header: component("header"),
             body: component("body"),
             buttons: buttons.into_iter().flatten().enumerate().filter_map(button).collect(),
-            is_beyond_simple: component("carousel").is_some() || component("limited_time_offer").is_some(),
+            needs_components: component("carousel").is_some() || component("limited_time_offer").is_some(),
         }
     }
 
@@ -59,14 +59,14 @@ impl<'a> Definition<'a> {
         errors: &mut Vec<FieldError>,
     ) -> Vec<Value> {
         let mut components = Vec::new();
-        if self.is_beyond_simple {
+        if self.needs_components {
             errors.push(error("template.parameters", "cannot fill this template; use components instead"));
             return components;
         }
         components.extend(self.fill_header(header, errors));
-        let names = self.body.map(|body| places(&body["text"])).unwrap_or_default();
+        let names = self.body.map(|body| placeholders(&body["text"])).unwrap_or_default();
         components.extend(texts("body", &names, body, errors));
-        if counted("buttons", self.buttons.len(), buttons, errors) {
+        if check_count("buttons", self.buttons.len(), buttons, errors) {
             components.extend(self.buttons.iter().zip(buttons).map(|(button, text)| {
                 let parameter = match button.sub_type {
                     "copy_code" => json!({"type": "coupon_code", "coupon_code": text}),
@@ -79,15 +79,15 @@ impl<'a> Definition<'a> {
         components
     }
 
-    fn fill_header(&self, given: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
+    fn fill_header(&self, values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
         let format = self.header.map(|header| word(&header["format"])).unwrap_or_default();
         match format.as_str() {
             "image" | "video" | "document" => {
-                if !counted("header", 1, given, errors) {
+                if !check_count("header", 1, values, errors) {
                     return None;
                 }
-                let link = given.first()?;
-                if !is_web(link) {
+                let link = values.first()?;
+                if !is_web_url(link) {
                     errors.push(error("template.parameters.header[0]", "must be an http or https URL"));
                     return None;
                 }
@@ -99,8 +99,8 @@ impl<'a> Definition<'a> {
                 None
             }
             _ => {
-                let names = self.header.map(|header| places(&header["text"])).unwrap_or_default();
-                texts("header", &names, given, errors)
+                let names = self.header.map(|header| placeholders(&header["text"])).unwrap_or_default();
+                texts("header", &names, values, errors)
             }
         }
     }
@@ -112,33 +112,35 @@ impl<'a> Definition<'a> {
                 errors.push(error(&format!("template.components[{index}].type"), "is required"));
             }
         }
-        let given = |kind: &str| {
-            let is_it = |component: &&Map<String, Value>| component.get("type").is_some_and(|said| word(said) == kind);
-            let found = components.iter().enumerate().find(|(_, component)| is_it(component));
-            found.map(|(index, component)| {
+        let parameters_of = |kind: &str| {
+            let is_of_kind =
+                |component: &&Map<String, Value>| component.get("type").is_some_and(|value| word(value) == kind);
+            let component = components.iter().enumerate().find(|(_, component)| is_of_kind(component));
+            component.map(|(index, component)| {
                 let count = component.get("parameters").and_then(Value::as_array).map_or(0, Vec::len);
                 (format!("template.components[{index}].parameters"), count)
             })
         };
         let format = self.header.map(|header| word(&header["format"])).unwrap_or_default();
-        let of_header = match format.as_str() {
-            "" | "text" => self.header.map_or(0, |header| places(&header["text"]).len()),
+        let header_count = match format.as_str() {
+            "" | "text" => self.header.map_or(0, |header| placeholders(&header["text"]).len()),
             _ => 1,
         };
-        let of_body = self.body.map_or(0, |body| places(&body["text"]).len());
-        for (kind, expected) in [("header", of_header), ("body", of_body)] {
-            let (field, count) = given(kind).unwrap_or_else(|| ("template.components".to_owned(), 0));
+        let body_count = self.body.map_or(0, |body| placeholders(&body["text"]).len());
+        for (kind, expected) in [("header", header_count), ("body", body_count)] {
+            let (field, count) = parameters_of(kind).unwrap_or_else(|| ("template.components".to_owned(), 0));
             if count != expected {
                 errors.push(error(&field, &format!("must have {expected} parameters for the {kind}, not {count}")));
             }
         }
         for button in &self.buttons {
-            let is_given = components.iter().any(|component| {
+            let is_present = components.iter().any(|component| {
                 let index = component.get("index");
-                let said = index.and_then(|index| index.as_u64().or_else(|| index.as_str()?.parse().ok()));
-                component.get("type").is_some_and(|said| word(said) == "button") && said == Some(button.index as u64)
+                let button_index = index.and_then(|index| index.as_u64().or_else(|| index.as_str()?.parse().ok()));
+                component.get("type").is_some_and(|value| word(value) == "button")
+                    && button_index == Some(button.index as u64)
             });
-            if !is_given {
+            if !is_present {
                 let reason = format!("must have a button with the index {}", button.index);
                 errors.push(error("template.components", &reason));
             }
@@ -147,8 +149,8 @@ impl<'a> Definition<'a> {
 }
 
 /// A component with text parameters; `None` when it has no placeholders.
-fn texts(kind: &str, names: &[&str], given: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
-    if !counted(kind, names.len(), given, errors) || names.is_empty() {
+fn texts(kind: &str, names: &[&str], values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
+    if !check_count(kind, names.len(), values, errors) || names.is_empty() {
         return None;
     }
     let parameter = |(name, text): (&&str, &String)| {
@@ -158,29 +160,29 @@ fn texts(kind: &str, names: &[&str], given: &[String], errors: &mut Vec<FieldErr
         }
         parameter
     };
-    let parameters: Vec<Value> = names.iter().zip(given).map(parameter).collect();
+    let parameters: Vec<Value> = names.iter().zip(values).map(parameter).collect();
     Some(json!({"type": kind, "parameters": parameters}))
 }
 
-fn counted(kind: &str, expected: usize, given: &[String], errors: &mut Vec<FieldError>) -> bool {
-    let is_right = given.len() == expected;
-    if !is_right {
+fn check_count(kind: &str, expected: usize, values: &[String], errors: &mut Vec<FieldError>) -> bool {
+    let is_expected = values.len() == expected;
+    if !is_expected {
         let reason = format!("must have {expected} items, one for each placeholder of the template's {kind}");
         errors.push(error(&format!("template.parameters.{kind}"), &reason));
     }
-    is_right
+    is_expected
 }
 
 /// The distinct placeholders of a text: numbered ones in numerical order, named ones in order of occurrence.
-fn places(text: &Value) -> Vec<&str> {
-    let mut places: Vec<&str> = Vec::new();
+fn placeholders(text: &Value) -> Vec<&str> {
+    let mut placeholders: Vec<&str> = Vec::new();
     for name in names(text.as_str().unwrap_or_default()) {
-        if !places.contains(&name) {
-            places.push(name);
+        if !placeholders.contains(&name) {
+            placeholders.push(name);
         }
     }
-    places.sort_by_key(|name| name.parse::<usize>().unwrap_or(0));
-    places
+    placeholders.sort_by_key(|name| name.parse::<usize>().unwrap_or(0));
+    placeholders
 }
 
 fn is_kind(component: &Value, kind: &str) -> bool {
@@ -192,6 +194,6 @@ fn word(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_lowercase()
 }
 
-fn is_web(text: &str) -> bool {
+fn is_web_url(text: &str) -> bool {
     web_address::parse(text).is_ok()
 }

@@ -22,11 +22,11 @@ const PARAMETERS_MAX: usize = 50;
 const COMPONENTS_MAX: usize = 20;
 
 /// Maximum number of languages listed to a caller who has to choose one.
-const LANGUAGES_NAMED_MAX: usize = 20;
+const LANGUAGES_LISTED_MAX: usize = 20;
 
 /// The `template` of a send.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct TemplateRequest {
     name: String,
     language: Option<String>,
     form: Form,
@@ -37,12 +37,12 @@ enum Form {
     /// Texts for the placeholders of each component; Hotline builds the rest.
     Simple { header: Vec<String>, body: Vec<String>, buttons: Vec<String> },
     /// Components in the provider's format.
-    Built(Vec<Map<String, Value>>),
+    Components(Vec<Map<String, Value>>),
 }
 
 /// A template ready to be sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Built {
+pub struct BuiltTemplate {
     /// The template in the provider's format.
     pub template: Value,
     /// The text of its body, with the provider's placeholders.
@@ -68,7 +68,7 @@ impl FromField for Language {
     const IS_TEXT: bool = true;
 }
 
-impl Asked {
+impl TemplateRequest {
     /// Parses the object.
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required::<Name>("name");
@@ -77,7 +77,7 @@ impl Asked {
             let texts = fields.list::<NonBlankText>(name, PARAMETERS_MAX).unwrap_or_default();
             texts.into_iter().map(|text| text.0).collect::<Vec<_>>()
         };
-        let simple = fields.object("parameters", |fields| {
+        let simple_form = fields.object("parameters", |fields| {
             let (header, body) = (texts(fields, "header"), texts(fields, "body"));
             Some(Form::Simple { header, body, buttons: texts(fields, "buttons") })
         });
@@ -85,42 +85,44 @@ impl Asked {
         if fields.has("parameters") && fields.has("components") {
             fields.refuse("components", "must not be given together with parameters");
         }
-        let built = components.map(|components| Form::Built(components.into_iter().map(|object| object.0).collect()));
-        let none = Form::Simple { header: Vec::new(), body: Vec::new(), buttons: Vec::new() };
-        Some(Self { name: name?.0, language, form: built.or(simple).unwrap_or(none) })
+        let components_form =
+            components.map(|components| Form::Components(components.into_iter().map(|object| object.0).collect()));
+        let empty_form = Form::Simple { header: Vec::new(), body: Vec::new(), buttons: Vec::new() };
+        Some(Self { name: name?.0, language, form: components_form.or(simple_form).unwrap_or(empty_form) })
     }
 
-    /// The request as JSON, which [`Asked::read`] can parse again.
-    pub fn written(&self) -> Value {
-        let mut written = json!({"name": self.name});
+    /// The request as JSON, which [`TemplateRequest::read`] can parse again.
+    pub fn to_json(&self) -> Value {
+        let mut json = json!({"name": self.name});
         if let Some(language) = &self.language {
-            written["language"] = json!(language);
+            json["language"] = json!(language);
         }
         match &self.form {
             Form::Simple { header, body, buttons } => {
                 let texts = [("header", header), ("body", body), ("buttons", buttons)];
-                let given = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
-                let given: Map<String, Value> = given.map(|(name, texts)| (name.to_owned(), json!(texts))).collect();
-                if !given.is_empty() {
-                    written["parameters"] = Value::Object(given);
+                let parameters = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
+                let parameters: Map<String, Value> =
+                    parameters.map(|(name, texts)| (name.to_owned(), json!(texts))).collect();
+                if !parameters.is_empty() {
+                    json["parameters"] = Value::Object(parameters);
                 }
             }
-            Form::Built(components) => written["components"] = json!(components),
+            Form::Components(components) => json["components"] = json!(components),
         }
-        written
+        json
     }
 
     /// Builds the template in the provider's format.
     ///
     /// # Errors
     /// Every field that does not match the channel's templates.
-    pub fn build(&self, templates: &[Template]) -> Result<Built, Vec<FieldError>> {
-        let found = self.find(templates).map_err(|error| vec![error])?;
-        let definition = Definition::of(found);
+    pub fn build(&self, templates: &[Template]) -> Result<BuiltTemplate, Vec<FieldError>> {
+        let template = self.find(templates).map_err(|error| vec![error])?;
+        let definition = Definition::of(template);
         let mut errors = Vec::new();
         let components = match &self.form {
             Form::Simple { header, body, buttons } => definition.fill(header, body, buttons, &mut errors),
-            Form::Built(components) => {
+            Form::Components(components) => {
                 definition.compare(components, &mut errors);
                 components.iter().cloned().map(Value::Object).collect()
             }
@@ -128,37 +130,37 @@ impl Asked {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let mut template = json!({"name": found.name, "language": {"code": found.language}});
+        let mut template = json!({"name": template.name, "language": {"code": template.language}});
         if !components.is_empty() {
             template["components"] = Value::Array(components);
         }
-        Ok(Built { template, text: definition.body_text() })
+        Ok(BuiltTemplate { template, text: definition.body_text() })
     }
 
     fn find<'a>(&self, templates: &'a [Template]) -> Result<&'a Template, FieldError> {
-        let called: Vec<&Template> = templates.iter().filter(|template| template.name == self.name).collect();
-        if called.is_empty() {
+        let same_name: Vec<&Template> = templates.iter().filter(|template| template.name == self.name).collect();
+        if same_name.is_empty() {
             return Err(error("template.name", "must be a template of the channel"));
         }
-        let approved: Vec<&Template> = called.iter().copied().filter(|template| template.is_approved()).collect();
+        let approved: Vec<&Template> = same_name.iter().copied().filter(|template| template.is_approved()).collect();
         let languages = |of: &[&Template]| {
             let languages: BTreeSet<&str> = of.iter().map(|template| template.language.as_str()).collect();
-            languages.into_iter().take(LANGUAGES_NAMED_MAX).collect::<Vec<_>>().join(", ")
+            languages.into_iter().take(LANGUAGES_LISTED_MAX).collect::<Vec<_>>().join(", ")
         };
         let not_approved = |template: &Template| {
             error("template.name", &format!("must be an approved template: this one is {}", template.status))
         };
         match (&self.language, approved.as_slice()) {
-            (None, []) => Err(not_approved(called[0])),
+            (None, []) => Err(not_approved(same_name[0])),
             (None, [one]) => Ok(one),
             (None, several) => {
                 let reason = format!("is required: the template exists in {}", languages(several));
                 Err(error("template.language", &reason))
             }
-            (Some(language), _) => match called.iter().find(|template| template.language == *language) {
+            (Some(language), _) => match same_name.iter().find(|template| template.language == *language) {
                 Some(template) if template.is_approved() => Ok(template),
                 Some(template) => Err(not_approved(template)),
-                None => Err(error("template.language", &format!("must be one of {}", languages(&called)))),
+                None => Err(error("template.language", &format!("must be one of {}", languages(&same_name)))),
             },
         }
     }

@@ -35,31 +35,31 @@ fn templates() -> Vec<Template> {
 }
 
 /// Parses a body as the API does.
-struct Sent(Asked);
+struct TemplateInput(TemplateRequest);
 
-impl crate::web::Input for Sent {
+impl crate::web::Input for TemplateInput {
     fn name() -> std::borrow::Cow<'static, str> {
         "Sent".into()
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        fields.object("template", Asked::read).map(Self)
+        fields.object("template", TemplateRequest::read).map(Self)
     }
 }
 
-fn built(asked: Value) -> Result<Built, Vec<FieldError>> {
-    let body = json!({"template": asked});
-    let Sent(asked) = Fields::parse(&body, body.to_string().as_bytes()).expect("it is read");
-    asked.build(&templates())
+fn build(template_json: Value) -> Result<BuiltTemplate, Vec<FieldError>> {
+    let body = json!({"template": template_json});
+    let TemplateInput(template_json) = Fields::parse(&body, body.to_string().as_bytes()).expect("it is read");
+    template_json.build(&templates())
 }
 
-fn fields(asked: Value) -> Vec<String> {
-    built(asked).expect_err("refused").into_iter().map(|error| error.field).collect()
+fn fields(template_json: Value) -> Vec<String> {
+    build(template_json).expect_err("refused").into_iter().map(|error| error.field).collect()
 }
 
 #[test]
 fn texts_and_buttons_are_put_into_their_places() {
-    let built = built(json!({"name": "shipped", "parameters": {
+    let built = build(json!({"name": "shipped", "parameters": {
         "header": ["4711"], "body": ["Zoe", "4711"], "buttons": ["track/4711", "CODE"],
     }}));
     let built = built.expect("built");
@@ -79,32 +79,32 @@ fn texts_and_buttons_are_put_into_their_places() {
 
 #[test]
 fn a_template_without_places_needs_no_parameters() {
-    for asked in [
+    for template_json in [
         json!({"name": "plain", "language": "pt_BR"}),
         json!({"name": "plain", "language": {"code": "pt_BR"}, "parameters": {}}),
         json!({"name": "plain", "language": "pt_BR", "parameters": {"body": []}}),
         json!({"name": "plain", "language": "pt_BR", "components": []}),
     ] {
-        let built = built(asked.clone()).unwrap_or_else(|errors| panic!("{asked}: {errors:?}"));
-        assert_eq!(built.template, json!({"name": "plain", "language": {"code": "pt_BR"}}), "{asked}");
+        let built = build(template_json.clone()).unwrap_or_else(|errors| panic!("{template_json}: {errors:?}"));
+        assert_eq!(built.template, json!({"name": "plain", "language": {"code": "pt_BR"}}), "{template_json}");
         assert_eq!(built.text.as_deref(), Some("Olá"));
     }
 }
 
 #[test]
 fn a_picture_is_given_by_its_address() {
-    let built = built(json!({"name": "picture", "parameters": {"header": ["https://acme.example/a.png"]}}));
+    let built = build(json!({"name": "picture", "parameters": {"header": ["https://acme.example/a.png"]}}));
     let image = json!({"type": "image", "image": {"link": "https://acme.example/a.png"}});
     assert_eq!(built.expect("built").template["components"], json!([{"type": "header", "parameters": [image]}]));
     for bad in ["a.png", "ftp://acme.example/a.png", "javascript:alert(1)", "https://"] {
-        let asked = json!({"name": "picture", "parameters": {"header": [bad]}});
-        assert_eq!(fields(asked), ["template.parameters.header[0]"], "{bad}");
+        let template_json = json!({"name": "picture", "parameters": {"header": [bad]}});
+        assert_eq!(fields(template_json), ["template.parameters.header[0]"], "{bad}");
     }
 }
 
 #[test]
 fn named_places_are_filled_in_their_order() {
-    let built = built(json!({"name": "named", "parameters": {"body": ["Zoe", "Doe"]}})).expect("built");
+    let built = build(json!({"name": "named", "parameters": {"body": ["Zoe", "Doe"]}})).expect("built");
     assert_eq!(
         built.template["components"][0]["parameters"],
         json!([
@@ -116,7 +116,7 @@ fn named_places_are_filled_in_their_order() {
 
 #[test]
 fn what_does_not_fit_is_named() {
-    for (asked, expected) in [
+    for (template_json, expected) in [
         (json!({"name": "nobody's"}), vec!["template.name"]),
         (json!({"name": "waiting"}), vec!["template.name"]),
         (json!({"name": "waiting", "language": "en_US"}), vec!["template.name"]),
@@ -145,7 +145,7 @@ fn what_does_not_fit_is_named() {
         ),
         (json!({"name": "plain", "language": "pt_BR", "components": [{}]}), vec!["template.components[0].type"]),
     ] {
-        assert_eq!(fields(asked.clone()), expected, "{asked}");
+        assert_eq!(fields(template_json.clone()), expected, "{template_json}");
     }
 }
 
@@ -158,17 +158,17 @@ fn built_components_are_counted_and_kept_as_they_are() {
         {"type": "button", "sub_type": "copy_code", "index": "2",
          "parameters": [{"type": "coupon_code", "coupon_code": "A1"}]},
     ]);
-    let asked = json!({"name": "shipped", "language": {"code": "en_US"}, "components": components});
-    assert_eq!(built(asked).expect("built").template["components"], components);
+    let template_json = json!({"name": "shipped", "language": {"code": "en_US"}, "components": components});
+    assert_eq!(build(template_json).expect("built").template["components"], components);
     let mut fewer = components.as_array().expect("components").clone();
     fewer.pop();
     assert_eq!(fields(json!({"name": "shipped", "components": fewer})), ["template.components"]);
     let cards = json!([{"type": "carousel", "cards": []}]);
-    assert!(built(json!({"name": "cards", "components": cards})).is_ok());
+    assert!(build(json!({"name": "cards", "components": cards})).is_ok());
 }
 
 #[test]
 fn languages_are_named_to_who_has_to_choose() {
-    let errors = built(json!({"name": "plain"})).expect_err("refused");
+    let errors = build(json!({"name": "plain"})).expect_err("refused");
     assert_eq!(errors[0].reason, "is required: the template exists in en_US, pt_BR");
 }

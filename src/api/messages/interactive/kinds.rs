@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::place::{Errors, FieldPath};
+use super::field_path::{Errors, FieldPath};
 
 /// Maximum characters of a message's body, of a list's body, of a text header and of a footer.
 const BODY_CHARACTERS_MAX: usize = 1024;
@@ -30,10 +30,10 @@ const CARDS_MAX: usize = 10;
 const FILE_NAME_CHARACTERS_MAX: usize = 255;
 
 /// The kinds that a webchat can show.
-const SHOWN: [&str; 5] = ["button", "list", "cta_url", "location_request_message", "carousel"];
+const SUPPORTED_KINDS: [&str; 5] = ["button", "list", "cta_url", "location_request_message", "carousel"];
 
 /// The kinds that exist only on other channels.
-pub(super) const ELSEWHERE: [&str; 7] =
+pub(super) const UNSUPPORTED_KINDS: [&str; 7] =
     ["flow", "product", "product_list", "catalog_message", "address_message", "voice_call", "call_permission_request"];
 
 const MEDIA: [&str; 3] = ["image", "video", "document"];
@@ -49,9 +49,9 @@ pub(super) fn check(interactive: &FieldPath<'_>, errors: &mut Errors) {
         "cta_url" => link(interactive, errors),
         "location_request_message" => location_request(interactive, errors),
         "carousel" => carousel(interactive, errors),
-        name if ELSEWHERE.contains(&name) => errors.refuse(&kind, "does not exist on the webchat"),
+        name if UNSUPPORTED_KINDS.contains(&name) => errors.refuse(&kind, "does not exist on the webchat"),
         name if name.trim().is_empty() => {}
-        _ => errors.refuse(&kind, format!("must be one of {}", SHOWN.join(", "))),
+        _ => errors.refuse(&kind, format!("must be one of {}", SUPPORTED_KINDS.join(", "))),
     }
 }
 
@@ -72,7 +72,7 @@ fn list(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let Some(action) = action.object(errors) else { return };
     action.at("button").text(BUTTON_CHARACTERS_MAX, errors);
     let sections = action.at("sections");
-    let all = sections.counted(1..=SECTIONS_MAX, "sections", errors);
+    let all = sections.objects_within(1..=SECTIONS_MAX, "sections", errors);
     let mut rows = Vec::new();
     for section in &all {
         let title = section.at("title");
@@ -106,7 +106,7 @@ fn link(interactive: &FieldPath<'_>, errors: &mut Errors) {
 
 fn location_request(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let header = interactive.at("header");
-    if header.is_there() {
+    if header.is_present() {
         errors.refuse(&header, "does not exist on a location request");
     }
     body(interactive, BODY_CHARACTERS_MAX, errors);
@@ -124,16 +124,16 @@ fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let Some(action) = action.object(errors) else { return };
     // A choice is identified by the message and the option's id, so ids must be unique over all cards.
     let mut ids = HashSet::new();
-    for card in action.at("cards").counted(1..=CARDS_MAX, "cards", errors) {
+    for card in action.at("cards").objects_within(1..=CARDS_MAX, "cards", errors) {
         if let Some(header) = card.at("header").object(errors) {
             media_or_text(header, &["image", "video"], errors);
         }
         body(&card, BODY_CHARACTERS_MAX, errors);
         let action = card.at("action");
         let Some(action) = action.object(errors) else { continue };
-        if action.at("buttons").is_there() {
+        if action.at("buttons").is_present() {
             buttons(action, "quick_reply", &mut ids, errors);
-        } else if action.at("name").is_there() {
+        } else if action.at("name").is_present() {
             link_button(action, errors);
         } else {
             errors.refuse(action, "must have a link (name: cta_url) or buttons");
@@ -143,7 +143,7 @@ fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
 
 /// Reply buttons; `kind` is the key of their content and also their type.
 fn buttons(action: &FieldPath<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
-    for button in action.at("buttons").counted(1..=BUTTONS_MAX, "buttons", errors) {
+    for button in action.at("buttons").objects_within(1..=BUTTONS_MAX, "buttons", errors) {
         button.at("type").word(kind, errors);
         let reply = button.at(kind);
         if let Some(reply) = reply.object(errors) {
@@ -179,7 +179,7 @@ fn body(part: &FieldPath<'_>, characters_max: usize, errors: &mut Errors) {
 
 fn footer(part: &FieldPath<'_>, errors: &mut Errors) {
     let footer = part.at("footer");
-    if footer.is_there()
+    if footer.is_present()
         && let Some(footer) = footer.object(errors)
     {
         footer.at("text").text(FOOTER_CHARACTERS_MAX, errors);
@@ -188,7 +188,7 @@ fn footer(part: &FieldPath<'_>, errors: &mut Errors) {
 
 fn header(part: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     let header = part.at("header");
-    if header.is_there()
+    if header.is_present()
         && let Some(header) = header.object(errors)
     {
         media_or_text(header, kinds, errors);
@@ -208,7 +208,7 @@ fn media_or_text(header: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     }
     let media = header.at(name);
     let Some(media) = media.object(errors) else { return };
-    if media.at("id").is_there() && !media.at("link").is_there() {
+    if media.at("id").is_present() && !media.at("link").is_present() {
         errors.refuse(media, "must be given by link: a webchat has no access to files stored at the provider");
         return;
     }

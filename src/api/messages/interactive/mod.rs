@@ -1,15 +1,15 @@
 //! Validates interactive objects of the official cloud API for the webchat, with its limits. On other channels the
 //! provider validates them.
 
+mod field_path;
 mod kinds;
-mod place;
 #[cfg(test)]
 mod tests;
 
 use hotline_actors::FieldError;
 use serde_json::Value;
 
-use place::{Errors, FieldPath};
+use field_path::{Errors, FieldPath};
 
 /// Every error of an interactive object, with its path in the request body.
 pub fn check(interactive: &Value) -> Vec<FieldError> {

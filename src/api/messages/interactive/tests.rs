@@ -106,7 +106,7 @@ fn what_the_webchat_shows_is_accepted_as_it_is() {
 
 #[test]
 fn what_does_not_exist_on_the_webchat_is_refused_by_its_type() {
-    for kind in super::kinds::ELSEWHERE {
+    for kind in super::kinds::UNSUPPORTED_KINDS {
         let errors = check(&with(&button(), "/type", json!(kind)));
         assert_eq!(errors.len(), 1, "{kind}");
         assert_eq!(

@@ -22,8 +22,8 @@ pub(super) struct FieldPath<'a> {
 pub(super) struct Errors(Vec<FieldError>);
 
 impl Errors {
-    pub(super) fn refuse(&mut self, place: &FieldPath<'_>, reason: impl Into<String>) {
-        self.0.push(FieldError { field: place.path.clone(), reason: reason.into() });
+    pub(super) fn refuse(&mut self, path: &FieldPath<'_>, reason: impl Into<String>) {
+        self.0.push(FieldError { field: path.path.clone(), reason: reason.into() });
     }
 
     pub(super) fn into_fields(self) -> Vec<FieldError> {
@@ -42,7 +42,7 @@ impl<'a> FieldPath<'a> {
         Self { value, path: format!("{}.{name}", self.path) }
     }
 
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_present(&self) -> bool {
         self.value.is_some()
     }
 
@@ -66,7 +66,7 @@ impl<'a> FieldPath<'a> {
 
     /// The same for an optional text.
     pub(super) fn optional_text(&self, characters_max: usize, errors: &mut Errors) {
-        if self.is_there() {
+        if self.is_present() {
             self.text(characters_max, errors);
         }
     }
@@ -103,17 +103,17 @@ impl<'a> FieldPath<'a> {
                 return Vec::new();
             }
         };
-        let place = |(index, item)| Self { value: Some(item), path: format!("{}[{index}]", self.path) };
-        let mut places: Vec<Self> = items.iter().enumerate().map(place).collect();
-        places.retain(|place| place.object(errors).is_some());
-        places
+        let path = |(index, item)| Self { value: Some(item), path: format!("{}[{index}]", self.path) };
+        let mut paths: Vec<Self> = items.iter().enumerate().map(path).collect();
+        paths.retain(|path| path.object(errors).is_some());
+        paths
     }
 
     /// The same with a required number of items.
-    pub(super) fn counted(&self, count: RangeInclusive<usize>, what: &str, errors: &mut Errors) -> Vec<Self> {
-        let there = self.value.and_then(Value::as_array).map(Vec::len);
-        if there.is_some_and(|there| !count.contains(&there)) {
-            errors.refuse(self, format!("must have {} to {} {what}", count.start(), count.end()));
+    pub(super) fn objects_within(&self, count: RangeInclusive<usize>, noun: &str, errors: &mut Errors) -> Vec<Self> {
+        let length = self.value.and_then(Value::as_array).map(Vec::len);
+        if length.is_some_and(|length| !count.contains(&length)) {
+            errors.refuse(self, format!("must have {} to {} {noun}", count.start(), count.end()));
             return Vec::new();
         }
         self.objects(errors)
