@@ -55,7 +55,7 @@ pub struct Handles {
     /// The handlers' state.
     pub app: Data<App>,
     /// The state of event streams.
-    pub tails: Data<events::Tails>,
+    pub shared_streams: Data<events::SharedStreams>,
     /// The state of the hooks.
     pub hooks: Data<Hooks>,
     /// The state of the visitor's door.
@@ -73,11 +73,12 @@ pub struct Handles {
 /// Registers all routes.
 pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
-        let Handles { app, tails, hooks, visitors: of_visitors, panel: of_people, demo, document, web_state } = handles;
+        let Handles { app, shared_streams, hooks, visitors: of_visitors, panel: of_people, demo, document, web_state } =
+            handles;
         web_state.add(services);
         services
             .app_data(app)
-            .app_data(tails)
+            .app_data(shared_streams)
             .app_data(hooks)
             .app_data(of_visitors)
             .app_data(of_people)

@@ -10,8 +10,8 @@ use hotline_persistence::tables::webhooks::deliveries::{self, Due};
 use hotline_persistence::{CompanyId, LoggedEventId};
 
 use super::queue::OutgoingEvent;
-use crate::api::events::{ShownEvent, show_all, show_page};
-use crate::api::messages::Showing;
+use crate::api::events::{SerializedEvent, serialize_events, serialize_page};
+use crate::api::messages::ViewContext;
 use crate::app::App;
 
 /// Bytes of the events that are rendered together: about as many as a queue holds before it reads no more.
@@ -47,7 +47,7 @@ pub(super) async fn page(
     let portion = Portion { events: limit, bytes: BYTES_AT_ONCE };
     let read = events::read(app.db(company), company, after, &kinds, portion).await.map_err(reason)?;
     let heads = log_heads(&read.events);
-    let page = show_page(app.db(company), company, read, &rendering(app, company)?, BYTES_AT_ONCE).await;
+    let page = serialize_page(app.db(company), company, read, &view_context(app, company)?, BYTES_AT_ONCE).await;
     let page = page.map_err(reason)?;
     let events = outgoing_events(heads, page.events);
     let mut busy = HashSet::new();
@@ -73,7 +73,7 @@ pub(super) async fn of_due(
     }
     let heads = log_heads(&found);
     let stored: HashSet<i64> = found.iter().map(|event| event.id.0).collect();
-    let rendered = show_all(app.db(company), company, found, &rendering(app, company)?, BYTES_AT_ONCE).await;
+    let rendered = serialize_events(app.db(company), company, found, &view_context(app, company)?, BYTES_AT_ONCE).await;
     let mut events = outgoing_events(heads, rendered.map_err(reason)?);
     let with_event = |delivery: Due| {
         let index = events.iter().position(|event| event.id == delivery.event_id);
@@ -83,9 +83,9 @@ pub(super) async fn of_due(
     Ok(due.into_iter().filter_map(with_event).collect())
 }
 
-fn rendering(app: &App, company: CompanyId) -> Result<Showing, ReadError> {
+fn view_context(app: &App, company: CompanyId) -> Result<ViewContext, ReadError> {
     let organization = app.engine.directory().company(company).ok_or("the company no longer exists")?;
-    Ok(Showing::new(organization, app.media.links().clone()))
+    Ok(ViewContext::new(organization, app.media.links().clone()))
 }
 
 /// The lane and creation time of a stored event.
@@ -96,8 +96,8 @@ fn log_heads(events: &[StoredEvent]) -> Vec<Head> {
 }
 
 /// The outgoing events of the first of these, as many as were rendered.
-fn outgoing_events(heads: Vec<Head>, rendered: Vec<ShownEvent>) -> Vec<OutgoingEvent> {
-    let event = |((lane, created_at), rendered): (Head, ShownEvent)| {
+fn outgoing_events(heads: Vec<Head>, rendered: Vec<SerializedEvent>) -> Vec<OutgoingEvent> {
+    let event = |((lane, created_at), rendered): (Head, SerializedEvent)| {
         let json = Box::<str>::from(rendered.json).into_boxed_bytes();
         OutgoingEvent {
             id: rendered.id.0,

@@ -320,7 +320,7 @@ fn handles(
     let mailer = settings.panel.mail.as_ref().map(|mail| Mailer::new(mail, figures.clone())).transpose()?;
     Ok(Handles {
         app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, webhooks, figures)),
-        tails: Data::default(),
+        shared_streams: Data::default(),
         hooks: Data::new(Hooks::new(downloads)),
         visitors: Data::new(Visitors::new(settings.visitors)),
         demo: Data::new(Demo::default()),

@@ -1,6 +1,6 @@
 //! Events: what happened to a company's records, in order. Read-only; changes of other records write them.
 
-mod kept;
+mod enabled;
 mod stream;
 mod view;
 
@@ -17,11 +17,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-pub use kept::KeptEvents;
-pub use stream::{EventStream, READERS_PER_COMPANY_MAX, Tails, stream};
-pub use view::{Event, EventAuthor, EventData, EventMessage, EventMeta, Page, ShownEvent, show_all, show_page};
+pub use enabled::EventsEnabled;
+pub use stream::{EventStream, READERS_PER_COMPANY_MAX, SharedStreams, stream};
+pub use view::{
+    Event, EventAuthor, EventData, EventMessage, EventMeta, Page, SerializedEvent, serialize_events, serialize_page,
+};
 
-use super::messages::Showing;
+use super::messages::ViewContext;
 use crate::app::App;
 use crate::web::reply::{Reply, respond};
 use crate::web::schema::{self, Schemas};
@@ -31,19 +33,19 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 /// Default number of events in a response.
 const LIMIT: i64 = 100;
 
-/// Events of an answer at most. They are fewer where they are large ([`BYTES_MAX`]).
+/// Maximum number of events in a response; large ones are fewer ([`BYTES_MAX`]).
 pub const LIMIT_MAX: i64 = 1000;
 
-/// Bytes of an answer's events, unless the first alone is larger: a caller holds up no more memory than this and the row it
-/// was read from, however large a company's messages are.
+/// Maximum size of a response's events, unless the first alone is larger: this bounds the memory of a response, however large
+/// a company's messages are.
 pub const BYTES_MAX: usize = 1 << 20;
 
 /// Maximum wait for an event, in seconds: proxies time out after a minute.
 const WAIT_S_MAX: i64 = 30;
 
 /// The query of the list.
-pub struct Asked {
-    /// Where the answer begins; `None`: with the oldest event.
+pub struct EventQuery {
+    /// Where the response begins; `None`: with the oldest event.
     after: Option<Start>,
     /// The requested types; empty: all.
     types: Vec<EventKind>,
@@ -51,7 +53,7 @@ pub struct Asked {
     wait_s: i64,
 }
 
-impl Filter for Asked {
+impl Filter for EventQuery {
     fn read(query: &mut Params) -> Self {
         Self {
             after: query.filter("after"),
@@ -62,25 +64,25 @@ impl Filter for Asked {
     }
 }
 
-/// Where an answer begins.
+/// Where a response begins.
 #[derive(Clone, Copy)]
 enum Start {
     /// After the last event the caller has.
     After(LoggedEventId),
-    /// At the end: nothing, or with `wait` what happens next.
+    /// At the end: empty, or with `wait` the next events.
     Latest,
 }
 
 impl FromField for Start {
     fn from_json(value: &Value) -> Result<Self, String> {
-        value.as_str().map_or_else(|| Err(WRONG_START.to_owned()), Self::from_text)
+        value.as_str().map_or_else(|| Err(INVALID_START.to_owned()), Self::from_text)
     }
 
     fn from_text(text: &str) -> Result<Self, String> {
         if text.trim() == "latest" {
             return Ok(Self::Latest);
         }
-        LastId::from_text(text).map(|last| Self::After(last.0)).map_err(|_| WRONG_START.to_owned())
+        LastId::from_text(text).map(|last| Self::After(last.0)).map_err(|_| INVALID_START.to_owned())
     }
 
     fn schema() -> Value {
@@ -93,7 +95,7 @@ impl FromField for Start {
     }
 }
 
-const WRONG_START: &str = "must be an integer from 0, or latest";
+const INVALID_START: &str = "must be an integer from 0, or latest";
 
 /// The last event a caller has.
 pub struct LastId(pub LoggedEventId);
@@ -135,22 +137,22 @@ impl FromField for Types {
     }
 }
 
-/// The types a caller is told who asks for these; none: of any. Events of cards are told to who sees every card there is: an
-/// event shows its card as it was, whosever it is now.
+/// The types that the caller may see of the requested ones; empty: all types. Events of cards are visible only to callers who
+/// see every card, because an event shows its card as it was, regardless of its current assignee.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE` when they ask for events of cards and do not see every card.
-fn told(caller: &Caller, asked: Vec<EventKind>) -> ApiResult<Vec<EventKind>> {
+fn visible_types(caller: &Caller, requested: Vec<EventKind>) -> ApiResult<Vec<EventKind>> {
     if caller.sees_every_card() {
-        return Ok(asked);
+        return Ok(requested);
     }
-    if asked.iter().any(|kind| kind.is_of_card()) {
+    if requested.iter().any(|kind| kind.is_of_card()) {
         return Err(ApiError::hidden_cards());
     }
-    Ok(if asked.is_empty() {
+    Ok(if requested.is_empty() {
         EventKind::ALL.iter().copied().filter(|kind| !kind.is_of_card()).collect()
     } else {
-        asked
+        requested
     })
 }
 
@@ -183,16 +185,16 @@ bounded! {
 
 /// `200` with events.
 pub struct Events {
-    data: Vec<ShownEvent>,
+    data: Vec<SerializedEvent>,
     meta: EventMeta,
 }
 
-/// What is around the events of a page, at most.
+/// Maximum size of a page besides its events.
 const META_BYTES: usize = 256;
 
 #[derive(Serialize)]
-struct Written<'a> {
-    data: &'a [ShownEvent],
+struct EventsBody<'a> {
+    data: &'a [SerializedEvent],
     meta: &'a EventMeta,
 }
 
@@ -203,8 +205,8 @@ impl Reply for Events {
         // A growing body is copied, and a page of events may be long.
         let bytes = self.data.iter().map(|event| event.json.get().len() + 1).sum::<usize>();
         let mut body = Vec::with_capacity(bytes + META_BYTES);
-        let written = Written { data: &self.data, meta: &self.meta };
-        serde_json::to_writer(&mut body, &written).map_err(ApiError::internal)?;
+        let body_view = EventsBody { data: &self.data, meta: &self.meta };
+        serde_json::to_writer(&mut body, &body_view).map_err(ApiError::internal)?;
         Ok(body)
     }
 
@@ -229,7 +231,7 @@ impl Responder for Events {
 /// Subscribes to a company's events.
 ///
 /// # Errors
-/// `404` where no events are kept.
+/// `404` where no events are stored.
 pub fn listen(engine: &Engine, company: CompanyId) -> ApiResult<Listening> {
     engine.listen(company).ok_or_else(ApiError::not_found)
 }
@@ -238,54 +240,55 @@ pub fn listen(engine: &Engine, company: CompanyId) -> ApiResult<Listening> {
 pub async fn list(
     request: HttpRequest,
     caller: Caller,
-    _: KeptEvents,
+    _: EventsEnabled,
     app: Data<App>,
-    tails: Data<Tails>,
-    query: QueryParams<Asked>,
+    shared_streams: Data<SharedStreams>,
+    query: QueryParams<EventQuery>,
 ) -> ApiResult<Events> {
-    let asked = query.0;
-    let types = told(&caller, asked.types)?;
+    let query = query.0;
+    let types = visible_types(&caller, query.types)?;
     // Subscribed before the first read, so that no event is missed in between.
     let mut news = listen(&app.engine, caller.company)?;
-    let _seat = if asked.wait_s > 0 { Some(tails.admit(caller.company)?) } else { None };
-    let portion = Portion { events: usize::try_from(asked.limit).unwrap_or_default(), bytes: BYTES_MAX };
-    let until = Instant::now() + Duration::from_secs(asked.wait_s.unsigned_abs());
+    let _permit = if query.wait_s > 0 { Some(shared_streams.admit(caller.company)?) } else { None };
+    let portion = Portion { events: usize::try_from(query.limit).unwrap_or_default(), bytes: BYTES_MAX };
+    let until = Instant::now() + Duration::from_secs(query.wait_s.unsigned_abs());
     let mut stopping = app.stopping();
     let directory = app.engine.directory();
-    let (mut changes, mut seen, mut has_waited) = (directory.changes(), caller.organization.version, asked.wait_s > 0);
+    let (mut changes, mut seen_version, mut has_waited) =
+        (directory.changes(), caller.organization.version, query.wait_s > 0);
     let mut db = app.engine.reads().shown(caller.company).await?;
-    let begun = match asked.after {
+    let start = match query.after {
         None => None,
         Some(Start::After(id)) => Some(id),
         Some(Start::Latest) => Some(events::last_id(db, caller.company).await?),
     };
-    let mut after = After::event(begun.unwrap_or(LoggedEventId::new(0)));
+    let mut after = After::event(start.unwrap_or(LoggedEventId::new(0)));
     // A waiting request gives up its presence, so that dropping the company does not wait for it.
-    let mut inside = request.extensions_mut().remove::<Presence>();
+    let mut presence = request.extensions_mut().remove::<Presence>();
     loop {
-        // What was taken from the caller meanwhile is not answered with what has happened since.
-        let mut lapses_at = None;
+        // While the request waited, the caller may have lost the permission to see these events.
+        let mut expires_at = None;
         if has_waited {
-            let lasts = caller.revalidate("GET", "events", directory, app.db(caller.company)).await?;
-            lapses_at = lasts.map(|lasts| Instant::now() + lasts);
+            let valid_for = caller.revalidate("GET", "events", directory, app.db(caller.company)).await?;
+            expires_at = valid_for.map(|valid_for| Instant::now() + valid_for);
         }
-        let read = events::read(db, caller.company, after, &types, portion).await?;
-        after = read.next;
-        let is_over = !read.events.is_empty() || read.has_more || app.is_stopping();
+        let batch = events::read(db, caller.company, after, &types, portion).await?;
+        after = batch.next;
+        let is_over = !batch.events.is_empty() || batch.has_more || app.is_stopping();
         let is_over = is_over || {
-            drop(inside.take());
-            let woken = async {
+            drop(presence.take());
+            let wake = async {
                 tokio::select! {
                     () = news.changed() => {}
-                    () = stream::changed_for(&mut changes, &caller, &mut seen, directory) => {}
-                    () = stream::lapsed(lapses_at) => {}
+                    () = stream::wait_for_change(&mut changes, &caller, &mut seen_version, directory) => {}
+                    () = stream::wait_for_expiry(expires_at) => {}
                     _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
                 }
             };
-            let is_late = timeout_at(until, woken).await.is_err();
+            let has_timed_out = timeout_at(until, wake).await.is_err();
             has_waited = true;
             match app.engine.enter(caller.company).await {
-                Ok(presence) => inside = Some(presence),
+                Ok(entered) => presence = Some(entered),
                 // The company has moved. The next request is forwarded to its new owner.
                 Err(_) if !app.engine.store().ownership().is_placed_here(caller.company) => {
                     let meta = EventMeta { last_id: after.id, has_more: false, oldest_id: None, gap: false };
@@ -293,12 +296,13 @@ pub async fn list(
                 }
                 Err(refusal) => return Err(refusal.into()),
             }
-            is_late
+            has_timed_out
         };
         if is_over {
-            let showing = Showing::of(&caller, &app, &request);
-            let Page { events, next, has_more } = show_page(db, caller.company, read, &showing, BYTES_MAX).await?;
-            let meta = EventMeta::of(db, caller.company, begun, next.id, has_more).await?;
+            let context = ViewContext::of(&caller, &app, &request);
+            let Page { events, next, has_more } =
+                serialize_page(db, caller.company, batch, &context, BYTES_MAX).await?;
+            let meta = EventMeta::of(db, caller.company, start, next.id, has_more).await?;
             return Ok(Events { data: events, meta });
         }
         db = app.db(caller.company);

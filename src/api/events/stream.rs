@@ -20,9 +20,9 @@ use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::view::{Page, ShownEvent, show_page};
-use super::{LastId, Types, listen, told};
-use crate::api::messages::Showing;
+use super::view::{Page, SerializedEvent, serialize_page};
+use super::{LastId, Types, listen, visible_types};
+use crate::api::messages::ViewContext;
 use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
 use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
@@ -31,7 +31,7 @@ use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 
 /// Maximum silence of a stream: proxies close a connection that is silent for a minute.
-const COMMENT_EVERY: Duration = Duration::from_secs(15);
+const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Milliseconds after which a browser reconnects.
 const RETRY_MS: u64 = 3000;
@@ -39,9 +39,9 @@ const RETRY_MS: u64 = 3000;
 /// Pause after a failed read of the database.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is read at once, and so the most a stream holds for a reader who takes nothing: of all that a company may open some
-/// 12 MiB. An event that alone is larger is a piece of its own.
-const PIECE: Portion = Portion { events: 100, bytes: 64 << 10 };
+/// Events read at once, which a stream holds while its reader is slow: some 12 MiB for all streams of a company. A larger event
+/// is a batch of its own.
+const BATCH: Portion = Portion { events: 100, bytes: 64 << 10 };
 
 /// Events of a company that its streams share: enough for those slightly behind the others.
 const SHARED_EVENTS_MAX: usize = 256;
@@ -60,12 +60,12 @@ const RETRY_AFTER_S: u64 = 30;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The query of a stream: the start and the types.
-pub struct Asked {
+pub struct StreamQuery {
     after: Option<LoggedEventId>,
     types: Vec<EventKind>,
 }
 
-impl Filter for Asked {
+impl Filter for StreamQuery {
     fn read(query: &mut Params) -> Self {
         Self {
             after: query.filter::<LastId>("after").map(|last| last.0),
@@ -95,21 +95,21 @@ impl Describes for EventStream {
 
 /// The state that streams of the same company share, and the number of its readers.
 #[derive(Default)]
-pub struct Tails {
-    companies: DashMap<(CompanyId, String), Arc<Tail>>,
+pub struct SharedStreams {
+    companies: DashMap<(CompanyId, String), Arc<SharedStream>>,
     readers: KeyedLimit<CompanyId>,
 }
 
 /// The latest events of a company, serialized for readers that use the same base URL for files.
 #[derive(Default)]
-struct Tail {
-    window: Mutex<Window>,
+struct SharedStream {
+    window: Mutex<EventWindow>,
 }
 
 #[derive(Default)]
-struct Window {
+struct EventWindow {
     /// All events after `from`, up to `next`.
-    frames: VecDeque<Frame>,
+    frames: VecDeque<EventFrame>,
     from: LastId,
     next: Option<After>,
     /// The notification version at the time they were read.
@@ -119,21 +119,21 @@ struct Window {
 
 /// A serialized event.
 #[derive(Clone)]
-struct Frame {
+struct EventFrame {
     id: LoggedEventId,
     kind: EventKind,
     text: Bytes,
 }
 
-impl Frame {
-    fn of(ShownEvent { id, kind, json }: &ShownEvent) -> Self {
+impl EventFrame {
+    fn of(SerializedEvent { id, kind, json }: &SerializedEvent) -> Self {
         // JSON on one line contains no line breaks, so its content cannot end the event.
         let text = format!("id: {id}\nevent: {}\ndata: {}\n\n", kind.as_str(), json.get());
         Self { id: *id, kind: *kind, text: text.into() }
     }
 }
 
-impl Tails {
+impl SharedStreams {
     /// Acquires a permit for one more stream or waiting request of a company.
     ///
     /// # Errors
@@ -143,14 +143,14 @@ impl Tails {
         permit.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
     }
 
-    fn of(&self, company: CompanyId, site: String) -> Arc<Tail> {
+    fn of(&self, company: CompanyId, site: String) -> Arc<SharedStream> {
         self.companies.entry((company, site)).or_default().clone()
     }
 
     /// Drops state that no stream uses any more.
     fn leave(&self, company: CompanyId) {
         // The map holds one reference itself.
-        self.companies.retain(|(of, _), tail| *of != company || Arc::strong_count(tail) > 1);
+        self.companies.retain(|(id, _), shared| *id != company || Arc::strong_count(shared) > 1);
     }
 
     /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has moved
@@ -158,28 +158,28 @@ impl Tails {
     pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
         // A permit belongs to its stream, and is released with it.
         let Self { companies, readers: _ } = self;
-        companies.retain(|(of, _), _| *of != company);
-        // There is no new event; every listener looks again.
+        companies.retain(|(id, _), _| *id != company);
+        // There is no new event; every listener checks again.
         news.iter().for_each(|news| news.tell(company, LoggedEventId::new(0)));
     }
 }
 
 /// One stream.
-struct Streaming {
+struct StreamState {
     app: Data<App>,
-    tails: Data<Tails>,
+    shared_streams: Data<SharedStreams>,
     caller: Caller,
-    showing: Showing,
-    tail: Option<Arc<Tail>>,
+    context: ViewContext,
+    shared: Option<Arc<SharedStream>>,
     news: Listening,
-    /// Changes of the directory, and the version of the company that was seen.
+    /// Changes of the directory, and the version of the company that was last checked.
     changes: watch::Receiver<()>,
-    seen: u64,
+    seen_version: u64,
     after: After,
     types: Vec<EventKind>,
     /// When a comment must be sent at the latest.
     comment_at: Instant,
-    begun: bool,
+    has_started: bool,
     _permit: KeyedPermit<CompanyId>,
 }
 
@@ -188,48 +188,48 @@ pub async fn stream(
     request: HttpRequest,
     caller: Caller,
     app: Data<App>,
-    tails: Data<Tails>,
-    query: QueryParams<Asked>,
+    shared_streams: Data<SharedStreams>,
+    query: QueryParams<StreamQuery>,
 ) -> ApiResult<Written<EventStream>> {
     let company = caller.company;
     let news = listen(&app.engine, company)?;
-    let permit = tails.admit(company)?;
-    let Asked { after, types } = query.0;
-    let types = told(&caller, types)?;
-    let given = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
-    let given = given.map(LastId::from_text).transpose();
-    let given = given.map_err(|reason| ApiError::bad_request(format!("Last-Event-ID {reason}")))?;
-    let after = match given.map(|last| last.0).or(after) {
+    let permit = shared_streams.admit(company)?;
+    let StreamQuery { after, types } = query.0;
+    let types = visible_types(&caller, types)?;
+    let last_event_id = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
+    let last_event_id = last_event_id.map(LastId::from_text).transpose();
+    let last_event_id = last_event_id.map_err(|reason| ApiError::bad_request(format!("Last-Event-ID {reason}")))?;
+    let after = match last_event_id.map(|last| last.0).or(after) {
         Some(after) => after,
         None => events::last_id(app.engine.reads().shown(company).await?, company).await?,
     };
-    let showing = Showing::of(&caller, &app, &request);
+    let context = ViewContext::of(&caller, &app, &request);
     // A stream gives up its presence, so that dropping the company does not wait for it.
     request.extensions_mut().remove::<Presence>();
-    let tail = Some(tails.of(company, showing.site().to_owned()));
+    let shared = Some(shared_streams.of(company, context.site().to_owned()));
     app.figures.events.add_opened();
-    let comment_at = Instant::now() + COMMENT_EVERY;
+    let comment_at = Instant::now() + COMMENT_INTERVAL;
     let after = After::event(after);
-    let begun = false;
-    let (changes, seen) = (app.engine.directory().changes(), 0);
-    let streaming = Streaming {
+    let has_started = false;
+    let (changes, seen_version) = (app.engine.directory().changes(), 0);
+    let state = StreamState {
         app,
-        tails,
+        shared_streams,
         caller,
-        showing,
-        tail,
+        context,
+        shared,
         news,
         changes,
-        seen,
+        seen_version,
         after,
         types,
         comment_at,
-        begun,
+        has_started,
         _permit: permit,
     };
-    let body = stream::unfold(streaming, |mut streaming| async move {
-        let piece = streaming.next().await?;
-        Some((Ok::<_, actix_web::Error>(piece), streaming))
+    let body = stream::unfold(state, |mut state| async move {
+        let batch = state.next().await?;
+        Some((Ok::<_, actix_web::Error>(batch), state))
     });
     let response = HttpResponse::Ok()
         .content_type("text/event-stream")
@@ -241,10 +241,10 @@ pub async fn stream(
 }
 
 /// Waits for a change of the directory that may concern the caller.
-pub(super) async fn changed_for(
+pub(super) async fn wait_for_change(
     changes: &mut watch::Receiver<()>,
     caller: &Caller,
-    seen: &mut u64,
+    seen_version: &mut u64,
     directory: &Directory,
 ) {
     loop {
@@ -252,25 +252,25 @@ pub(super) async fn changed_for(
         if changes.changed().await.is_err() {
             std::future::pending().await
         }
-        if caller.may_be_affected(seen, directory) {
+        if caller.may_be_affected(seen_version, directory) {
             return;
         }
     }
 }
 
-/// Waits until time alone may have taken something from the caller.
-pub(super) async fn lapsed(at: Option<Instant>) {
+/// Waits until a time limit may have taken permissions from the caller.
+pub(super) async fn wait_for_expiry(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
 }
 
-impl Streaming {
+impl StreamState {
     /// The next bytes to send; `None`: the stream ends.
     async fn next(&mut self) -> Option<Bytes> {
-        if !self.begun {
-            self.begun = true;
+        if !self.has_started {
+            self.has_started = true;
             return Some(format!("retry: {RETRY_MS}\n\n").into());
         }
         let mut stopping = self.app.stopping();
@@ -279,20 +279,20 @@ impl Streaming {
             if self.app.is_stopping() {
                 return None;
             }
-            // Of what changes from here on there is news.
+            // Later changes are notified.
             self.changes.mark_unchanged();
-            self.caller.may_be_affected(&mut self.seen, directory);
-            let Ok(lasts) = self.caller.revalidate("GET", "events", directory, db).await else { return None };
-            let lapses_at = lasts.map(|lasts| Instant::now() + lasts);
-            let had = self.after.id;
+            self.caller.may_be_affected(&mut self.seen_version, directory);
+            let Ok(valid_for) = self.caller.revalidate("GET", "events", directory, db).await else { return None };
+            let expires_at = valid_for.map(|valid_for| Instant::now() + valid_for);
+            let previous = self.after.id;
             match self.read().await {
-                Ok((piece, count)) if count > 0 => {
+                Ok((batch, count)) if count > 0 => {
                     self.app.figures.events.add_sent(count);
-                    self.comment_at = Instant::now() + COMMENT_EVERY;
-                    return Some(piece);
+                    self.comment_at = Instant::now() + COMMENT_INTERVAL;
+                    return Some(batch);
                 }
                 // There were only events of other types.
-                Ok(_) if self.after.id > had => continue,
+                Ok(_) if self.after.id > previous => continue,
                 Ok(_) => {}
                 // The company has moved. A reader that reconnects is forwarded to the new owner.
                 Err(_) if !self.app.engine.store().ownership().is_placed_here(self.caller.company) => return None,
@@ -304,13 +304,14 @@ impl Streaming {
                     }
                 }
             }
-            let changed = changed_for(&mut self.changes, &self.caller, &mut self.seen, self.app.engine.directory());
+            let changed =
+                wait_for_change(&mut self.changes, &self.caller, &mut self.seen_version, self.app.engine.directory());
             tokio::select! {
                 () = self.news.changed() => {}
                 () = changed => {}
-                () = lapsed(lapses_at) => {}
+                () = wait_for_expiry(expires_at) => {}
                 () = sleep_until(self.comment_at) => {
-                    self.comment_at = Instant::now() + COMMENT_EVERY;
+                    self.comment_at = Instant::now() + COMMENT_INTERVAL;
                     // Includes the last position read, so that a reconnecting reader skips events of other types.
                     return Some(format!(":\nid: {}\n\n", self.after.id).into());
                 }
@@ -322,93 +323,95 @@ impl Streaming {
     /// The next events and their number.
     async fn read(&mut self) -> ApiResult<(Bytes, u64)> {
         let company = self.caller.company;
-        let _inside = self.app.engine.enter(company).await?;
+        let _presence = self.app.engine.enter(company).await?;
         let version = self.news.version();
-        if let Some(tail) = self.tail.clone() {
-            let mut window = tail.window.lock().await;
+        if let Some(shared) = self.shared.clone() {
+            let mut window = shared.window.lock().await;
             if window.next.is_none() {
                 (window.from, window.next) = (LastId(self.after.id), Some(self.after));
             }
             if self.after.id >= window.from.0 {
-                window.reach(self, version).await?;
+                window.advance_to(self, version).await?;
             }
             // Checked again: the refresh may have evicted events that this stream has not sent.
             if self.after.id >= window.from.0 {
-                let reached = window.next.unwrap_or(self.after);
-                let frames: Vec<Frame> =
+                let position = window.next.unwrap_or(self.after);
+                let frames: Vec<EventFrame> =
                     window.frames.iter().filter(|frame| frame.id > self.after.id).cloned().collect();
                 drop(window);
-                let reached = if reached.id > self.after.id { reached } else { self.after };
-                return Ok(self.joined(&frames, reached));
+                let position = if position.id > self.after.id { position } else { self.after };
+                return Ok(self.take_batch(&frames, position));
             }
         }
-        let read = events::read(self.app.db(company), company, self.after, &self.types, PIECE).await?;
-        let shown = show_page(self.app.db(company), company, read, &self.showing, PIECE.bytes).await?;
-        let frames: Vec<Frame> = shown.events.iter().map(Frame::of).collect();
-        Ok(self.joined(&frames, shown.next))
+        let read = events::read(self.app.db(company), company, self.after, &self.types, BATCH).await?;
+        let shown = serialize_page(self.app.db(company), company, read, &self.context, BATCH.bytes).await?;
+        let frames: Vec<EventFrame> = shown.events.iter().map(EventFrame::of).collect();
+        Ok(self.take_batch(&frames, shown.next))
     }
 
-    /// Those that are wanted, as many as are a piece, and how many they are. With all of them it has `reached` so far.
-    fn joined(&mut self, frames: &[Frame], reached: After) -> (Bytes, u64) {
-        let is_wanted = |frame: &&Frame| self.types.is_empty() || self.types.contains(&frame.kind);
-        let wanted: Vec<&Frame> = frames.iter().filter(is_wanted).collect();
-        let (mut taken, mut bytes) = (0, 0);
-        while taken < wanted.len() && bytes < PIECE.bytes {
-            bytes += wanted[taken].text.len();
-            taken += 1;
+    /// The requested frames that fit in a batch, and their number. `position` is where the stream is after all of them.
+    fn take_batch(&mut self, frames: &[EventFrame], position: After) -> (Bytes, u64) {
+        let is_wanted = |frame: &&EventFrame| self.types.is_empty() || self.types.contains(&frame.kind);
+        let wanted: Vec<&EventFrame> = frames.iter().filter(is_wanted).collect();
+        let (mut count, mut bytes) = (0, 0);
+        while count < wanted.len() && bytes < BATCH.bytes {
+            bytes += wanted[count].text.len();
+            count += 1;
         }
-        self.after = match wanted[..taken].last() {
-            Some(last) if taken < wanted.len() => After { id: last.id, ..self.after },
-            _ => reached,
+        self.after = match wanted[..count].last() {
+            Some(last) if count < wanted.len() => After { id: last.id, ..self.after },
+            _ => position,
         };
-        if let [frame] = &wanted[..taken] {
+        if let [frame] = &wanted[..count] {
             return (frame.text.clone(), 1);
         }
-        let mut piece = Vec::with_capacity(bytes);
-        wanted[..taken].iter().for_each(|frame| piece.extend_from_slice(&frame.text));
-        (piece.into(), taken as u64)
+        let mut batch = Vec::with_capacity(bytes);
+        wanted[..count].iter().for_each(|frame| batch.extend_from_slice(&frame.text));
+        (batch.into(), count as u64)
     }
 }
 
-impl Window {
-    /// Reads up to where a reader is, and what has come since. Who begins at the end of the log may be far ahead of where the
-    /// readers before have left the window.
-    async fn reach(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
-        let place = |window: &Self| window.next.map_or(0, |next| next.id.0);
-        let gap = usize::try_from(by.after.id.0 - place(self)).unwrap_or_default();
+impl EventWindow {
+    /// Reads up to the position of a stream, and what is newer. A stream that begins at the end of the log may be far ahead of
+    /// the window.
+    async fn advance_to(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
+        let position = |window: &Self| window.next.map_or(0, |next| next.id.0);
+        let gap = usize::try_from(stream.after.id.0 - position(self)).unwrap_or_default();
         if gap > SHARED_EVENTS_MAX {
-            // What lies between would be put out of the window as it is read.
-            let (company, db) = (by.caller.company, by.app.db(by.caller.company));
-            if by.after.id > events::last_id(db, company).await? {
-                // Nothing has happened yet that is to be told after it.
+            // The events in between would be evicted as they are read.
+            let (company, db) = (stream.caller.company, stream.app.db(stream.caller.company));
+            if stream.after.id > events::last_id(db, company).await? {
+                // There is no newer event yet.
                 return Ok(());
             }
-            *self = Self { from: LastId(by.after.id), next: Some(by.after), ..Self::default() };
+            *self = Self { from: LastId(stream.after.id), next: Some(stream.after), ..Self::default() };
         }
         loop {
-            let had = place(self);
-            self.refresh(by, version).await?;
-            if place(self) >= by.after.id.0 || place(self) == had {
+            let previous = position(self);
+            self.refresh(stream, version).await?;
+            if position(self) >= stream.after.id.0 || position(self) == previous {
                 return Ok(());
             }
         }
     }
 
     /// Reads newer events, unless another stream has done so already.
-    async fn refresh(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
-        let Some(next) = self.next.filter(|next| self.version < version || next.id < by.after.id || self.version == 0)
+    async fn refresh(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
+        let Some(next) =
+            self.next.filter(|next| self.version < version || next.id < stream.after.id || self.version == 0)
         else {
             return Ok(());
         };
-        let (app, company) = (&by.app, by.caller.company);
-        let mut showing = by.showing.clone();
+        let (app, company) = (&stream.app, stream.caller.company);
+        let mut context = stream.context.clone();
         if let Some(organization) = app.engine.directory().company(company) {
-            showing = showing.with(organization);
+            context = context.with(organization);
         }
-        let read = events::read(app.db(company), company, next, &[], PIECE).await?;
-        let Page { events, next, has_more } = show_page(app.db(company), company, read, &showing, PIECE.bytes).await?;
+        let read = events::read(app.db(company), company, next, &[], BATCH).await?;
+        let Page { events, next, has_more } =
+            serialize_page(app.db(company), company, read, &context, BATCH.bytes).await?;
         for event in events {
-            let frame = Frame::of(&event);
+            let frame = EventFrame::of(&event);
             self.bytes += frame.text.len();
             self.frames.push_back(frame);
         }
@@ -425,10 +428,10 @@ impl Window {
     }
 }
 
-impl Drop for Streaming {
+impl Drop for StreamState {
     fn drop(&mut self) {
         self.app.figures.events.add_closed();
-        self.tail = None;
-        self.tails.leave(self.caller.company);
+        self.shared = None;
+        self.shared_streams.leave(self.caller.company);
     }
 }

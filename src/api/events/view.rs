@@ -26,7 +26,7 @@ use utoipa::ToSchema;
 use crate::api::cards::Card;
 use crate::api::channels::Channel;
 use crate::api::contacts::Contact;
-use crate::api::messages::{Message, Showing};
+use crate::api::messages::{Message, ViewContext};
 use crate::api::references;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
@@ -118,27 +118,27 @@ pub enum EventData {
     Session(Box<Session>),
     GoneSession(GoneSession),
     #[schema(value_type = Contact)]
-    Contact(Shown<Contact>),
+    Contact(StoredJson<Contact>),
     #[schema(value_type = Card)]
-    Card(Shown<Card>),
+    Card(StoredJson<Card>),
     Schedule(Box<Schedule>),
     #[schema(value_type = Campaign)]
-    Campaign(Shown<Campaign>),
+    Campaign(StoredJson<Campaign>),
     #[schema(value_type = Channel)]
-    Channel(Shown<Channel>),
+    Channel(StoredJson<Channel>),
 }
 
 /// A record that was serialized as a `T`.
 #[derive(Debug)]
-pub struct Shown<T>(Box<RawValue>, PhantomData<T>);
+pub struct StoredJson<T>(Box<RawValue>, PhantomData<T>);
 
-impl<T> Shown<T> {
-    fn of(shown: Box<RawValue>) -> Self {
-        Self(shown, PhantomData)
+impl<T> StoredJson<T> {
+    fn of(serialized: Box<RawValue>) -> Self {
+        Self(serialized, PhantomData)
     }
 }
 
-impl<T> Serialize for Shown<T> {
+impl<T> Serialize for StoredJson<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
@@ -199,138 +199,139 @@ impl EventMeta {
         has_more: bool,
     ) -> ApiResult<Self> {
         let oldest_id = events::first_id(db, company).await?;
-        let kept_from = match (after, oldest_id) {
+        let first_available = match (after, oldest_id) {
             (None, _) => 0,
             (_, Some(oldest)) => oldest.0,
             // All have expired.
             (_, None) => events::last_id(db, company).await?.0 + 1,
         };
-        let gap = after.is_some_and(|after| after.0 < kept_from.saturating_sub(1));
+        let gap = after.is_some_and(|after| after.0 < first_available.saturating_sub(1));
         Ok(Self { last_id, has_more, oldest_id, gap })
     }
 }
 
-/// An event as it is sent. It is written once: what is counted is what is sent.
+/// An event as it is sent, serialized only once.
 #[derive(Debug)]
-pub struct ShownEvent {
+pub struct SerializedEvent {
     /// The id.
     pub id: LoggedEventId,
     /// Its type.
     pub kind: EventKind,
-    /// All of it.
+    /// The whole event.
     pub json: Box<RawValue>,
 }
 
-impl Serialize for ShownEvent {
+impl Serialize for SerializedEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.json.serialize(serializer)
     }
 }
 
-/// Events as they are sent, and where whoever takes them goes on.
+/// Events as they are sent, and where to continue.
 #[derive(Debug)]
 pub struct Page {
     /// The events, oldest first.
-    pub events: Vec<ShownEvent>,
-    /// Up to where everything was looked at.
+    pub events: Vec<SerializedEvent>,
+    /// The position up to which all events were read.
     pub next: After,
     /// Whether there is more.
     pub has_more: bool,
 }
 
-/// What was read, as it is shown; what is more than so many bytes is left for the next page.
+/// Serializes what was read. What exceeds `bytes_max` is left for the next page.
 ///
 /// # Errors
-/// As of [`show_all`].
-pub async fn show_page(
+/// As of [`serialize_events`].
+pub async fn serialize_page(
     db: Db<'_>,
     company: CompanyId,
     reading: Reading,
-    showing: &Showing,
+    context: &ViewContext,
     bytes_max: usize,
 ) -> ApiResult<Page> {
     let Reading { events, next, has_more } = reading;
-    let places: Vec<After> = events.iter().map(StoredEvent::place).collect();
-    let events = show_all(db, company, events, showing, bytes_max).await?;
-    if events.len() == places.len() {
+    let positions: Vec<After> = events.iter().map(StoredEvent::place).collect();
+    let events = serialize_events(db, company, events, context, bytes_max).await?;
+    if events.len() == positions.len() {
         return Ok(Page { events, next, has_more });
     }
-    let next = events.len().checked_sub(1).map_or(next, |last| places[last]);
+    let next = events.len().checked_sub(1).map_or(next, |last| positions[last]);
     Ok(Page { events, next, has_more: true })
 }
 
-/// Events as they are shown, in their order, until they are so many bytes; the first in any case.
+/// Serializes events in their order, up to `bytes_max`; the first in any case.
 ///
 /// # Errors
 /// When the database cannot answer: messages are looked up in it.
-pub async fn show_all(
+pub async fn serialize_events(
     db: Db<'_>,
     company: CompanyId,
     events: Vec<StoredEvent>,
-    showing: &Showing,
+    context: &ViewContext,
     bytes_max: usize,
-) -> ApiResult<Vec<ShownEvent>> {
+) -> ApiResult<Vec<SerializedEvent>> {
     let message = |event: &StoredEvent| match &event.record {
         Record::Message(message) => Some(message.id),
         _ => None,
     };
     let ids: Vec<MessageId> = events.iter().filter_map(message).collect();
-    let (rows, are_all) =
+    let (rows, is_complete) =
         if ids.is_empty() { (Vec::new(), true) } else { messages::find_within(db, company, &ids, bytes_max).await? };
     let rows: HashMap<MessageId, MessageRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     let is_found = |event: &StoredEvent| message(event).is_some_and(|id| rows.contains_key(&id));
     let last_found = events.iter().rposition(is_found);
-    let (mut shown, mut bytes) = (Vec::new(), 0);
-    for (place, event) in events.into_iter().enumerate() {
-        // Of a message that is not there nobody knows whether it is gone or did not fit, if it is behind all that did.
-        let did_not_fit = !are_all && last_found < Some(place) && message(&event).is_some();
-        if !shown.is_empty() && (bytes >= bytes_max || did_not_fit) {
+    let (mut serialized, mut bytes) = (Vec::new(), 0);
+    for (index, event) in events.into_iter().enumerate() {
+        // A missing message after the last one that was found may be deleted, or may not have fitted.
+        let did_not_fit = !is_complete && last_found < Some(index) && message(&event).is_some();
+        if !serialized.is_empty() && (bytes >= bytes_max || did_not_fit) {
             break;
         }
         let (id, kind) = (event.id, event.kind);
-        let json = to_raw_value(&show(event, &rows, showing)).map_err(ApiError::internal)?;
+        let json = to_raw_value(&event_view(event, &rows, context)).map_err(ApiError::internal)?;
         bytes += json.get().len();
-        shown.push(ShownEvent { id, kind, json });
+        serialized.push(SerializedEvent { id, kind, json });
     }
-    Ok(shown)
+    Ok(serialized)
 }
 
-fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: &Showing) -> Event {
-    let organization = showing.organization();
+fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, context: &ViewContext) -> Event {
+    let organization = context.organization();
     let data = match event.record {
         Record::Ticket(then) => EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(ticket(*then))))),
         Record::Message(then) => match messages.get(&then.id) {
-            Some(row) => said(row, event.kind, then, showing),
+            Some(row) => message_data(row, event.kind, then, context),
             None => EventData::GoneMessage(GoneMessage { id: then.id, ticket_id: then.ticket_id, deleted: true }),
         },
         Record::Session(then) => match then.contact.and_then(|contact| serde_json::from_value(contact).ok()) {
             Some(contact) => EventData::Session(Box::new(Session::of(then.row, contact))),
             None => EventData::GoneSession(GoneSession { id: then.row.id, deleted: true }),
         },
-        Record::Contact(ShownThen { shown, .. }) => EventData::Contact(Shown::of(shown)),
-        Record::Card(ShownThen { shown, .. }) => EventData::Card(Shown::of(shown)),
-        Record::Campaign(ShownThen { shown, .. }) => EventData::Campaign(Shown::of(shown)),
-        Record::Channel(ShownThen { shown, .. }) => EventData::Channel(Shown::of(shown)),
+        Record::Contact(ShownThen { shown, .. }) => EventData::Contact(StoredJson::of(shown)),
+        Record::Card(ShownThen { shown, .. }) => EventData::Card(StoredJson::of(shown)),
+        Record::Campaign(ShownThen { shown, .. }) => EventData::Campaign(StoredJson::of(shown)),
+        Record::Channel(ShownThen { shown, .. }) => EventData::Channel(StoredJson::of(shown)),
         Record::Schedule(then) => {
             let (contact_name, contact_number) = then.contact.map(|person| (person.name, person.number)).unzip();
-            let listed = ListedSchedule { schedule: then.row, contact_name, contact_number: contact_number.flatten() };
-            EventData::Schedule(Box::new(Schedule::listed(listed, organization)))
+            let schedule =
+                ListedSchedule { schedule: then.row, contact_name, contact_number: contact_number.flatten() };
+            EventData::Schedule(Box::new(Schedule::listed(schedule, organization)))
         }
     };
     let by = EventAuthor::of(event.by, organization);
     Event { id: event.id, kind: event.kind, created_at: event.created_at.into(), by, data, previous: event.previous }
 }
 
-/// A message, and of a contact's where it has come in.
-fn said(row: &MessageRow, kind: EventKind, then: MessageThen, showing: &Showing) -> EventData {
+/// A message; a contact's also has the ticket and the contact.
+fn message_data(row: &MessageRow, kind: EventKind, then: MessageThen, context: &ViewContext) -> EventData {
     let contact_id = row.contact_id;
     let received = then.received.clone();
     let ticket_id = then.ticket_id;
-    let message = Message::of(message(row.clone(), kind, then), showing);
+    let message = Message::of(message(row.clone(), kind, then), context);
     let Some(received) = received else {
         return EventData::Message(Box::new(EventMessage { message, ticket: None, contact: None, reply: None }));
     };
-    let organization = showing.organization();
+    let organization = context.organization();
     let ticket = ReceivedIn {
         id: ticket_id,
         status: received.status,
@@ -345,8 +346,9 @@ fn said(row: &MessageRow, kind: EventKind, then: MessageThen, showing: &Showing)
 /// The ticket at the time of the event.
 fn ticket(then: TicketThen) -> tickets::Ticket {
     let TicketThen { row, contact, last_message } = then;
-    let last_message = last_message
-        .map(|said| Arc::new(LastMessage { body: said.body, direction: said.direction, created_at: said.created_at }));
+    let last_message = last_message.map(|message| {
+        Arc::new(LastMessage { body: message.body, direction: message.direction, created_at: message.created_at })
+    });
     let contact = contact.map_or_else(
         || ContactRef { id: row.contact_id, name: Box::default(), number: None, verified: false },
         |person| ContactRef { id: row.contact_id, name: person.name, number: person.number, verified: person.verified },
@@ -367,14 +369,14 @@ fn ticket(then: TicketThen) -> tickets::Ticket {
 fn message(row: MessageRow, kind: EventKind, then: MessageThen) -> MessageRow {
     let has_failed = then.status == MessageStatus::Failed;
     let is_inbound = row.direction == Direction::Inbound;
-    let reached = |status: MessageStatus| is_inbound || then.status.is_as_far_as(status);
-    let sent_at = row.sent_at.filter(|_| has_failed || reached(MessageStatus::Sent));
-    let delivered_at = row.delivered_at.filter(|_| reached(MessageStatus::Delivered));
+    let has_reached = |status: MessageStatus| is_inbound || then.status.is_as_far_as(status);
+    let sent_at = row.sent_at.filter(|_| has_failed || has_reached(MessageStatus::Sent));
+    let delivered_at = row.delivered_at.filter(|_| has_reached(MessageStatus::Delivered));
     // A contact's message is read later than it is received, if at all.
-    let read_at = row.read_at.filter(|_| !is_inbound && reached(MessageStatus::Read));
+    let read_at = row.read_at.filter(|_| !is_inbound && has_reached(MessageStatus::Read));
     let updated_at = match then.updated_at {
         Some(at) => Some(at),
-        // Nothing but what came later has changed it, or an earlier release has not written when.
+        // Only later changes have touched it, or an earlier release has not recorded the time.
         None if then.status == row.status && row.read_at == read_at => row.updated_at,
         None => [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max(),
     };

@@ -14,7 +14,7 @@ use hotline_persistence::tables::messages::{self, MessageFilter};
 pub use job_id::JobId;
 pub use new::NewMessage;
 pub use send::{build_template, send};
-pub use view::{File, Job, Message, Showing};
+pub use view::{File, Job, Message, ViewContext};
 
 use super::contacts::{check_channel, check_contact};
 use crate::app::App;
@@ -56,8 +56,8 @@ pub async fn list(
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
-    let showing = Showing::of(&caller, &app, &request);
-    Ok(Page::of(query.page, rows, |row| Message::of(row, &showing)))
+    let context = ViewContext::of(&caller, &app, &request);
+    Ok(Page::of(query.page, rows, |row| Message::of(row, &context)))
 }
 
 /// `GET /messages/{messageId}`.
@@ -68,7 +68,7 @@ pub async fn show(
     id: PathId<MessageId>,
 ) -> ApiResult<Json<Message>> {
     let row = app.engine.reads().message(caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json::of(Message::of(row, &Showing::of(&caller, &app, &request))))
+    Ok(Json::of(Message::of(row, &ViewContext::of(&caller, &app, &request))))
 }
 
 /// `GET /messages/jobs/{jobId}`.

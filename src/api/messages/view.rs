@@ -120,8 +120,8 @@ impl File {
 
 impl Message {
     /// A message; its file gets a fresh URL.
-    pub fn of(row: MessageRow, showing: &Showing) -> Self {
-        let media = File::of(&row, &showing.links);
+    pub fn of(row: MessageRow, context: &ViewContext) -> Self {
+        let media = File::of(&row, &context.links);
         let [sent_at, delivered_at, read_at] = forward(&row);
         let content = row.content();
         Self {
@@ -140,7 +140,7 @@ impl Message {
             quoted_message_id: row.quoted_message_id,
             status: row.status,
             error: row.error,
-            integration: references::integration(&showing.organization, row.integration_id),
+            integration: references::integration(&context.organization, row.integration_id),
             user: row.user_id.map(|id| MessageUser { id, name: row.user_name }),
             source: row.source,
             created_at: row.created_at.into(),
@@ -166,12 +166,12 @@ fn forward(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
 
 /// The context for converting messages: the names of the directory, and the base URL of files.
 #[derive(Clone)]
-pub struct Showing {
+pub struct ViewContext {
     organization: Arc<Organization>,
     links: Links,
 }
 
-impl Showing {
+impl ViewContext {
     /// The names of this organization, and file URLs that do not depend on a request.
     pub fn new(organization: Arc<Organization>, links: Links) -> Self {
         Self { organization, links }

@@ -10,7 +10,7 @@ use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
 
 use super::Ticket;
-use crate::api::messages::{Message, Showing};
+use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
 use crate::web::values::{MessageBody, Text};
 use crate::web::{ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
@@ -174,8 +174,8 @@ pub async fn add_note(
 ) -> ApiResult<Created<Message>> {
     let NoteBody { body, user_id } = body.0;
     let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
-    let showing = Showing::of(&caller, &app, &request);
-    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
+    let context = ViewContext::of(&caller, &app, &request);
+    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
     once.command(show, |attached| {
         app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached, only_if: None })
     })

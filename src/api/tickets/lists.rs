@@ -10,7 +10,7 @@ use hotline_persistence::tables::tickets::TicketFilter;
 
 use super::{Event, Ticket};
 use crate::api::contacts::check_contact;
-use crate::api::messages::{Message, Showing};
+use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
 use crate::web::params::Span;
 use crate::web::values::Search;
@@ -91,8 +91,8 @@ pub async fn list_messages(
     let filter = MessageFilter { ticket_id: Some(id.0), created, updated, ..MessageFilter::default() };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
-    let showing = Showing::of(&caller, &app, &request);
-    Ok(Page::of(query.page, rows, |row| Message::of(row, &showing)))
+    let context = ViewContext::of(&caller, &app, &request);
+    Ok(Page::of(query.page, rows, |row| Message::of(row, &context)))
 }
 
 /// `GET /tickets/{ticketId}/events`.

@@ -13,7 +13,7 @@ use hotline_persistence::{CompanyId, MessageId, SessionId, TicketId};
 use serde_json::Value;
 use std::collections::HashMap;
 
-use crate::api::messages::{Message, Showing};
+use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
 use crate::web::head::is_head_request;
 use crate::web::params::{Span, is_by_number};
@@ -92,8 +92,8 @@ pub async fn say(
 ) -> ApiResult<Created<Message>> {
     let id = id.0;
     let Words { body, content, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
-    let showing = Showing::of(&caller, &app, &request);
-    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
+    let context = ViewContext::of(&caller, &app, &request);
+    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
     once.command(show, |attached| {
         let say = Say { body: Some(body), file: None, content, quoted, client_id, attached };
         async { app.engine.sessions.ask(caller.company, &id, say).await }
@@ -148,8 +148,8 @@ pub async fn list_messages(
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     let arriving = Arriving::of(&rows.rows);
-    let showing = Showing::of(&caller, &app, &request);
-    let mut shown = Page::of(page, rows, |row| Message::of(row, &showing));
+    let context = ViewContext::of(&caller, &app, &request);
+    let mut shown = Page::of(page, rows, |row| Message::of(row, &context));
     let goes_on = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
     let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.

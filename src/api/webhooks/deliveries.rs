@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{found, seen};
-use crate::api::events::KeptEvents;
+use crate::api::events::EventsEnabled;
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
@@ -87,7 +87,7 @@ impl Filter for Filters {
 /// `GET /webhooks/{webhookId}/deliveries`.
 pub async fn list_deliveries(
     caller: Caller,
-    _: KeptEvents,
+    _: EventsEnabled,
     app: Data<App>,
     id: PathId<WebhookId>,
     query: Query<Filters>,

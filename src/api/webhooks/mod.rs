@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 pub use deliveries::{Delivery, list_deliveries};
 pub use verbs::{Replayed, Tested, replay, rotate_secret, test, test_event};
 
-use crate::api::events::KeptEvents;
+use crate::api::events::EventsEnabled;
 use crate::app::App;
 use crate::web::values::{Name, Search, WebAddress};
 use crate::web::{
@@ -135,7 +135,7 @@ impl Filter for Filters {
 }
 
 /// `GET /webhooks`.
-pub async fn list(caller: Caller, _: KeptEvents, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Webhook>> {
+pub async fn list(caller: Caller, _: EventsEnabled, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Webhook>> {
     let rows = table::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
 }
@@ -143,7 +143,7 @@ pub async fn list(caller: Caller, _: KeptEvents, app: Data<App>, query: Query<Fi
 /// `POST /webhooks`.
 pub async fn create(
     caller: Caller,
-    _: KeptEvents,
+    _: EventsEnabled,
     app: Data<App>,
     body: Body<WebhookNew>,
     once: Idempotency,
@@ -178,7 +178,7 @@ fn too_many() -> ApiError {
 }
 
 /// `GET /webhooks/{webhookId}`.
-pub async fn show(caller: Caller, _: KeptEvents, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<Json<Webhook>> {
+pub async fn show(caller: Caller, _: EventsEnabled, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<Json<Webhook>> {
     Ok(Json::of(found(&app, &caller, id.0).await?))
 }
 
@@ -190,7 +190,7 @@ async fn found(app: &App, caller: &Caller, id: WebhookId) -> ApiResult<Webhook> 
 /// `PUT /webhooks/{webhookId}`.
 pub async fn update(
     caller: Caller,
-    _: KeptEvents,
+    _: EventsEnabled,
     app: Data<App>,
     id: PathId<WebhookId>,
     body: Body<WebhookChange>,
@@ -211,7 +211,7 @@ pub async fn update(
 }
 
 /// `DELETE /webhooks/{webhookId}`.
-pub async fn remove(caller: Caller, _: KeptEvents, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<NoContent> {
+pub async fn remove(caller: Caller, _: EventsEnabled, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<NoContent> {
     webhooks::remove(app.db(caller.company), caller.company, id.0).await?;
     Ok(NoContent)
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{WebhookWithSecret, found, seen};
-use crate::api::events::KeptEvents;
+use crate::api::events::EventsEnabled;
 use crate::app::App;
 use crate::web::values::FromField;
 use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
@@ -24,7 +24,7 @@ use crate::webhooks::{AttemptResult, new_secret};
 /// `POST /webhooks/{webhookId}/rotate-secret`.
 pub async fn rotate_secret(
     caller: Caller,
-    _: KeptEvents,
+    _: EventsEnabled,
     app: Data<App>,
     id: PathId<WebhookId>,
     once: Idempotency,
@@ -88,7 +88,7 @@ pub fn test_event(webhook: WebhookId, now: DateTime<Utc>) -> Value {
 /// `POST /webhooks/{webhookId}/test`.
 pub async fn test(
     caller: Caller,
-    _: KeptEvents,
+    _: EventsEnabled,
     app: Data<App>,
     id: PathId<WebhookId>,
     once: Idempotency,
@@ -178,7 +178,7 @@ pub struct Replayed {
 /// `POST /webhooks/{webhookId}/replay`.
 pub async fn replay(
     caller: Caller,
-    _: KeptEvents,
+    _: EventsEnabled,
     app: Data<App>,
     id: PathId<WebhookId>,
     body: Body<Replay>,

@@ -1,4 +1,4 @@
-//! Whether events are kept.
+//! Whether this service stores events.
 
 use std::future::{Ready, ready};
 
@@ -11,10 +11,10 @@ use crate::openapi::{Described, Operation};
 use crate::web::ApiError;
 use crate::web::schema::Schemas;
 
-/// Extractor for handlers that need events: answers `404` where none are kept.
-pub struct KeptEvents;
+/// Extractor for handlers that need events: `404` where none are stored.
+pub struct EventsEnabled;
 
-impl FromRequest for KeptEvents {
+impl FromRequest for EventsEnabled {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -25,7 +25,7 @@ impl FromRequest for KeptEvents {
     }
 }
 
-impl Described for KeptEvents {
+impl Described for EventsEnabled {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.errors.push(404);
     }
