@@ -143,9 +143,9 @@ impl Input for NewSession {
 }
 
 /// The body of `POST …/identify`.
-pub struct Identity(IdentityText);
+pub struct IdentifyInput(IdentityText);
 
-impl Input for Identity {
+impl Input for IdentifyInput {
     fn name() -> Cow<'static, str> {
         "VisitorIdentity".into()
     }
@@ -212,7 +212,7 @@ pub async fn identify(
     visitor: Visitor,
     door: Door,
     app: Data<App>,
-    body: Body<Identity>,
+    body: Body<IdentifyInput>,
 ) -> ApiResult<Json<SessionView>> {
     let who = body.0.0.read(&door)?;
     for _ in 1..IDENTIFY_ATTEMPTS_MAX {

@@ -18,7 +18,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::task::spawn_blocking;
 
 use super::import_report::{ImportError, ImportReport, ImportResult, ImportedContact};
-use super::write::WrittenContact;
+use super::write::ContactInput;
 use crate::api::custom_values;
 use crate::app::App;
 use crate::web::values::FromField;
@@ -59,7 +59,7 @@ impl FromField for OnConflict {
 
 /// The body of `POST /contacts/import`.
 pub struct Import {
-    rows: Vec<Result<WrittenContact, Vec<FieldError>>>,
+    rows: Vec<Result<ContactInput, Vec<FieldError>>>,
     on_conflict: OnConflict,
 }
 
@@ -70,7 +70,7 @@ impl Input for Import {
     const BYTES_MAX: usize = BYTES_MAX;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let rows = fields.rows("contacts", ROWS_MAX, |fields| Some(WrittenContact::read_row(fields)));
+        let rows = fields.rows("contacts", ROWS_MAX, |fields| Some(ContactInput::read_row(fields)));
         let on_conflict = fields.optional("onConflict").unwrap_or_default();
         Some(Self { rows: rows?, on_conflict })
     }
@@ -90,8 +90,8 @@ pub async fn import(
     let report = once
         .transaction(db, async |db| {
             rows::take_turn(db, company).await?;
-            // Each time the rows are matched again, another request has created the contact of one of them, which is found
-            // from then on.
+            // Each further attempt means that another request has created the contact of one row, which is found from then
+            // on.
             for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let mut plan = plan(&mut attempt, company, &import).await?;
@@ -118,21 +118,22 @@ pub async fn import(
 
 /// The contacts to store, and the response.
 struct Plan {
-    contacts: Vec<Planned>,
+    contacts: Vec<PlannedContact>,
     /// The contacts that rows have matched without a change.
-    default_allowance: HashMap<usize, ContactId>,
+    unchanged: HashMap<usize, ContactId>,
     report: ImportReport,
-    /// The contact of each row, by its place among those that are known, and what becomes of the row.
+    /// The index of each row, the position of its contact, and the result.
     rows: Vec<(usize, usize, ImportResult)>,
 }
 
 impl Plan {
     /// The response, once the contacts have ids.
     fn into_report(self) -> ImportReport {
-        let Self { contacts, default_allowance: mut ids, mut report, rows } = self;
-        ids.extend(contacts.iter().filter_map(|contact| Some((contact.place, contact.id?))));
-        let row =
-            |(index, place, result): (usize, usize, _)| Some(ImportedContact { index, id: *ids.get(&place)?, result });
+        let Self { contacts, unchanged: mut ids, mut report, rows } = self;
+        ids.extend(contacts.iter().filter_map(|contact| Some((contact.position, contact.id?))));
+        let row = |(index, position, result): (usize, usize, _)| {
+            Some(ImportedContact { index, id: *ids.get(&position)?, result })
+        };
         report.contacts = rows.into_iter().filter_map(row).collect();
         report
     }
@@ -140,9 +141,9 @@ impl Plan {
 
 /// A contact that rows create or change.
 #[derive(Default)]
-struct Planned {
-    /// Its place among the contacts that are known.
-    place: usize,
+struct PlannedContact {
+    /// Its position among the known contacts.
+    position: usize,
     /// `None`: the contact is created, and has no id yet.
     id: Option<ContactId>,
     /// The stored number.
@@ -161,7 +162,7 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -
     let tags: Vec<TagId> = rows().flat_map(|row| row.tags.iter().flatten().copied()).collect();
     let tags = rows::known_tags(db, company, &tags).await?.into_iter().collect();
     let fields = table::all_of_held::<CustomField>(db, company, Application::Contact).await?;
-    let mut planner = Planner { known: Known::of(candidates), tags, fields, on_conflict: import.on_conflict };
+    let mut planner = Planner { known: ContactIndex::of(candidates), tags, fields, on_conflict: import.on_conflict };
     // Thousands of values are checked by the rules of their fields, so this must not run on a serving thread. The limit
     // on heavy statements also limits how many run at the same time.
     let import = import.clone();
@@ -170,11 +171,11 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -
 
 /// The contacts that rows may match, in their state after the rows so far.
 #[derive(Default)]
-struct Known {
-    contacts: Vec<Planned>,
+struct ContactIndex {
+    contacts: Vec<PlannedContact>,
     /// Contacts that must be stored.
-    touched: BTreeSet<usize>,
-    now: Vec<Identity>,
+    changed: BTreeSet<usize>,
+    keys: Vec<ContactKeys>,
     by_number: HashMap<String, usize>,
     /// If several match, the oldest is used; the sets are ordered by id.
     by_email: HashMap<String, BTreeSet<usize>>,
@@ -183,17 +184,17 @@ struct Known {
 
 /// The values by which a row matches a contact.
 #[derive(Clone, Default)]
-struct Identity {
+struct ContactKeys {
     number: Option<String>,
     /// In lower case.
     email: Option<String>,
     code: Option<String>,
 }
 
-impl Identity {
+impl ContactKeys {
     fn after(&self, columns: &Columns) -> Self {
-        let text = |column, now: &Option<String>| {
-            if columns.has(column) { columns.text(column).map(str::to_owned) } else { now.clone() }
+        let text = |column, current: &Option<String>| {
+            if columns.has(column) { columns.text(column).map(str::to_owned) } else { current.clone() }
         };
         Self {
             number: text("number", &self.number),
@@ -203,48 +204,47 @@ impl Identity {
     }
 }
 
-impl Known {
+impl ContactIndex {
     fn of(candidates: Vec<Candidate>) -> Self {
         let mut known = Self::default();
         for candidate in candidates {
             let number = candidate.number.clone();
-            let index = known.add(Planned { id: Some(candidate.id), number, ..Planned::default() });
+            let index = known.add(PlannedContact { id: Some(candidate.id), number, ..PlannedContact::default() });
             let email = candidate.email.map(|email| email.to_lowercase());
-            known.identify(index, Identity { number: candidate.number, email, code: candidate.code });
+            known.set_keys(index, ContactKeys { number: candidate.number, email, code: candidate.code });
         }
         known
     }
 
-    fn add(&mut self, contact: Planned) -> usize {
-        self.contacts.push(Planned { place: self.contacts.len(), ..contact });
-        self.now.push(Identity::default());
+    fn add(&mut self, contact: PlannedContact) -> usize {
+        self.contacts.push(PlannedContact { position: self.contacts.len(), ..contact });
+        self.keys.push(ContactKeys::default());
         self.contacts.len() - 1
     }
 
     /// Updates the values by which the contact is found.
-    fn identify(&mut self, index: usize, next: Identity) {
-        let before = std::mem::replace(&mut self.now[index], next.clone());
-        if let Some(number) = before.number {
+    fn set_keys(&mut self, index: usize, next: ContactKeys) {
+        let previous = std::mem::replace(&mut self.keys[index], next.clone());
+        if let Some(number) = previous.number {
             self.by_number.remove(&number);
         }
         if let Some(number) = next.number {
             self.by_number.insert(number, index);
         }
-        for (found_by, before, next) in
-            [(&mut self.by_email, before.email, next.email), (&mut self.by_code, before.code, next.code)]
+        for (map, previous, next) in
+            [(&mut self.by_email, previous.email, next.email), (&mut self.by_code, previous.code, next.code)]
         {
-            if let Some(contacts) = before.and_then(|text| found_by.get_mut(&text)) {
+            if let Some(contacts) = previous.and_then(|text| map.get_mut(&text)) {
                 contacts.remove(&index);
             }
             if let Some(text) = next {
-                found_by.entry(text).or_default().insert(index);
+                map.entry(text).or_default().insert(index);
             }
         }
     }
 
     fn find(&self, columns: &Columns) -> Option<usize> {
-        let oldest =
-            |found_by: &HashMap<String, BTreeSet<usize>>, text: Option<String>| found_by.get(&text?)?.first().copied();
+        let oldest = |map: &HashMap<String, BTreeSet<usize>>, text: Option<String>| map.get(&text?)?.first().copied();
         let by_number = columns.text("number").and_then(|number| self.by_number.get(number).copied());
         by_number
             .or_else(|| oldest(&self.by_email, columns.text("email").map(str::to_lowercase)))
@@ -253,42 +253,43 @@ impl Known {
 }
 
 struct Planner {
-    known: Known,
+    known: ContactIndex,
     tags: BTreeSet<TagId>,
     fields: Vec<CustomField>,
     on_conflict: OnConflict,
 }
 
 impl Planner {
-    fn plan(&mut self, rows: &[Result<WrittenContact, Vec<FieldError>>]) -> Plan {
+    fn plan(&mut self, rows: &[Result<ContactInput, Vec<FieldError>>]) -> Plan {
         let mut report = ImportReport::default();
-        let mut placed = Vec::new();
+        let mut rows_by_contact = Vec::new();
         for (index, row) in rows.iter().enumerate() {
-            let outcome = row.clone().and_then(|row| self.take(row));
+            let outcome = row.clone().and_then(|row| self.apply_row(row));
             match outcome {
-                Ok((place, result)) => {
+                Ok((position, result)) => {
                     *report.count_of(result) += 1;
-                    placed.push((index, place, result));
+                    rows_by_contact.push((index, position, result));
                 }
                 Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError::of(index, error))),
             }
         }
         let known = std::mem::take(&mut self.known);
-        let (contacts, others) =
-            known.contacts.into_iter().partition::<Vec<_>, _>(|contact| known.touched.contains(&contact.place));
-        let default_allowance = others.into_iter().filter_map(|contact| Some((contact.place, contact.id?))).collect();
-        Plan { contacts, default_allowance, report, rows: placed }
+        let (contacts, unchanged_contacts) =
+            known.contacts.into_iter().partition::<Vec<_>, _>(|contact| known.changed.contains(&contact.position));
+        let unchanged =
+            unchanged_contacts.into_iter().filter_map(|contact| Some((contact.position, contact.id?))).collect();
+        Plan { contacts, unchanged, report, rows: rows_by_contact }
     }
 
-    /// Processes one row, and returns the place of its contact, and what becomes of it.
-    fn take(&mut self, row: WrittenContact) -> Result<(usize, ImportResult), Vec<FieldError>> {
-        let found = self.known.find(&row.columns);
-        if let Some(place) = found.filter(|_| self.on_conflict == OnConflict::Skip) {
-            return Ok((place, ImportResult::Skipped));
+    /// Applies one row, and returns the position of its contact, and the result.
+    fn apply_row(&mut self, row: ContactInput) -> Result<(usize, ImportResult), Vec<FieldError>> {
+        let existing = self.known.find(&row.columns);
+        if let Some(position) = existing.filter(|_| self.on_conflict == OnConflict::Skip) {
+            return Ok((position, ImportResult::Skipped));
         }
         let mut row = row;
         let mut errors = Vec::new();
-        if found.is_none() && !row.name_by_number() {
+        if existing.is_none() && !row.name_by_number() {
             let reason = "is required without number".to_owned();
             errors.push(FieldError { field: "name".to_owned(), reason });
         }
@@ -298,28 +299,28 @@ impl Planner {
                 errors.push(FieldError { field: format!("tagIds[{index}]"), reason });
             }
         }
-        let values = custom_values::check_all(&self.fields, &row.values, found.is_none());
+        let values = custom_values::check_all(&self.fields, &row.values, existing.is_none());
         let values = match values {
             Ok(values) if errors.is_empty() => values,
             Ok(_) => return Err(errors),
-            Err(wrong) => {
-                errors.extend(wrong);
+            Err(value_errors) => {
+                errors.extend(value_errors);
                 return Err(errors);
             }
         };
-        let index = found.unwrap_or_else(|| self.known.add(Planned::default()));
-        self.known.touched.insert(index);
-        self.known.identify(index, self.known.now[index].after(&row.columns));
+        let index = existing.unwrap_or_else(|| self.known.add(PlannedContact::default()));
+        self.known.changed.insert(index);
+        self.known.set_keys(index, self.known.keys[index].after(&row.columns));
         let contact = &mut self.known.contacts[index];
         contact.columns.merge(row.columns);
         contact.tags = row.tags.or(contact.tags.take());
         contact.values.extend(values);
-        Ok((index, if found.is_some() { ImportResult::Updated } else { ImportResult::Created }))
+        Ok((index, if existing.is_some() { ImportResult::Updated } else { ImportResult::Created }))
     }
 }
 
 /// Stores the planned contacts in a few statements, and gives ids to those that are created.
-async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [Planned]) -> Result<(), Error> {
+async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [PlannedContact]) -> Result<(), Error> {
     let known: Vec<ContactId> = contacts.iter().filter_map(|contact| contact.id).collect();
     let new = contacts.len() - known.len();
     let mut new_ids = rows::take_ids(db, new).await?.into_iter();
@@ -332,8 +333,8 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [Planne
     let (mut with_tags, mut tagged, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for contact in contacts {
         let id = contact.id.ok_or_else(|| Error::Unavailable("ids are missing".to_owned()))?;
-        let written = if is_known.contains(&id) { &mut updated } else { &mut inserted };
-        written.push((id, contact.columns.clone()));
+        let target = if is_known.contains(&id) { &mut updated } else { &mut inserted };
+        target.push((id, contact.columns.clone()));
         if let Some(tags) = &contact.tags {
             with_tags.push(id);
             tagged.extend(tags.iter().map(|tag| (id, *tag)));
@@ -341,14 +342,14 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [Planne
         values.extend(contact.values.iter().map(|(field, value)| (id, *field, value.clone())));
     }
     // Contacts that give up a number are written first, so that others can take it.
-    let gives_up = |contact: &&Planned| {
+    let releases_number = |contact: &&PlannedContact| {
         contact.number.is_some()
             && contact.columns.has("number")
             && contact.columns.text("number") != contact.number.as_deref()
     };
     let watched = contacts::watch(&mut *db, company, &known).await?;
-    let given_up: Vec<ContactId> = contacts.iter().filter(gives_up).filter_map(|contact| contact.id).collect();
-    rows::clear_numbers(db, company, &given_up).await?;
+    let released: Vec<ContactId> = contacts.iter().filter(releases_number).filter_map(|contact| contact.id).collect();
+    rows::clear_numbers(db, company, &released).await?;
     rows::update_all(db, company, &updated).await?;
     rows::insert_all(db, company, &inserted).await?;
     if !with_tags.is_empty() {

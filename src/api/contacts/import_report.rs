@@ -1,4 +1,4 @@
-//! What became of an import, row by row.
+//! The result of an import, row by row.
 
 use hotline_actors::FieldError;
 use hotline_persistence::ContactId;

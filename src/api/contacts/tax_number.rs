@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn a_tax_number_is_kept_as_digits_when_its_check_digits_are_right() {
-        for (given, kept) in [
+        for (given, stored) in [
             ("529.982.247-25", "52998224725"),
             (" 52998224725 ", "52998224725"),
             ("111.444.777-35", "11144477735"),
             ("11.222.333/0001-81", "11222333000181"),
             ("11444777000161", "11444777000161"),
         ] {
-            assert_eq!(TaxNumber::from_json(&json!(given)), Ok(TaxNumber(kept.to_owned())), "{given}");
+            assert_eq!(TaxNumber::from_json(&json!(given)), Ok(TaxNumber(stored.to_owned())), "{given}");
         }
         for bad in [
             json!("52998224724"),

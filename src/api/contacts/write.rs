@@ -20,9 +20,9 @@ use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency
 /// Maximum number of tags in a request.
 const TAGS_MAX: usize = 100;
 
-/// The given fields of a contact.
+/// The fields of a contact in a body.
 #[derive(Clone, Debug, Default)]
-pub struct WrittenContact {
+pub struct ContactInput {
     pub(super) columns: Columns,
     /// Replaces all tags of the contact.
     pub(super) tags: Option<Vec<TagId>>,
@@ -30,7 +30,7 @@ pub struct WrittenContact {
 }
 
 /// The fields that cannot be cleared.
-struct Kept {
+struct UnclearableFields {
     name: Option<Name>,
     is_group: Option<bool>,
     opt_out: Option<bool>,
@@ -44,17 +44,17 @@ macro_rules! texts {
     )+};
 }
 
-impl WrittenContact {
+impl ContactInput {
     /// Reads every field except those that cannot be cleared; creations and changes read those differently.
-    fn read(fields: &mut Fields<'_>, kept: Kept) -> Self {
+    fn read(fields: &mut Fields<'_>, unclearable: UnclearableFields) -> Self {
         let mut columns = Columns::default();
-        if let Some(name) = kept.name {
+        if let Some(name) = unclearable.name {
             columns.set("name", name.0);
         }
-        if let Some(is_group) = kept.is_group {
+        if let Some(is_group) = unclearable.is_group {
             columns.set("is_group", is_group);
         }
-        if let Some(opt_out) = kept.opt_out {
+        if let Some(opt_out) = unclearable.opt_out {
             columns.set("marketing_opt_out", opt_out);
         }
         if let Some(number) = fields.patch::<Number>("number").into_option() {
@@ -97,18 +97,18 @@ impl WrittenContact {
 
     /// Reads a row of an import: fields that stay unchanged may also be `null`.
     pub(super) fn read_row(fields: &mut Fields<'_>) -> Self {
-        let kept = Kept {
+        let unclearable = UnclearableFields {
             name: fields.optional("name"),
             is_group: fields.optional("isGroup"),
             opt_out: fields.optional("marketingOptOut"),
         };
         let tags = fields.list("tagIds", TAGS_MAX);
-        Self { tags, ..Self::read(fields, kept) }
+        Self { tags, ..Self::read(fields, unclearable) }
     }
 }
 
 /// The body of `POST /contacts`.
-pub struct NewContact(WrittenContact);
+pub struct NewContact(ContactInput);
 
 impl Input for NewContact {
     fn name() -> Cow<'static, str> {
@@ -116,12 +116,12 @@ impl Input for NewContact {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut written = WrittenContact::read_row(fields);
+        let mut input = ContactInput::read_row(fields);
         // An invalid name or number was already reported.
-        if !written.name_by_number() && !fields.has_text("name") && !fields.has_text("number") {
+        if !input.name_by_number() && !fields.has_text("name") && !fields.has_text("number") {
             fields.refuse("name", "is required without number");
         }
-        Some(Self(written))
+        Some(Self(input))
     }
 }
 
@@ -144,7 +144,7 @@ pub async fn create(
 }
 
 /// The body of `PUT /contacts/{contactId}`.
-pub struct ChangedContact(WrittenContact);
+pub struct ChangedContact(ContactInput);
 
 impl Input for ChangedContact {
     fn name() -> Cow<'static, str> {
@@ -152,17 +152,17 @@ impl Input for ChangedContact {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let kept = Kept {
+        let unclearable = UnclearableFields {
             name: fields.changed("name"),
             is_group: fields.changed("isGroup"),
             opt_out: fields.changed("marketingOptOut"),
         };
         let tags = fields.changed_list("tagIds", TAGS_MAX);
-        Some(Self(WrittenContact { tags, ..WrittenContact::read(fields, kept) }))
+        Some(Self(ContactInput { tags, ..ContactInput::read(fields, unclearable) }))
     }
 }
 
-/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. Once this is answered,
+/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. Before the response,
 /// conversations show the changed contact.
 pub async fn update(
     caller: Caller,
@@ -175,7 +175,7 @@ pub async fn update(
     let (company, id, ChangedContact(change)) = (caller.company, id.0, body.0);
     let changes = app.engine.contacts.changes(company);
     let db = app.engine.reads().tables(company).await?;
-    let shown = once
+    let response = once
         .transaction(db, async |db| {
             changes.note([id]);
             if change.columns.has("marketingOptOut") {
@@ -191,7 +191,7 @@ pub async fn update(
         })
         .await?;
     changes.settle().await;
-    Ok(shown)
+    Ok(response)
 }
 
 type Values = Vec<(CustomFieldId, Option<String>)>;
