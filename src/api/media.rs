@@ -25,7 +25,7 @@ use crate::web::{ApiError, ApiResult};
 
 /// Types that browsers may display: images, audio and video run no scripts. Anything else is downloaded, above all
 /// types that can run scripts (HTML, SVG, XML).
-const SHOWN: &[&str] = &[
+const INLINE_TYPES: &[&str] = &[
     "image/png",
     "image/jpeg",
     "image/gif",
@@ -39,26 +39,26 @@ const SHOWN: &[&str] = &[
 
 /// Whether browsers may display the type. XML types are documents and may run scripts, whatever their main type:
 /// `image/svg+xml`, `application/xhtml+xml`, and `video/x+xml` too.
-fn is_shown(mime_type: &str) -> bool {
+fn is_inline(mime_type: &str) -> bool {
     let (kind, subtype) = mime_type.split_once('/').unwrap_or((mime_type, ""));
     // Parameters follow after the semicolon.
     let subtype = subtype.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_document = subtype.is_empty() || subtype == "xml" || subtype.ends_with("+xml") || subtype.contains("html");
-    SHOWN.contains(&mime_type) || (matches!(kind, "audio" | "video") && !is_document)
+    INLINE_TYPES.contains(&mime_type) || (matches!(kind, "audio" | "video") && !is_document)
 }
 
 /// Policy for downloads: nothing runs, even if the file is opened.
-const NOTHING: &str = "sandbox; default-src 'none'";
+const DOWNLOAD_POLICY: &str = "sandbox; default-src 'none'";
 
 /// Policy for displayed files: they load only themselves.
-const ITSELF: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
+const INLINE_POLICY: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
 
 /// Policy for PDF: the viewers of browsers do not work in a sandbox, and are sandboxed themselves.
-const VIEWER: &str = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'";
+const PDF_POLICY: &str = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'";
 
 /// The query of the URL, besides the company and the file.
 #[derive(Deserialize)]
-pub struct Said {
+pub struct SignedQuery {
     name: String,
     #[serde(rename = "type")]
     mime_type: String,
@@ -71,20 +71,20 @@ pub async fn show(
     request: HttpRequest,
     app: Data<App>,
     path: Path<(String, String)>,
-    said: Option<Query<Said>>,
+    query: Option<Query<SignedQuery>>,
 ) -> ApiResult<HttpResponse> {
     let (company, id) = path.into_inner();
     let company: CompanyId = company.parse().map_err(|_| ApiError::not_found())?;
-    let Query(Said { name, mime_type, expires, signature }) = said.ok_or_else(ApiError::not_found)?;
+    let Query(SignedQuery { name, mime_type, expires, signature }) = query.ok_or_else(ApiError::not_found)?;
     let claim = Claim { company, id, name, mime_type, expires };
     let now = clock::now();
     app.media.links().check(&claim, &signature, now).map_err(|bad| match bad {
         Bad::Forged => ApiError::not_found(),
         Bad::Expired => ApiError::link_expired(),
     })?;
-    let is_served = app.engine.directory().company(company).is_some_and(|known| known.company.active);
+    let is_active = app.engine.directory().company(company).is_some_and(|known| known.company.active);
     let id: MediaId = claim.id.parse().map_err(|_| ApiError::not_found())?;
-    if !is_served {
+    if !is_active {
         return Err(ApiError::not_found());
     }
     // The content of an id never changes.
@@ -95,10 +95,10 @@ pub async fn show(
         return Ok(response.finish());
     }
     let size = app.media.size(company, &id).await?;
-    let range = match asked(&request, &tag, size) {
-        Asked::Whole => None,
-        Asked::Part(range) => Some(range),
-        Asked::Nothing => return Ok(unsatisfiable(size)),
+    let range = match requested_range(&request, &tag, size) {
+        RangeRequest::Whole => None,
+        RangeRequest::Part(range) => Some(range),
+        RangeRequest::Unsatisfiable => return Ok(unsatisfiable(size)),
     };
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut response = HttpResponse::build(status);
@@ -110,40 +110,40 @@ pub async fn show(
     }
     let length = bytes.end - bytes.start;
     if is_head_request(&request) {
-        let nothing = futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>();
-        return Ok(response.body(SizedStream::new(length, nothing)));
+        let empty = futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>();
+        return Ok(response.body(SizedStream::new(length, empty)));
     }
-    let found = app.media.read(company, &id, range).await?;
+    let file = app.media.read(company, &id, range).await?;
     // If reading fails, the client notices that the length is wrong.
     let content =
-        found.into_stream().inspect_err(|error| tracing::warn!(%error, "reading a file failed before its end"));
+        file.into_stream().inspect_err(|error| tracing::warn!(%error, "reading a file failed before its end"));
     Ok(response.body(SizedStream::new(length, content)))
 }
 
 /// The requested part of the file.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum RangeRequest {
     Whole,
     Part(std::ops::Range<u64>),
     /// The range starts after the end.
-    Nothing,
+    Unsatisfiable,
 }
 
 /// Parses the range. One range is served; several, or units other than bytes, get the whole file, as RFC 9110 allows.
-fn asked(request: &HttpRequest, tag: &EntityTag, size: u64) -> Asked {
+fn requested_range(request: &HttpRequest, tag: &EntityTag, size: u64) -> RangeRequest {
     // A part of another version is useless, and no other version exists.
-    let is_of_this = match request.headers().contains_key(IF_RANGE).then(|| IfRange::parse(request)) {
+    let is_same_version = match request.headers().contains_key(IF_RANGE).then(|| IfRange::parse(request)) {
         Some(Ok(IfRange::EntityTag(known))) => known.strong_eq(tag),
         Some(Ok(IfRange::Date(_)) | Err(_)) => false,
         None => true,
     };
-    let Ok(Range::Bytes(ranges)) = Range::parse(request) else { return Asked::Whole };
+    let Ok(Range::Bytes(ranges)) = Range::parse(request) else { return RangeRequest::Whole };
     match ranges.as_slice() {
-        [range] if is_of_this => match range.to_satisfiable_range(size) {
-            Some((first, last)) => Asked::Part(first..last + 1),
-            None => Asked::Nothing,
+        [range] if is_same_version => match range.to_satisfiable_range(size) {
+            Some((first, last)) => RangeRequest::Part(first..last + 1),
+            None => RangeRequest::Unsatisfiable,
         },
-        _ => Asked::Whole,
+        _ => RangeRequest::Whole,
     }
 }
 
@@ -166,15 +166,15 @@ fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
 
 /// Sets the headers that every response for the file has.
 fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, now_s: i64) {
-    let is_shown = is_shown(&claim.mime_type);
-    let policy = match is_shown {
-        true if claim.mime_type == "application/pdf" => VIEWER,
-        true => ITSELF,
-        false => NOTHING,
+    let is_inline = is_inline(&claim.mime_type);
+    let policy = match is_inline {
+        true if claim.mime_type == "application/pdf" => PDF_POLICY,
+        true => INLINE_POLICY,
+        false => DOWNLOAD_POLICY,
     };
-    let disposition = if is_shown { DispositionType::Inline } else { DispositionType::Attachment };
+    let disposition = if is_inline { DispositionType::Inline } else { DispositionType::Attachment };
     response
-        .insert_header((CONTENT_DISPOSITION, text_of(&named(disposition, &claim.name))))
+        .insert_header((CONTENT_DISPOSITION, text_of(&content_disposition(disposition, &claim.name))))
         .insert_header((CONTENT_SECURITY_POLICY, policy))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         // Pages that embed the widget show the file, even pages with cross-origin isolation. Anyone who has the URL may
@@ -186,7 +186,7 @@ fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, 
 }
 
 /// The file name in plain ASCII for every client, and in the extended form that preserves all characters.
-fn named(disposition: DispositionType, name: &str) -> ContentDisposition {
+fn content_disposition(disposition: DispositionType, name: &str) -> ContentDisposition {
     let plain: String = name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
     let mut parameters = vec![DispositionParam::Filename(plain.clone())];
     if plain != name {
@@ -220,41 +220,45 @@ mod tests {
     #[test]
     fn ranges_are_read_as_http_means_them() {
         let tag = EntityTag::new_strong("a".to_owned());
-        for (said, expected) in [
-            ("bytes=0-0", Asked::Part(0..1)),
-            ("bytes=2-4", Asked::Part(2..5)),
-            ("bytes=7-", Asked::Part(7..10)),
-            ("bytes=-3", Asked::Part(7..10)),
-            ("bytes=-99", Asked::Part(0..10)),
-            ("bytes=5-99999999999", Asked::Part(5..10)),
-            ("bytes=10-", Asked::Nothing),
-            ("bytes=10-11", Asked::Nothing),
-            ("bytes=99999999999-", Asked::Nothing),
-            ("bytes=99999999999999999999999-", Asked::Whole),
-            ("bytes=-0", Asked::Nothing),
-            ("bytes=4-2", Asked::Whole),
-            ("bytes=0-1,3-4", Asked::Whole),
-            ("bytes=a-b", Asked::Whole),
-            ("bytes=-", Asked::Whole),
-            ("bytes=1", Asked::Whole),
-            ("lines=0-1", Asked::Whole),
-            ("", Asked::Whole),
+        for (range, expected) in [
+            ("bytes=0-0", RangeRequest::Part(0..1)),
+            ("bytes=2-4", RangeRequest::Part(2..5)),
+            ("bytes=7-", RangeRequest::Part(7..10)),
+            ("bytes=-3", RangeRequest::Part(7..10)),
+            ("bytes=-99", RangeRequest::Part(0..10)),
+            ("bytes=5-99999999999", RangeRequest::Part(5..10)),
+            ("bytes=10-", RangeRequest::Unsatisfiable),
+            ("bytes=10-11", RangeRequest::Unsatisfiable),
+            ("bytes=99999999999-", RangeRequest::Unsatisfiable),
+            ("bytes=99999999999999999999999-", RangeRequest::Whole),
+            ("bytes=-0", RangeRequest::Unsatisfiable),
+            ("bytes=4-2", RangeRequest::Whole),
+            ("bytes=0-1,3-4", RangeRequest::Whole),
+            ("bytes=a-b", RangeRequest::Whole),
+            ("bytes=-", RangeRequest::Whole),
+            ("bytes=1", RangeRequest::Whole),
+            ("lines=0-1", RangeRequest::Whole),
+            ("", RangeRequest::Whole),
         ] {
-            let request = TestRequest::default().insert_header((RANGE, said)).to_http_request();
-            assert_eq!(asked(&request, &tag, 10), expected, "{said}");
-            let request = TestRequest::default().insert_header((RANGE, said)).insert_header((IF_RANGE, "\"b\""));
-            assert_eq!(asked(&request.to_http_request(), &tag, 10), Asked::Whole, "of another version: {said}");
-            let request = TestRequest::default().insert_header((RANGE, said)).insert_header((IF_RANGE, "\"a\""));
-            assert_eq!(asked(&request.to_http_request(), &tag, 10), expected, "of this version: {said}");
+            let request = TestRequest::default().insert_header((RANGE, range)).to_http_request();
+            assert_eq!(requested_range(&request, &tag, 10), expected, "{range}");
+            let request = TestRequest::default().insert_header((RANGE, range)).insert_header((IF_RANGE, "\"b\""));
+            assert_eq!(
+                requested_range(&request.to_http_request(), &tag, 10),
+                RangeRequest::Whole,
+                "of another version: {range}"
+            );
+            let request = TestRequest::default().insert_header((RANGE, range)).insert_header((IF_RANGE, "\"a\""));
+            assert_eq!(requested_range(&request.to_http_request(), &tag, 10), expected, "of this version: {range}");
         }
     }
 
     #[test]
     fn a_document_is_shown_under_no_name_of_sound_or_film() {
-        for shown in ["image/png", "application/pdf", "audio/ogg", "video/mp4", "video/x-matroska", "audio/mpeg"] {
-            assert!(is_shown(shown), "{shown}");
+        for inline in ["image/png", "application/pdf", "audio/ogg", "video/mp4", "video/x-matroska", "audio/mpeg"] {
+            assert!(is_inline(inline), "{inline}");
         }
-        for saved in [
+        for download in [
             "image/svg+xml",
             "application/xhtml+xml",
             "video/x+xml",
@@ -274,13 +278,13 @@ mod tests {
             "video/",
             "",
         ] {
-            assert!(!is_shown(saved), "{saved}");
+            assert!(!is_inline(download), "{download}");
         }
     }
 
     #[test]
     fn names_cannot_leave_their_header() {
-        let header = |name: &str| named(DispositionType::Attachment, name).to_string();
+        let header = |name: &str| content_disposition(DispositionType::Attachment, name).to_string();
         assert_eq!(header("a b.txt"), "attachment; filename=\"a b.txt\"");
         assert_eq!(header("Férias.png"), "attachment; filename=\"F_rias.png\"; filename*=UTF-8''F%C3%A9rias.png");
         assert_eq!(

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::extractors::Administrator;
 use crate::api::plain::DeletionBlocker;
-use crate::api::users::administered;
+use crate::api::users::administrators;
 use crate::app::App;
 use crate::web::permissions::Permitted;
 use crate::web::values::Name;
@@ -168,8 +168,8 @@ pub async fn update(
         profiles::lock(&mut *db, company).await?;
         let row = table::update::<ProfileRow>(&mut *db, company, id.0, &body.0.0).await?;
         check_administered(&mut *db, company).await?;
-        if administered::is_bound(&administrator.signed) {
-            administered::check(&mut *db, company, None).await?;
+        if administrators::is_company_administrator(&administrator.signed) {
+            administrators::check_remaining(&mut *db, company, None).await?;
         }
         Ok(Json::of(setup_of(db, row).await?))
     })

@@ -1,6 +1,6 @@
 //! Users: people's memberships in the company. Plain; also in the directory.
 
-pub mod administered;
+pub mod administrators;
 mod metrics;
 mod rank;
 mod write;
@@ -15,16 +15,16 @@ use hotline_persistence::{Db, UserId, table};
 pub use metrics::list_metrics;
 pub use write::{create, update};
 
-use self::rank::Wanted;
+use self::rank::UserChange;
 use crate::api::plain::remove_referenced;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
 /// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
 ///
-/// The row goes after what tickets show of it, and before what cards do. Whatever stops this before, a crash as well,
-/// leaves a user who can be deleted again, and never a ticket that is assigned to nobody's id. A person of the company cannot
-/// remove the last who administers it, and an integration nobody who does.
+/// References in tickets are removed before the row, those in cards after it. If this is interrupted, even by a crash, the
+/// user can be deleted again, and no ticket is assigned to a missing user. A person of the company cannot remove its last
+/// administrator, and an integration cannot remove any administrator.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let (company, engine) = (caller.company, &app.engine);
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
@@ -33,27 +33,27 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     rank::check(&caller, &app, id.0).await?;
     let is_token = caller.token().is_some();
     if is_token {
-        let mut look = app.db(company).begin().await?;
-        rank::check_untouched(look.connection()?, company, id.0, Wanted::Removal).await?;
+        let mut transaction = app.db(company).begin().await?;
+        rank::check_integration(transaction.connection()?, company, id.0, UserChange::Removal).await?;
     }
-    let is_bound = administered::binds(&caller);
-    if is_bound {
-        // Before the tickets go. What counts is the answer when the row does.
-        administered::check(app.db(company), company, Some(id.0)).await?;
+    let must_keep_administrator = administrators::must_keep_last(&caller);
+    if must_keep_administrator {
+        // Checked early, before tickets are released. The check with the deletion decides.
+        administrators::check_remaining(app.db(company), company, Some(id.0)).await?;
     }
     let cascade = Cascade::User(id.0);
     let remove = async |db: Db<'_>| {
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
         remove_referenced(db, company, cascade, async |db| {
-            if is_bound || is_token {
+            if must_keep_administrator || is_token {
                 profiles::lock(&mut *db, company).await?;
             }
             if is_token {
-                rank::check_untouched(&mut *db, company, id.0, Wanted::Removal).await?;
+                rank::check_integration(&mut *db, company, id.0, UserChange::Removal).await?;
             }
             users::remove(&mut *db, company, id.0).await?;
-            if is_bound { administered::check(db, company, None).await } else { Ok(()) }
+            if must_keep_administrator { administrators::check_remaining(db, company, None).await } else { Ok(()) }
         })
         .await
     };

@@ -1,7 +1,7 @@
 //! Prevents privilege escalation. A person who does not administer the company can neither give a user more rights than
 //! they have themselves, nor change a user who has more: otherwise the permission to change users would grant every
-//! right. An integration has exactly the permissions of its token, and none of them administers the company: it neither
-//! touches who does, nor makes anybody one of them.
+//! right. An integration has exactly the permissions of its token, and no token administers the company: it can neither
+//! change an administrator, nor make a user one.
 
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::profiles::{self, ProfileRow};
@@ -12,13 +12,13 @@ use sqlx::{PgConnection, PgExecutor};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// Checks that a person may change or remove this user; an integration is checked by [`check_untouched`].
+/// Checks that a person may change or remove this user; an integration is checked by [`check_integration`].
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE` when the user has more rights. A missing user is not an error here; other code reports
 /// it.
 pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<()> {
-    if is_free(caller) {
+    if is_unrestricted(caller) {
         return Ok(());
     }
     let user: Option<User> = table::find(app.db(caller.company), caller.company, id).await?;
@@ -28,27 +28,32 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
-/// Whether the caller may give the profile that is given: an agent's, where none is given to somebody new, or `null` to
-/// anybody. What an integration changes of a user who exists is checked by [`check_untouched`].
+/// Checks that the caller may assign the profile in the body. A new user without one, and any user with `null`, gets the
+/// agent's. What an integration changes of an existing user is checked by [`check_integration`].
 ///
 /// # Errors
 /// As of [`check`].
-pub(super) async fn check_given(caller: &Caller, app: &App, columns: &Columns, is_new: bool) -> ApiResult<()> {
+pub(super) async fn check_assigned_profile(
+    caller: &Caller,
+    app: &App,
+    columns: &Columns,
+    is_new: bool,
+) -> ApiResult<()> {
     if caller.signed().is_some_and(|signed| signed.administers) || caller.signed().is_none() && !is_new {
         return Ok(());
     }
-    let given = match columns.id("profileId") {
+    let new_profile = match columns.id("profileId") {
         Some(profile) => Some(ProfileId::new(profile)),
         None if is_new || columns.has("profileId") => profiles::agent(app.db(caller.company), caller.company).await?,
         None => None,
     };
-    match given {
+    match new_profile {
         Some(profile) => check_profile(caller, app, profile).await,
         None => Ok(()),
     }
 }
 
-fn is_free(caller: &Caller) -> bool {
+fn is_unrestricted(caller: &Caller) -> bool {
     caller.signed().is_none_or(|signed| signed.administers)
 }
 
@@ -58,58 +63,58 @@ async fn check_profile(caller: &Caller, app: &App, id: ProfileId) -> ApiResult<(
     let Some(signed) = caller.signed() else {
         return if row.administers { Err(ApiError::administrators_protected()) } else { Ok(()) };
     };
-    let own = &signed.permissions.0;
+    let own_permissions = &signed.permissions.0;
     let is_more = row.administers
         || row.sees_all_cards && !signed.sees_all_cards
         || !row.permissions.0.iter().all(|(module, methods)| {
-            methods.is_empty() || own.get(module).is_some_and(|permitted| permitted.is_superset(methods))
+            methods.is_empty() || own_permissions.get(module).is_some_and(|permitted| permitted.is_superset(methods))
         });
     if is_more { Err(ApiError::administrators_only()) } else { Ok(()) }
 }
 
-/// What an integration wants of a user.
-pub(super) enum Wanted<'a> {
+/// A change of a user by an integration.
+pub(super) enum UserChange<'a> {
     /// Their membership ends.
     Removal,
     /// These columns change.
-    Change(&'a Columns),
+    Update(&'a Columns),
 }
 
-/// Checks that an integration does not touch who administers the company, and makes nobody one of them. What lets them in and
-/// what they may do is theirs: password, e-mail, profile, and whether they are switched on. Nobody changes who administers
-/// until the end of the transaction.
+/// Checks that an integration neither changes an administrator nor makes a user one. Of an administrator it may change only
+/// what affects neither their sign-in nor their permissions: password, e-mail, profile and `active` are protected. The
+/// administrators stay the same until the end of the transaction.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE`. A missing user is not an error here; other code reports it.
-pub(super) async fn check_untouched(
+pub(super) async fn check_integration(
     db: &mut PgConnection,
     company: CompanyId,
     id: UserId,
-    wanted: Wanted<'_>,
+    change: UserChange<'_>,
 ) -> ApiResult<()> {
     profiles::lock(&mut *db, company).await?;
     users::hold(&mut *db, company, id).await?;
     let user: Option<User> = table::find(&mut *db, company, id).await?;
     let Some(user) = user else { return Ok(()) };
-    let own = user.profile.as_ref().map(|profile| profile.id);
-    let given = match &wanted {
-        Wanted::Change(columns) if columns.has("profileId") => match columns.id("profileId") {
+    let current_profile = user.profile.as_ref().map(|profile| profile.id);
+    let new_profile = match &change {
+        UserChange::Update(columns) if columns.has("profileId") => match columns.id("profileId") {
             Some(profile) => Some(ProfileId::new(profile)),
             None => profiles::agent(&mut *db, company).await?,
         },
-        Wanted::Change(_) | Wanted::Removal => own,
+        UserChange::Update(_) | UserChange::Removal => current_profile,
     };
-    let is_touched = match wanted {
-        Wanted::Removal => true,
-        Wanted::Change(columns) => {
+    let is_protected_change = match change {
+        UserChange::Removal => true,
+        UserChange::Update(columns) => {
             let email = columns.text("email").is_some_and(|email| email.to_lowercase() != user.email.to_lowercase());
             let active = columns.has("active") && columns.is_false("active") == user.active;
-            columns.has("passwordHash") || email || active || given != own
+            columns.has("passwordHash") || email || active || new_profile != current_profile
         }
     };
-    let refused = is_touched && administers(&mut *db, company, own).await?
-        || given != own && administers(&mut *db, company, given).await?;
-    if refused { Err(ApiError::administrators_protected()) } else { Ok(()) }
+    let is_refused = is_protected_change && administers(&mut *db, company, current_profile).await?
+        || new_profile != current_profile && administers(&mut *db, company, new_profile).await?;
+    if is_refused { Err(ApiError::administrators_protected()) } else { Ok(()) }
 }
 
 async fn administers(db: impl PgExecutor<'_>, company: CompanyId, profile: Option<ProfileId>) -> ApiResult<bool> {

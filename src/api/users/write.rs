@@ -13,8 +13,8 @@ use hotline_persistence::tables::users::{self, User, WORK_IN};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 
-use super::rank::Wanted;
-use super::{administered, rank};
+use super::rank::UserChange;
+use super::{administrators, rank};
 use crate::api::directory::changed;
 use crate::api::plain::{BodyColumns, Filters, Plain};
 use crate::api::references::LINKS_MAX;
@@ -34,14 +34,14 @@ impl Plain for User {
     }
 }
 
-/// The given fields of a user: columns, and changes of the password and the queues.
-struct Written {
+/// The fields of a user in a body: columns, and changes of the password and the queues.
+struct UserInput {
     columns: Columns,
     password: Patch<Password>,
     queues: Option<Vec<QueueId>>,
 }
 
-impl Written {
+impl UserInput {
     fn read<'a>(mut body: BodyColumns<'_, 'a>, queues: impl FnOnce(&mut Fields<'a>) -> Option<Vec<QueueId>>) -> Self {
         body.required::<Name>("name");
         body.required::<SignInEmail>("email");
@@ -52,16 +52,16 @@ impl Written {
         Self { columns: body.finish(), password, queues }
     }
 
-    /// The columns, including the password's hash. A password is not made of its owner's e-mail and name, which are those
-    /// of `before` as far as they do not change.
-    async fn with_hash(self, before: Option<&User>) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
+    /// The columns, including the password's hash. The password must not contain its owner's e-mail or name: those
+    /// in the body, or else those of `current`.
+    async fn with_hash(self, current: Option<&User>) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
         let Self { mut columns, password, queues } = self;
         if let Patch::Value(password) = &password {
-            let (email, name) = before.map_or(("", ""), |user| (user.email.as_str(), user.name.as_str()));
+            let (email, name) = current.map_or(("", ""), |user| (user.email.as_str(), user.name.as_str()));
             let (email, name) = (columns.text("email").unwrap_or(email), columns.text("name").unwrap_or(name));
             passwords::check_owner(password, "password", email, name)?;
         }
-        if let Some(hash) = hashed(password).await? {
+        if let Some(hash) = hash_of(password).await? {
             columns.set("passwordHash", hash);
         }
         Ok((columns, queues))
@@ -69,7 +69,7 @@ impl Written {
 }
 
 /// The change of the stored hash.
-async fn hashed(password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
+async fn hash_of(password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
     let password = match password {
         Patch::Absent => return Ok(None),
         Patch::Null => return Ok(Some(None)),
@@ -79,7 +79,7 @@ async fn hashed(password: Patch<Password>) -> ApiResult<Option<Option<String>>> 
 }
 
 /// The body of `POST /users`.
-pub struct NewUser(Written);
+pub struct NewUser(UserInput);
 
 impl Input for NewUser {
     fn name() -> Cow<'static, str> {
@@ -88,7 +88,7 @@ impl Input for NewUser {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let body = BodyColumns::new(fields);
-        Some(Self(Written::read(body, |fields| fields.list("queueIds", LINKS_MAX))))
+        Some(Self(UserInput::read(body, |fields| fields.list("queueIds", LINKS_MAX))))
     }
 }
 
@@ -100,18 +100,18 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
-    rank::check_given(&caller, &app, &body.0.0.columns, true).await?;
+    rank::check_assigned_profile(&caller, &app, &body.0.0.columns, true).await?;
     let (columns, queues) = body.0.0.with_hash(None).await?;
     let insert = once.transaction(app.db(company), async |db| {
-        let made = users::insert(&mut *db, company, columns).await?;
-        users::QUEUES.set(&mut *db, company, made.id, &queues.unwrap_or_default()).await?;
-        Ok(Created::of(find(db, company, made.id).await?))
+        let user = users::insert(&mut *db, company, columns).await?;
+        users::QUEUES.set(&mut *db, company, user.id, &queues.unwrap_or_default()).await?;
+        Ok(Created::of(find(db, company, user.id).await?))
     });
     changed(&app, company, insert).await
 }
 
 /// The body of `PUT /users/{userId}`.
-pub struct ChangedUser(Written);
+pub struct ChangedUser(UserInput);
 
 impl Input for ChangedUser {
     fn name() -> Cow<'static, str> {
@@ -120,12 +120,12 @@ impl Input for ChangedUser {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let body = BodyColumns::change(fields);
-        Some(Self(Written::read(body, |fields| fields.changed_list("queueIds", LINKS_MAX))))
+        Some(Self(UserInput::read(body, |fields| fields.changed_list("queueIds", LINKS_MAX))))
     }
 }
 
-/// `PUT /users/{userId}`. Without a password nobody can sign in as this user; with another password or e-mail, or switched
-/// off, they are signed in nowhere any more. Queues they leave keep their open tickets, which are nobody's then.
+/// `PUT /users/{userId}`. Without a password the user cannot sign in. A changed password or e-mail, or `active: false`, ends
+/// all of their sessions. Their open tickets in queues they leave stay there, without an assignee.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -136,30 +136,31 @@ pub async fn update(
     let company = caller.company;
     check_own(&caller, id.0, &body.0.0)?;
     rank::check(&caller, &app, id.0).await?;
-    rank::check_given(&caller, &app, &body.0.0.columns, false).await?;
-    let before: Option<User> = match &body.0.0.password {
+    rank::check_assigned_profile(&caller, &app, &body.0.0.columns, false).await?;
+    let current: Option<User> = match &body.0.0.password {
         Patch::Value(_) => table::find(app.db(company), company, id.0).await?,
         Patch::Absent | Patch::Null => None,
     };
-    let (columns, queues) = body.0.0.with_hash(before.as_ref()).await?;
+    let (columns, queues) = body.0.0.with_hash(current.as_ref()).await?;
     let is_token = caller.token().is_some();
     let author = caller.author();
-    let is_bound = administered::binds(&caller) && (columns.has("profileId") || columns.is_false("active"));
-    let left = match &queues {
-        Some(kept) => left(&app, company, id.0, kept).await?,
+    let must_keep_administrator =
+        administrators::must_keep_last(&caller) && (columns.has("profileId") || columns.is_false("active"));
+    let leaving_queues = match &queues {
+        Some(queues) => leaving_queues(&app, company, id.0, queues).await?,
         None => Vec::new(),
     };
     let update = once.transaction(app.db(company), async |db| {
         if is_token {
-            rank::check_untouched(&mut *db, company, id.0, Wanted::Change(&columns)).await?;
+            rank::check_integration(&mut *db, company, id.0, UserChange::Update(&columns)).await?;
         }
-        if is_bound {
-            // Of two who take the last two away, one comes second.
+        if must_keep_administrator {
+            // Serializes two requests that each remove one of the last two administrators.
             profiles::lock(&mut *db, company).await?;
         }
         users::update(&mut *db, company, id.0, columns).await?;
-        if is_bound {
-            administered::check(&mut *db, company, None).await?;
+        if must_keep_administrator {
+            administrators::check_remaining(&mut *db, company, None).await?;
         }
         if let Some(queues) = &queues
             && users::QUEUES.set(&mut *db, company, id.0, queues).await?
@@ -167,44 +168,44 @@ pub async fn update(
             table::touch::<User>(&mut *db, company, id.0).await?;
         }
         // Released after the last possible refusal; a failure here leaves the user in the queues as before.
-        for queue in &left {
+        for queue in &leaving_queues {
             app.engine.tickets.release(company, id.0, Some(*queue), author.clone()).await?;
         }
         Ok(Json::of(find(db, company, id.0).await?))
     });
-    if left.is_empty() {
+    if leaving_queues.is_empty() {
         return changed(&app, company, update).await;
     }
-    let leaving: Vec<Removal> = left.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
-    app.engine.assignment.leave_all(company, leaving, async |_| update.await).await
+    let removals: Vec<Removal> = leaving_queues.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
+    app.engine.assignment.leave_all(company, removals, async |_| update.await).await
 }
 
-/// What lets a person in they change where their present password is asked for, or have somebody else change: who finds
-/// their screen unlocked must not be able to keep it.
-fn check_own(caller: &Caller, id: UserId, written: &Written) -> ApiResult<()> {
-    let own = caller.signed().filter(|signed| signed.person() == PersonId::User(caller.company, id));
-    let Some(own) = own else { return Ok(()) };
-    let email = written.columns.text("email").map(str::to_lowercase);
-    let given = [
-        ("password", !matches!(written.password, Patch::Absent), "must be changed in your own account"),
+/// Refuses changes of the caller's own sign-in. They are made in the account settings, which require the current password, or
+/// by another person: an unlocked screen must not be enough to take over the account.
+fn check_own(caller: &Caller, id: UserId, input: &UserInput) -> ApiResult<()> {
+    let own_account = caller.signed().filter(|signed| signed.person() == PersonId::User(caller.company, id));
+    let Some(own_account) = own_account else { return Ok(()) };
+    let email = input.columns.text("email").map(str::to_lowercase);
+    let changes = [
+        ("password", !matches!(input.password, Patch::Absent), "must be changed in your own account"),
         (
             "email",
-            email.is_some_and(|email| email != own.email.to_lowercase()),
+            email.is_some_and(|email| email != own_account.email.to_lowercase()),
             "must be changed by another administrator",
         ),
-        ("active", written.columns.is_false("active"), "must be changed by another administrator"),
+        ("active", input.columns.is_false("active"), "must be changed by another administrator"),
     ];
-    let refused = given.into_iter().filter(|(_, is_given, _)| *is_given);
-    let refused = refused.map(|(field, _, reason)| FieldError { field: field.to_owned(), reason: reason.to_owned() });
-    let refused: Vec<FieldError> = refused.collect();
-    if refused.is_empty() { Ok(()) } else { Err(ApiError::validation(&refused)) }
+    let errors = changes.into_iter().filter(|(_, is_given, _)| *is_given);
+    let errors = errors.map(|(field, _, reason)| FieldError { field: field.to_owned(), reason: reason.to_owned() });
+    let errors: Vec<FieldError> = errors.collect();
+    if errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&errors)) }
 }
 
-/// The queues that a user is in and will leave.
-async fn left(app: &App, company: CompanyId, id: UserId, kept: &[QueueId]) -> ApiResult<Vec<QueueId>> {
+/// The queues of a user that are not among `queues`.
+async fn leaving_queues(app: &App, company: CompanyId, id: UserId, queues: &[QueueId]) -> ApiResult<Vec<QueueId>> {
     let row: Option<User> = table::find(app.db(company), company, id).await?;
     let row = row.ok_or_else(ApiError::not_found)?;
-    Ok(row.queues.into_iter().map(|queue| queue.id).filter(|queue| !kept.contains(queue)).collect())
+    Ok(row.queues.into_iter().map(|queue| queue.id).filter(|queue| !queues.contains(queue)).collect())
 }
 
 async fn find(db: &mut PgConnection, company: CompanyId, id: UserId) -> ApiResult<User> {
