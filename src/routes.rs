@@ -132,7 +132,7 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/webchat/sessions").post("openSession", webchat::open, "Open a visitor session")
         .at("/webchat/sessions/{sessionId}").get("getSession", webchat::show, "Get a visitor session")
         .at("/webchat/sessions/{sessionId}/messages")
-            .get("listSessionMessages", webchat::list_messages, "List the messages of a visitor session").post("sendSessionMessage", webchat::say, "Send a message as a visitor")
+            .get("listSessionMessages", webchat::list_messages, "List the messages of a visitor session").post("sendSessionMessage", webchat::send_message, "Send a message as a visitor")
         .at("/webchat/sessions/{sessionId}/end").post("endSession", webchat::end, "End a visitor session")
         .plain::<Tag>("/tags", "tagId", "tags")
         .at("/queues").get("listQueues", plain::list::<Queue>, "List queues").post("createQueue", plain::create::<Queue>, "Create a queue")

@@ -25,12 +25,12 @@ use crate::web::{ApiError, ApiResult, Body, BodyWithFiles, Fields, Input};
 const FILES_MAX: usize = 1;
 
 /// The content of a visitor's message.
-pub(super) enum NewMessage {
+pub(super) enum VisitorMessageBody {
     Text(VisitorMessage),
     File(Box<VisitorFile>),
 }
 
-impl FromRequest for NewMessage {
+impl FromRequest for VisitorMessageBody {
     type Error = ApiError;
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
@@ -46,7 +46,7 @@ impl FromRequest for NewMessage {
 }
 
 /// A text as JSON, or a form with one file and its fields.
-impl Described for NewMessage {
+impl Described for VisitorMessageBody {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         Body::<VisitorMessage>::describe(operation, schemas);
         operation.takes_files = true;

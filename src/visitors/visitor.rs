@@ -23,9 +23,12 @@ use super::Door;
 use super::document::describe_door;
 use super::identity;
 use super::limits::Visitors;
-use super::new_message::NewMessage;
+use super::new_message::VisitorMessageBody;
 use super::view::{MessageView, SessionView};
-use crate::api::webchat::{Arrival, Arriving, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
+use crate::api::webchat::{
+    Arrival, Filters, SessionOpening, TOKEN_PREFIX, UndeliveredMessages, VisitorContent, VisitorIdentity,
+    report_delivered, visible_messages,
+};
 use crate::app::App;
 use crate::openapi::{Access, Described, Operation};
 use crate::web::auth::{bearer, bearer_in};
@@ -183,15 +186,15 @@ pub async fn open(
     once: Idempotency,
 ) -> ApiResult<Created<SessionView>> {
     let NewSession { arrival, identity } = body.0;
-    let who = match identity {
-        Some(identity) => Who::Identified(identity.read(&door)?),
+    let identity = match identity {
+        Some(identity) => VisitorIdentity::Identified(identity.read(&door)?),
         None if door.settings.require_identity => {
             return Err(ApiError::identity("this webchat requires one, but none was sent"));
         }
-        None => Who::Unknown { earlier: find_earlier(&app, &door, &earlier).await? },
+        None => VisitorIdentity::Unknown { earlier: find_earlier(&app, &door, &earlier).await? },
     };
     let (company, channel) = (door.company(), door.channel);
-    let opening = Opening { app: &app, company, channel, who, arrival: &arrival, once: &once };
+    let opening = SessionOpening { app: &app, company, channel, identity, arrival: &arrival, once: &once };
     let show = |row: &SessionRow, _: &ContactRow, token: &str| {
         Created::of(SessionView { token: Some(token.to_owned()), ..SessionView::from(row) })
     };
@@ -214,20 +217,20 @@ pub async fn identify(
     app: Data<App>,
     body: Body<IdentifyInput>,
 ) -> ApiResult<Json<SessionView>> {
-    let who = body.0.0.read(&door)?;
+    let identity = body.0.0.read(&door)?;
     for _ in 1..IDENTIFY_ATTEMPTS_MAX {
-        match sign_in(&visitor.0, &app, &who).await {
+        match sign_in(&visitor.0, &app, &identity).await {
             // The contact was deleted at this very moment: the identity gets another one.
             Err(error) if error.status == StatusCode::NOT_FOUND => {}
             outcome => return outcome,
         }
     }
-    sign_in(&visitor.0, &app, &who).await
+    sign_in(&visitor.0, &app, &identity).await
 }
 
-async fn sign_in(session: &SessionRow, app: &App, who: &Identified) -> ApiResult<Json<SessionView>> {
+async fn sign_in(session: &SessionRow, app: &App, identity: &Identified) -> ApiResult<Json<SessionView>> {
     let token = key::new_key(TOKEN_PREFIX);
-    let (row, is_opened) = app.engine.sessions.identify(session, who, key::hash(&token)).await?;
+    let (row, is_opened) = app.engine.sessions.identify(session, identity, key::hash(&token)).await?;
     let view = SessionView { token: is_opened.then_some(token), ..SessionView::from(&row) };
     Ok(Json::of(view))
 }
@@ -241,17 +244,17 @@ pub async fn show(visitor: Visitor) -> ApiResult<Json<SessionView>> {
 pub async fn send_message(
     visitor: Visitor,
     app: Data<App>,
-    new_message: NewMessage,
+    new_message: VisitorMessageBody,
 ) -> ApiResult<Created<MessageView>> {
     let session = visitor.0;
     let message = match new_message {
-        NewMessage::Text(message) => {
-            let Words { body, content, quoted, client_id } =
-                message.into_words(&app, session.company_id, &session.id).await?;
+        VisitorMessageBody::Text(message) => {
+            let VisitorContent { body, content, quoted, client_id } =
+                message.resolve(&app, session.company_id, &session.id).await?;
             let say = Say { body: Some(body), file: None, content, quoted, client_id, attached: None };
             app.engine.sessions.ask(session.company_id, &session.id, say).await?
         }
-        NewMessage::File(file) => file.send(&app, &session).await?,
+        VisitorMessageBody::File(file) => file.send(&app, &session).await?,
     };
     Ok(Created::of(MessageView::of(&message, &session.id, app.media.links())))
 }
@@ -265,16 +268,16 @@ pub async fn list_messages(
 ) -> ApiResult<Page<MessageView>> {
     let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let session = visitor.0;
-    let filter = MessageFilter { updated, ..shown_in(&session, after, created) };
+    let filter = MessageFilter { updated, ..visible_messages(&session, after, created) };
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
-    let arriving = Arriving::of(&rows.rows);
+    let undelivered = UndeliveredMessages::of(&rows.rows);
     let mut response = Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links()));
     let may_end_early = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
     let count = if may_end_early { response.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
-        note_delivery(&app.engine, session.company_id, session.id.clone(), arriving.first(count));
+        report_delivered(&app.engine, session.company_id, session.id.clone(), undelivered.first(count));
     }
     Ok(response)
 }

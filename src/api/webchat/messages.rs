@@ -24,11 +24,11 @@ use crate::web::{
 
 /// The body of `POST /webchat/sessions/{sessionId}/messages`.
 pub struct VisitorMessage {
-    said: Said,
+    content: MessageInput,
     client_id: Option<ClientId>,
 }
 
-enum Said {
+enum MessageInput {
     Text(MessageBody),
     Reply { message: MessageId, option: Text },
 }
@@ -43,7 +43,7 @@ impl Input for VisitorMessage {
         let reply = fields.object("reply", |fields| {
             let message = fields.required("messageId");
             let option = fields.required("id");
-            Some(Said::Reply { message: message?, option: option? })
+            Some(MessageInput::Reply { message: message?, option: option? })
         });
         let text: Option<MessageBody> = fields.optional("body");
         match (fields.has_text("body"), fields.has("reply")) {
@@ -51,12 +51,12 @@ impl Input for VisitorMessage {
             (true, true) => fields.refuse("reply", "must not be given together with body"),
             _ => {}
         }
-        Some(Self { said: reply.or(text.map(Said::Text))?, client_id })
+        Some(Self { content: reply.or(text.map(MessageInput::Text))?, client_id })
     }
 }
 
-/// The content of a visitor's message, however it was given.
-pub(crate) struct Words {
+/// The content of a visitor's message, from a text or a reply.
+pub(crate) struct VisitorContent {
     pub(crate) body: String,
     /// The option that was chosen.
     pub(crate) content: Option<Value>,
@@ -66,23 +66,23 @@ pub(crate) struct Words {
 
 impl VisitorMessage {
     /// Resolves a choice to the title of the chosen option.
-    pub(crate) async fn into_words(self, app: &App, company: CompanyId, id: &SessionId) -> ApiResult<Words> {
+    pub(crate) async fn resolve(self, app: &App, company: CompanyId, id: &SessionId) -> ApiResult<VisitorContent> {
         let client_id = self.client_id.map(|id| id.0);
-        let (body, content, quoted) = match self.said {
-            Said::Text(body) => (body.0, None, None),
-            Said::Reply { message, option } => {
+        let (body, content, quoted) = match self.content {
+            MessageInput::Text(body) => (body.0, None, None),
+            MessageInput::Reply { message, option } => {
                 let session = app.engine.sessions.ask(company, id, ShowSession).await?;
                 let title = title_of(app, &session, message, &option.0).await?;
                 let chosen = ChosenOption { id: Some(option.0), title: Some(title.clone()), ..ChosenOption::default() };
                 (title, Some(chosen.into_content()), Some(message))
             }
         };
-        Ok(Words { body, content, quoted, client_id })
+        Ok(VisitorContent { body, content, quoted, client_id })
     }
 }
 
 /// `POST /webchat/sessions/{sessionId}/messages`.
-pub async fn say(
+pub async fn send_message(
     request: HttpRequest,
     caller: Caller,
     app: Data<App>,
@@ -91,7 +91,7 @@ pub async fn say(
     once: Idempotency,
 ) -> ApiResult<Created<Message>> {
     let id = id.0;
-    let Words { body, content, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
+    let VisitorContent { body, content, quoted, client_id } = body.0.resolve(&app, caller.company, &id).await?;
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
     once.command(show, |attached| {
@@ -104,7 +104,7 @@ pub async fn say(
 /// The title of the option a visitor chose.
 async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &str) -> ApiResult<String> {
     let quoted = app.engine.reads().message(session.company_id, message).await?;
-    let quoted = quoted.filter(|message| is_shown(session, message)).ok_or_else(ApiError::not_found)?;
+    let quoted = quoted.filter(|message| is_visible(session, message)).ok_or_else(ApiError::not_found)?;
     quoted.interactive.as_ref().and_then(|interactive| chosen(interactive, option)).ok_or_else(|| {
         let reason = "must be an option of the message".to_owned();
         ApiError::validation(&[FieldError { field: "reply.id".to_owned(), reason }])
@@ -112,8 +112,8 @@ async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &
 }
 
 /// Whether the visitor of this session sees the message: it belongs to this conversation, and was sent since the
-/// session began or since the previous session ended. Earlier messages belong to whoever was there then.
-pub(crate) fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
+/// session began or since the previous session ended. Earlier messages belong to an earlier visitor.
+pub(crate) fn is_visible(session: &SessionRow, message: &MessageRow) -> bool {
     message.channel_id == session.channel_id
         && message.contact_id == session.contact_id
         && message.direction != Direction::Internal
@@ -144,23 +144,23 @@ pub async fn list_messages(
     let Query { page, filter: Filters { after, created, updated }, .. } = query;
     let id = id.0;
     let session = app.engine.sessions.ask(caller.company, &id, ShowSession).await?;
-    let filter = MessageFilter { updated, ..shown_in(&session, after, created) };
+    let filter = MessageFilter { updated, ..visible_messages(&session, after, created) };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
-    let arriving = Arriving::of(&rows.rows);
+    let undelivered = UndeliveredMessages::of(&rows.rows);
     let context = ViewContext::of(&caller, &app, &request);
-    let mut shown = Page::of(page, rows, |row| Message::of(row, &context));
-    let goes_on = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
-    let shown_count = if goes_on { shown.end_by_bytes()? } else { usize::MAX };
+    let mut response = Page::of(page, rows, |row| Message::of(row, &context));
+    let may_end_early = page.is_by_cursor() || after.is_some() && !page.descending && !is_by_number(&request);
+    let count = if may_end_early { response.end_by_bytes()? } else { usize::MAX };
     // A `HEAD` request does not receive the messages.
     if !is_head_request(&request) {
-        note_delivery(&app.engine, caller.company, id, arriving.first(shown_count));
+        report_delivered(&app.engine, caller.company, id, undelivered.first(count));
     }
-    Ok(shown)
+    Ok(response)
 }
 
-/// The filter for the messages that the visitor of this session sees, as in [`is_shown`].
-pub(crate) fn shown_in(session: &SessionRow, after: Option<MessageId>, (from, to): Span) -> MessageFilter {
+/// The filter for the messages that the visitor of this session sees, as in [`is_visible`].
+pub(crate) fn visible_messages(session: &SessionRow, after: Option<MessageId>, (from, to): Span) -> MessageFilter {
     MessageFilter {
         contact_id: Some(session.contact_id),
         channel_id: Some(session.channel_id),
@@ -171,18 +171,18 @@ pub(crate) fn shown_in(session: &SessionRow, after: Option<MessageId>, (from, to
     }
 }
 
-/// Listed messages; those that are not known to be delivered are named.
-pub(crate) struct Arriving(Vec<Option<(TicketId, MessageId)>>);
+/// The messages of a page, as ids if they are not known to be delivered.
+pub(crate) struct UndeliveredMessages(Vec<Option<(TicketId, MessageId)>>);
 
-impl Arriving {
+impl UndeliveredMessages {
     pub(crate) fn of(rows: &[MessageRow]) -> Self {
-        let is_arriving = |row: &&MessageRow| {
+        let is_undelivered = |row: &&MessageRow| {
             row.direction == Direction::Outbound && matches!(row.status, MessageStatus::Queued | MessageStatus::Sent)
         };
-        Self(rows.iter().map(|row| Some(row).filter(is_arriving).map(|row| (row.ticket_id, row.id))).collect())
+        Self(rows.iter().map(|row| Some(row).filter(is_undelivered).map(|row| (row.ticket_id, row.id))).collect())
     }
 
-    /// The first of them: those that the page has.
+    /// Only the first messages: those that the response contains.
     pub(crate) fn first(mut self, count: usize) -> Self {
         self.0.truncate(count);
         self
@@ -192,8 +192,8 @@ impl Arriving {
     fn last(self) -> HashMap<TicketId, MessageId> {
         let mut last: HashMap<TicketId, MessageId> = HashMap::new();
         for (ticket, message) in self.0.into_iter().flatten() {
-            let known = last.entry(ticket).or_insert(message);
-            *known = message.max(*known);
+            let newest = last.entry(ticket).or_insert(message);
+            *newest = message.max(*newest);
         }
         last
     }
@@ -201,12 +201,17 @@ impl Arriving {
 
 /// Reports to the tickets that their messages were delivered, and to the session that its visitor is present. The
 /// response does not wait for this: reads work while changes are refused, and the next list reports again.
-pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, listed: Arriving) {
-    let arrived = listed.last();
-    let behind = engine.clone();
+pub(crate) fn report_delivered(
+    engine: &Engine,
+    company: CompanyId,
+    session: SessionId,
+    undelivered: UndeliveredMessages,
+) {
+    let last_messages = undelivered.last();
+    let engine_clone = engine.clone();
     engine.spawn_for(company, async move {
-        let engine = behind;
-        for (ticket, up_to) in arrived {
+        let engine = engine_clone;
+        for (ticket, up_to) in last_messages {
             if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
                 tracing::debug!(%refusal, "could not record a delivery status");
             }

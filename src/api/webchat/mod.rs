@@ -10,10 +10,10 @@ use hotline_persistence::SessionId;
 use hotline_persistence::tables::contacts::{self, ContactRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 
-pub(crate) use messages::{Arriving, Words, is_shown, note_delivery, shown_in};
-pub use messages::{Filters, VisitorMessage, list_messages, say};
+pub use messages::{Filters, VisitorMessage, list_messages, send_message};
+pub(crate) use messages::{UndeliveredMessages, VisitorContent, is_visible, report_delivered, visible_messages};
 pub use open::open;
-pub(crate) use open::{Arrival, Opening, TOKEN_PREFIX, Who};
+pub(crate) use open::{Arrival, SessionOpening, TOKEN_PREFIX, VisitorIdentity};
 pub use view::Session;
 
 use crate::app::App;

@@ -87,10 +87,10 @@ impl Input for Arrival {
 }
 
 impl Arrival {
-    /// Another person with this arrival's source.
-    fn came_as(&self, who: &Visitor) -> Visitor {
+    /// The visitor with this arrival's source.
+    fn with_source(&self, identity: &Visitor) -> Visitor {
         let Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, .. } = self.visitor.clone();
-        Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, ..who.clone() }
+        Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, ..identity.clone() }
     }
 }
 
@@ -118,9 +118,9 @@ pub async fn open(
         let reason = "must be a webchat".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
     }
-    let who = new.contact_id.map_or(Who::Described, Who::Contact);
+    let identity = new.contact_id.map_or(VisitorIdentity::Described, VisitorIdentity::Contact);
     let (company, channel) = (caller.company, new.channel_id);
-    let opening = Opening { app: &app, company, channel, who, arrival: &new.arrival, once: &once };
+    let opening = SessionOpening { app: &app, company, channel, identity, arrival: &new.arrival, once: &once };
     let show = |row: &SessionRow, contact: &ContactRow, token: &str| {
         let session = Session { token: Some(token.to_owned()), ..Session::of(row.clone(), contact.clone()) };
         Confidential(Created::of(session))
@@ -129,7 +129,7 @@ pub async fn open(
 }
 
 /// Who a visitor is, and who asserts it.
-pub(crate) enum Who {
+pub(crate) enum VisitorIdentity {
     /// The company names the contact.
     Contact(ContactId),
     /// The company describes the visitor, and vouches for the description.
@@ -145,17 +145,17 @@ pub(crate) enum Who {
 }
 
 /// A session about to be opened.
-pub(crate) struct Opening<'a> {
+pub(crate) struct SessionOpening<'a> {
     pub(crate) app: &'a App,
     pub(crate) company: CompanyId,
     pub(crate) channel: ChannelId,
-    pub(crate) who: Who,
+    pub(crate) identity: VisitorIdentity,
     pub(crate) arrival: &'a Arrival,
     pub(crate) once: &'a Idempotency,
 }
 
 /// The contact of a session.
-struct Found {
+struct SessionContact {
     contact: ContactRow,
     /// Whether they may have had a session before.
     is_returning: bool,
@@ -163,7 +163,7 @@ struct Found {
     turn: Option<VisitorTurn>,
 }
 
-impl Opening<'_> {
+impl SessionOpening<'_> {
     /// Opens the session, and builds the response from it, its contact and its token.
     pub(crate) async fn begin<T: Reply>(
         &self,
@@ -172,12 +172,12 @@ impl Opening<'_> {
         // If the contact is looked up or created, it may be deleted at this very moment; then the look-up is repeated
         // and finds another one. A contact that is named, or was created in a step of a request with a key, stays
         // missing.
-        let is_looked_for = match &self.who {
-            Who::Contact(_) => false,
-            Who::Described => !self.arrival.visitor.is_anonymous(),
-            Who::Identified(_) | Who::Unknown { .. } => true,
+        let may_be_missing = match &self.identity {
+            VisitorIdentity::Contact(_) => false,
+            VisitorIdentity::Described => !self.arrival.visitor.is_anonymous(),
+            VisitorIdentity::Identified(_) | VisitorIdentity::Unknown { .. } => true,
         };
-        let attempts = if is_looked_for { ATTEMPTS_MAX } else { 1 };
+        let attempts = if may_be_missing { ATTEMPTS_MAX } else { 1 };
         for _ in 1..attempts {
             match self.attempt(show.clone()).await {
                 Err(error) if error.status == StatusCode::NOT_FOUND => {}
@@ -191,9 +191,9 @@ impl Opening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        let Found { contact, is_returning, turn } = self.find().await?;
+        let SessionContact { contact, is_returning, turn } = self.find().await?;
         let engine = &self.app.engine;
-        let is_signed_in = matches!(self.who, Who::Identified(_));
+        let is_signed_in = matches!(self.identity, VisitorIdentity::Identified(_));
         // Two openings at once continue in one session.
         let turn = match turn {
             None if is_signed_in => Some(engine.sessions.visitor_turn(self.company, contact.id).await),
@@ -216,93 +216,94 @@ impl Opening<'_> {
             created_at: now,
             last_seen_at: now,
             ended_at: None,
-            verified: !matches!(self.who, Who::Unknown { .. }),
+            verified: !matches!(self.identity, VisitorIdentity::Unknown { .. }),
             claimed: self.claimed(),
             shown_from,
             token_hashes: Vec::new(),
             by: Some(current()),
         };
         let hash = key::hash(&token);
-        let of = (self.company, self.channel, contact.id);
+        let conversation = (self.company, self.channel, contact.id);
         let show = move |row: &SessionRow| show(row, &contact, &token);
         let begin = |attached: Option<AttachedChanges<SessionRow>>| async move {
-            // Whoever is signed in has one conversation in this webchat, which continues.
-            if is_signed_in && let Some(there) = engine.sessions.admit(of, hash, attached.clone()).await? {
-                return Ok(there);
+            // A signed-in visitor has one conversation in this webchat, which continues.
+            if is_signed_in && let Some(session) = engine.sessions.admit(conversation, hash, attached.clone()).await? {
+                return Ok(session);
             }
             engine.sessions.begin(NewSession { row, attached }).await
         };
-        let begun = self.once.command(show, begin).await;
+        let response = self.once.command(show, begin).await;
         drop(turn);
-        begun
+        response
     }
 
     /// The claim of an unknown visitor.
     fn claimed(&self) -> Option<Value> {
         let Visitor { name, email, number, external_id, .. } = &self.arrival.visitor;
-        let is_unknown = matches!(self.who, Who::Unknown { .. });
+        let is_unknown = matches!(self.identity, VisitorIdentity::Unknown { .. });
         is_unknown.then(|| json!({"name": name, "email": email, "number": number, "externalId": external_id}))
     }
 
-    async fn find(&self) -> ApiResult<Found> {
+    async fn find(&self) -> ApiResult<SessionContact> {
         let Self { app, company, .. } = *self;
         let visitor = &self.arrival.visitor;
-        match &self.who {
-            Who::Contact(id) => {
+        match &self.identity {
+            VisitorIdentity::Contact(id) => {
                 let contact = self.read(*id).await?;
                 if !contact.verified {
                     app.engine.sessions.vouch(company, *id).await?;
                 }
-                app.engine.contacts.fill(company, &contact, &self.arrival.came_as(&Visitor::default())).await?;
-                Ok(Found { contact: self.read(*id).await?, is_returning: true, turn: None })
+                app.engine.contacts.fill(company, &contact, &self.arrival.with_source(&Visitor::default())).await?;
+                Ok(SessionContact { contact: self.read(*id).await?, is_returning: true, turn: None })
             }
-            Who::Described => {
-                let Vouched { id, verified, is_new } = self.described().await?;
+            VisitorIdentity::Described => {
+                let Vouched { id, verified, is_new } = self.find_described().await?;
                 if !verified {
                     app.engine.sessions.vouch(company, id).await?;
                 }
                 let contact = self.read(id).await?;
                 if is_new {
-                    return Ok(Found { contact, is_returning: false, turn: None });
+                    return Ok(SessionContact { contact, is_returning: false, turn: None });
                 }
                 app.engine.contacts.fill(company, &contact, visitor).await?;
-                Ok(Found { contact: self.read(id).await?, is_returning: true, turn: None })
+                Ok(SessionContact { contact: self.read(id).await?, is_returning: true, turn: None })
             }
-            Who::Identified(who) => {
-                let who = Identified { visitor: self.arrival.came_as(&who.visitor), ..who.clone() };
-                let signed_in = app.engine.sessions.identified(company, &who).await?;
+            VisitorIdentity::Identified(identity) => {
+                let identity = Identified { visitor: self.arrival.with_source(&identity.visitor), ..identity.clone() };
+                let signed_in = app.engine.sessions.identified(company, &identity).await?;
                 let contact = self.read(signed_in.id).await?;
-                Ok(Found { contact, is_returning: !signed_in.is_new, turn: None })
+                Ok(SessionContact { contact, is_returning: !signed_in.is_new, turn: None })
             }
-            Who::Unknown { earlier } => {
-                let known = earlier.as_ref().filter(|session| session.is_anonymous());
-                if let Some(known) = known {
+            VisitorIdentity::Unknown { earlier } => {
+                let previous = earlier.as_ref().filter(|session| session.is_anonymous());
+                if let Some(previous) = previous {
                     // The contact must not become verified while a session of an unknown visitor begins with it.
-                    let turn = app.engine.sessions.visitor_turn(company, known.contact_id).await;
-                    if contacts::is_verified(app.db(company), company, known.contact_id).await? == Some(false) {
-                        let contact = self.read(known.contact_id).await?;
-                        let said = Visitor { name: visitor.name.clone(), ..self.arrival.came_as(&Visitor::default()) };
-                        app.engine.contacts.fill(company, &contact, &said).await?;
-                        let contact = self.read(known.contact_id).await?;
-                        return Ok(Found { contact, is_returning: true, turn: Some(turn) });
+                    let turn = app.engine.sessions.visitor_turn(company, previous.contact_id).await;
+                    if contacts::is_verified(app.db(company), company, previous.contact_id).await? == Some(false) {
+                        let contact = self.read(previous.contact_id).await?;
+                        let visitor =
+                            Visitor { name: visitor.name.clone(), ..self.arrival.with_source(&Visitor::default()) };
+                        app.engine.contacts.fill(company, &contact, &visitor).await?;
+                        let contact = self.read(previous.contact_id).await?;
+                        return Ok(SessionContact { contact, is_returning: true, turn: Some(turn) });
                     }
                 }
                 let create = async |db: &mut PgConnection| Ok(contacts::insert_anonymous(db, company, visitor).await?);
                 let id = self.once.step(app.db(company), "contact", create).await?;
-                Ok(Found { contact: self.read(id).await?, is_returning: false, turn: None })
+                Ok(SessionContact { contact: self.read(id).await?, is_returning: false, turn: None })
             }
         }
     }
 
     /// The contact of a visitor whom the company describes.
-    async fn described(&self) -> ApiResult<Vouched> {
+    async fn find_described(&self) -> ApiResult<Vouched> {
         let (company, visitor) = (self.company, &self.arrival.visitor);
         let db = self.app.db(company);
         if !visitor.is_anonymous() {
             let mut change = db.begin().await?;
-            let found = contacts::find_or_create_visitor(change.connection()?, company, visitor).await?;
+            let vouched = contacts::find_or_create_visitor(change.connection()?, company, visitor).await?;
             change.commit().await?;
-            return Ok(found);
+            return Ok(vouched);
         }
         // An anonymous visitor can be recognized on a retry only by the idempotency key.
         let create = async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?.id);

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::end::End;
 use super::{Position, SocketSession};
-use crate::api::webchat::shown_in;
+use crate::api::webchat::visible_messages;
 use crate::visitors::socket::frames::Frame;
 use crate::web::response_memory::HeldBytes;
 
@@ -75,7 +75,7 @@ impl SocketSession {
         let held = self.context.response_memory.hold(self.context.address, company, PAGE_BYTES_MAX);
         let mut held = held.ok_or_else(|| Refusal::Unavailable("too much unread output is buffered".to_owned()))?;
         let page = PageRequest::first(size);
-        let filter = shown_in(session, self.last_pushed, (None, None));
+        let filter = visible_messages(session, self.last_pushed, (None, None));
         let mut missed = messages::list(db, company, &filter, page).await?;
         let (count, bytes) = fitting_rows(&missed.rows);
         held.shrink(bytes);

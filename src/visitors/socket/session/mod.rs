@@ -26,7 +26,7 @@ use self::end::{End, is_too_large, wait_for_close, wait_for_end};
 use self::receipts::record_newest;
 use super::frames::{ClientFrame, Frame};
 use super::{SocketContext, SocketOutput};
-use crate::api::webchat::is_shown;
+use crate::api::webchat::is_visible;
 use crate::app::App;
 use crate::visitors::guard::Door;
 use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
@@ -329,7 +329,7 @@ impl SocketSession {
 
     /// Pushes a message, unless this browser has it already.
     async fn push_message(&mut self, row: &MessageRow) -> Result<(), End> {
-        if Some(row.id) <= self.last_pushed || !is_shown(self.session(), row) {
+        if Some(row.id) <= self.last_pushed || !is_visible(self.session(), row) {
             return Ok(());
         }
         let message = MessageView::of(row, &self.session().id, self.app.media.links());

@@ -7,7 +7,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, MessageId, TicketId};
 
 use super::SocketSession;
-use crate::api::webchat::is_shown;
+use crate::api::webchat::is_visible;
 
 impl SocketSession {
     /// Reports to the tickets that their messages were delivered. Nothing waits for this: what cannot be recorded now
@@ -60,7 +60,7 @@ async fn mark_seen(
 ) -> Result<(), Refusal> {
     let company: CompanyId = session.company_id;
     if tickets.is_empty() {
-        let row = engine.reads().message(company, up_to).await?.filter(|row| is_shown(session, row));
+        let row = engine.reads().message(company, up_to).await?.filter(|row| is_visible(session, row));
         tickets.extend(row.map(|row| row.ticket_id));
     }
     for ticket in tickets {
