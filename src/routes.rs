@@ -287,7 +287,7 @@ pub fn document() -> Value {
     let mut schemas = Schemas::new();
     let mut operations = operations(&mut schemas);
     operations.extend(beside(&mut schemas));
-    let told = webhooks::document::told(&mut schemas);
+    let told = webhooks::document::webhook_operations(&mut schemas);
     openapi::document(operations, told, schemas)
 }
 

@@ -56,8 +56,8 @@ impl Input for NewField {
         let kind = columns.text("type").and_then(|word| word.parse().ok());
         // Invalid options were already reported.
         if columns.has("options") || !fields.has("options") {
-            let given = columns.texts("options");
-            if let Some(reason) = kind.and_then(|kind| wrong_options(kind, given.as_deref())) {
+            let options = columns.texts("options");
+            if let Some(reason) = kind.and_then(|kind| options_error(kind, options.as_deref())) {
                 fields.refuse("options", reason);
             }
         }
@@ -66,7 +66,7 @@ impl Input for NewField {
 }
 
 /// Why a field of this type cannot have these options; `None` if it can.
-fn wrong_options(kind: CustomFieldType, options: Option<&[String]>) -> Option<&'static str> {
+fn options_error(kind: CustomFieldType, options: Option<&[String]>) -> Option<&'static str> {
     match (kind.has_options(), options) {
         (true, None) => Some("is required for select and multiselect"),
         (true, Some([])) => Some("must not be empty for select and multiselect"),
@@ -116,14 +116,14 @@ pub async fn update(
 fn next_options(
     field: &CustomField,
     kind: Option<CustomFieldType>,
-    given: Option<Vec<String>>,
+    new_options: Option<Vec<String>>,
 ) -> ApiResult<Option<Vec<String>>> {
     let kind = kind.unwrap_or(field.kind);
-    let kept = Some(field.options.as_slice()).filter(|kept| kind.has_options() && !kept.is_empty());
-    if let Some(reason) = wrong_options(kind, given.as_deref().or(kept)) {
+    let current = Some(field.options.as_slice()).filter(|options| kind.has_options() && !options.is_empty());
+    if let Some(reason) = options_error(kind, new_options.as_deref().or(current)) {
         return Err(Refusal::invalid("options", reason).into());
     }
-    Ok(if kind.has_options() { given } else { Some(Vec::new()) })
+    Ok(if kind.has_options() { new_options } else { Some(Vec::new()) })
 }
 
 /// Checks that all existing values remain valid after the change.
@@ -159,13 +159,13 @@ async fn seen_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<SeenCar
     Ok(SeenCards { of: Some(user), boards })
 }
 
-/// The counts tell only of what the caller sees; what they do not see stands in the way all the same.
+/// The counts include only what the caller may see. Values they may not see prevent the change as well.
 fn refuse_used(state: &'static str, reason: &'static str, by: Vec<Holders>) -> ApiResult<()> {
     if by.iter().all(|holders| !holders.are_any) {
         return Ok(());
     }
-    let seen = by.into_iter().map(|holders| (holders.noun, holders.seen));
-    Err(Refusal::Conflict(Conflict::used_by(state, reason, seen)).into())
+    let visible = by.into_iter().map(|holders| (holders.noun, holders.seen));
+    Err(Refusal::Conflict(Conflict::used_by(state, reason, visible)).into())
 }
 
 /// The body of `PUT /custom-fields/order`.

@@ -7,16 +7,16 @@ use hotline_persistence::CompanyId;
 use crate::app::App;
 use crate::web::ApiResult;
 
-/// Runs such a change, and returns once every conversation uses it: the next request cannot see the old directory.
+/// Runs such a change, and refreshes the directory before it returns: the next request cannot see the old one.
 ///
 /// # Errors
 /// Any error of the change.
-pub fn changed<T>(
+pub fn refresh_after<T>(
     app: &App,
     company: CompanyId,
     change: impl Future<Output = ApiResult<T>>,
 ) -> impl Future<Output = ApiResult<T>> {
-    // No `async fn`: it would have room for the change twice, as its argument and as what it awaits.
+    // No `async fn`: its future would contain the change twice, as the argument and as the awaited value.
     change.and_then(move |outcome| async move {
         app.engine.refresh(company).await;
         Ok(outcome)

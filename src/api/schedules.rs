@@ -211,8 +211,8 @@ pub async fn create(
 /// `GET /schedules/{scheduleId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ScheduleId>) -> ApiResult<Json<Schedule>> {
     let db = app.engine.reads().shown(caller.company).await?;
-    let found = schedules::shown(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Json::of(Schedule::listed(found, &caller.organization)))
+    let schedule = schedules::shown(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Json::of(Schedule::listed(schedule, &caller.organization)))
 }
 
 /// `PUT /schedules/{scheduleId}`.

@@ -12,7 +12,7 @@ use hotline_persistence::tables::wrapup_types::{self, LINKED_TO, WrapupType};
 use hotline_persistence::{CompanyId, Db, QueueId, WrapupTypeId};
 use sqlx::PgConnection;
 
-use super::directory::changed;
+use super::directory::refresh_after;
 use super::plain::{BodyColumns, Filters, Plain};
 use super::references::LINKS_MAX;
 use crate::app::App;
@@ -63,11 +63,11 @@ pub async fn create(
     let NewWrapupType { columns, queues } = body.0;
     let company = caller.company;
     let insert = once.transaction(app.db(company), async |db| {
-        let made: WrapupType = table::insert(&mut *db, company, &columns).await?;
-        wrapup_types::QUEUES.set(&mut *db, company, made.id, &queues).await?;
-        Ok(Created::of(find(db, company, made.id).await?))
+        let wrapup_type: WrapupType = table::insert(&mut *db, company, &columns).await?;
+        wrapup_types::QUEUES.set(&mut *db, company, wrapup_type.id, &queues).await?;
+        Ok(Created::of(find(db, company, wrapup_type.id).await?))
     });
-    changed(&app, company, insert).await
+    refresh_after(&app, company, insert).await
 }
 
 /// The body of `PUT /wrapup-types/{wrapupTypeId}`.
@@ -106,7 +106,7 @@ pub async fn update(
         }
         Ok(Json::of(find(db, company, id.0).await?))
     });
-    changed(&app, company, update).await
+    refresh_after(&app, company, update).await
 }
 
 async fn find(db: &mut PgConnection, company: CompanyId, id: WrapupTypeId) -> ApiResult<WrapupType> {

@@ -18,7 +18,7 @@ use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
-use crate::api::webhooks::{Delivery, Replayed, Tested, WebhookWithSecret, test_event};
+use crate::api::webhooks::{Delivery, ReplayResult, TestResult, WebhookWithSecret, test_event};
 use crate::config::{self, DatabaseArgs};
 use crate::web::values::{FromField, Name, WebAddress};
 use crate::webhooks::{Webhooks, new_secret};
@@ -319,7 +319,7 @@ async fn test(
     keys: &Keyring,
     outbound: &Webhooks,
     (company, id): (CompanyId, WebhookId),
-) -> Result<Tested, Failure> {
+) -> Result<TestResult, Failure> {
     let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("no such webhook")?;
     let now = clock::now();
     let json = Bytes::from(test_event(id, now).to_string());
@@ -336,7 +336,7 @@ async fn replay(
     db: &PgPool,
     (company, id): (CompanyId, WebhookId),
     selection: ReplaySelection,
-) -> Result<Replayed, Failure> {
+) -> Result<ReplayResult, Failure> {
     let mut transaction = db.begin().await?;
     let deliveries = match selection {
         ReplaySelection { after: Some(event), .. } => {
@@ -355,7 +355,7 @@ async fn replay(
         }
     };
     transaction.commit().await?;
-    Ok(Replayed { deliveries })
+    Ok(ReplayResult { deliveries })
 }
 
 /// Validates a URL as the API does.

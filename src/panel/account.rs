@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::extractors::Session;
 use super::sign_in::PersonKind;
 use super::values::Typed;
-use crate::api::directory::changed;
+use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::values::Name;
 use crate::web::{
@@ -101,7 +101,7 @@ pub async fn update(session: Session, app: Data<App>, body: Body<AccountChange>)
     };
     match signed.person() {
         // Conversations show the name, so the directory must have the change.
-        PersonId::User(company, _) => changed(&app, company, change).await,
+        PersonId::User(company, _) => refresh_after(&app, company, change).await,
         PersonId::Admin(_) => change.await,
     }
 }

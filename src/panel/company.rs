@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::extractors::{Administrator, Installer, Member};
-use crate::api::directory::changed;
+use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::calendar::Zone;
 use crate::web::channel_values::Count;
@@ -76,7 +76,7 @@ async fn load(app: &App, id: CompanyId) -> ApiResult<Company> {
 }
 
 async fn write(app: &App, id: CompanyId, changes: CompanyChanges) -> ApiResult<Json<Company>> {
-    changed(app, id, async { Ok(Json::of(companies::update(app.db(id), id, changes).await?)) }).await
+    refresh_after(app, id, async { Ok(Json::of(companies::update(app.db(id), id, changes).await?)) }).await
 }
 
 /// The fields that both bodies share.
@@ -141,7 +141,7 @@ pub async fn update_own(
     let company = administrator.company;
     let update =
         once.transaction(app.db(company), async |db| Ok(Json::of(companies::update(db, company, changes).await?)));
-    changed(&app, company, update).await
+    refresh_after(&app, company, update).await
 }
 
 /// Filters of the list.

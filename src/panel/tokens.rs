@@ -15,7 +15,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::extractors::Administrator;
-use crate::api::directory::changed;
+use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::addresses::{ALLOWED_IPS_MAX, AddressRange, allowed_ips};
 use crate::web::permissions::Permitted;
@@ -188,7 +188,7 @@ pub async fn create(
         let (row, key) = tokens::insert(&mut *db, company, new).await?;
         Ok(Confidential(Created::of(TokenWithKey { token: row.into(), key })))
     });
-    changed(&app, company, create).await
+    refresh_after(&app, company, create).await
 }
 
 /// The body of `PUT /tokens/{tokenId}`.
@@ -247,7 +247,7 @@ pub async fn update(
         let row: TokenRow = table::update(db, company, id.0, &body.0.0).await?;
         Ok(Json::of(row))
     });
-    changed(&app, company, update).await
+    refresh_after(&app, company, update).await
 }
 
 /// `POST /tokens/{tokenId}/rotate`: the previous key becomes invalid at once.
@@ -263,7 +263,7 @@ pub async fn rotate(
         let (row, key) = tokens::rotate_of(db, company, id.0).await?;
         Ok(Confidential(Json::of(TokenWithKey { token: row.into(), key })))
     });
-    changed(&app, company, rotate).await
+    refresh_after(&app, company, rotate).await
 }
 
 /// `POST /tokens/{tokenId}/revoke`: permanent, and effective at once. Repeating it changes nothing.
@@ -284,5 +284,5 @@ pub async fn revoke(
         let row: TokenRow = table::update(db, company, id.0, &columns).await?;
         Ok(Json::of(row))
     });
-    changed(&app, company, revoke).await
+    refresh_after(&app, company, revoke).await
 }

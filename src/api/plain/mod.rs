@@ -21,7 +21,7 @@ pub use blockers::DeletionBlocker;
 pub use body::{BodyColumns, Change, FIXED, New};
 pub use filters::{Filters, ListFilter, PlainFilter};
 
-use super::directory::changed;
+use super::directory::refresh_after;
 use crate::app::App;
 use crate::web::params::PathValue;
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Idempotency, Json, NoContent, Page, PathId, Query};
@@ -158,5 +158,5 @@ fn settle<T: Plain, R>(
     caller: &Caller,
     change: impl Future<Output = ApiResult<R>>,
 ) -> impl Future<Output = ApiResult<R>> {
-    if T::IS_IN_DIRECTORY { Either::Left(changed(app, caller.company, change)) } else { Either::Right(change) }
+    if T::IS_IN_DIRECTORY { Either::Left(refresh_after(app, caller.company, change)) } else { Either::Right(change) }
 }

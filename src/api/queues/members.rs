@@ -8,7 +8,7 @@ use hotline_persistence::tables::users::{self, User, WORK_IN};
 use hotline_persistence::tables::wrapup_types::{LINKED_TO, WrapupType};
 use hotline_persistence::{Db, QueueId, UserId};
 
-use super::{changed, check};
+use super::{check, refresh_after};
 use crate::api::plain::Filters;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Idempotency, NoContent, Page, Params, PathId, Query};
@@ -70,7 +70,7 @@ pub async fn add_user(
         }
         Ok(NoContent)
     });
-    changed(&app, caller.company, add).await
+    refresh_after(&app, caller.company, add).await
 }
 
 /// `DELETE /queues/{queueId}/users/{userId}`: removing someone who is not an agent of the queue is not an error. Their

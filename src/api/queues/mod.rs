@@ -11,7 +11,7 @@ use hotline_persistence::{CompanyId, Db, QueueId, table};
 
 pub use members::{add_user, list_users, list_wrapup_types, remove_user};
 
-use super::directory::changed;
+use super::directory::refresh_after;
 use super::plain::{BodyColumns, Filters, Plain, remove_referenced};
 use crate::app::App;
 use crate::web::values::{Color, Name, Text};
@@ -53,13 +53,13 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiR
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<()> {
     let open = tickets::open_in(db, company, id).await?;
-    let pointing = channels::of_queue(db, company, id).await?;
-    let (state, reason) = match (open, pointing) {
+    let channel_count = channels::of_queue(db, company, id).await?;
+    let (state, reason) = match (open, channel_count) {
         (0, 0) => return Ok(()),
         (0, _) => ("a channel uses the queue", "channel"),
         _ => ("the queue has open tickets", "open_tickets"),
     };
-    Err(Refusal::Conflict(Conflict::used_by(state, reason, [("ticket", open), ("channel", pointing)])).into())
+    Err(Refusal::Conflict(Conflict::used_by(state, reason, [("ticket", open), ("channel", channel_count)])).into())
 }
 
 /// Checks that the queue belongs to the company.

@@ -6,9 +6,9 @@ use hotline_persistence::tables::reports::{self, Dimension, MessageFigures, Mess
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Row;
-use super::period::Asked;
-use super::{Labels, Report, ReportKey, ids, labelled};
+use super::period::PeriodQuery;
+use super::report::Row;
+use super::{Labels, Report, ReportKey, ids, with_labels};
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
 
@@ -43,13 +43,13 @@ impl Row for MessageReportRow {
 
 /// The query: the period and the grouping.
 pub struct MessageReport {
-    period: Asked,
+    period: PeriodQuery,
     grouping: MessageGrouping,
 }
 
 impl Filter for MessageReport {
     fn read(query: &mut Params) -> Self {
-        let period = Asked::read(query);
+        let period = PeriodQuery::read(query);
         Self { period, grouping: query.filter("groupBy").unwrap_or(MessageGrouping::Day) }
     }
 }
@@ -58,16 +58,16 @@ impl Filter for MessageReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    asked: QueryParams<MessageReport>,
+    query: QueryParams<MessageReport>,
 ) -> ApiResult<Report<MessageReportRow>> {
-    let MessageReport { period, grouping } = asked.0;
-    let (company, period) = (caller.company, period.settle(&caller, clock::now())?);
+    let MessageReport { period, grouping } = query.0;
+    let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
     let db = app.engine.reads().shown(company).await?;
     let dimension = match grouping {
         MessageGrouping::Day => {
             let mut figures = reports::by_day(db, company, period.quarters, &period.bounds()).await?;
-            let row = |(place, day): (usize, String)| {
-                let figures = figures.remove(&place).unwrap_or_default();
+            let row = |(index, day): (usize, String)| {
+                let figures = figures.remove(&index).unwrap_or_default();
                 MessageReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
             };
             return Ok(period.days().map(row).collect::<Vec<_>>().into());
@@ -87,5 +87,5 @@ pub async fn report(
     }
     let labels = Labels::of(db, &caller, dimension).await?;
     let row = |(key, label, figures)| MessageReportRow::of(key, label, figures);
-    Ok(labelled(ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
+    Ok(with_labels(ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
 }

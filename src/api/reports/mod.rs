@@ -1,10 +1,10 @@
 //! Reports over a period, and dashboards of the current state. The persister counts the figures of conversations when
 //! things happen; sales figures are computed from the cards.
 
-mod answer;
 mod dashboards;
 mod messages;
 mod period;
+mod report;
 mod sales;
 mod tickets;
 mod wrapups;
@@ -18,9 +18,9 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-pub use answer::Report;
 pub use dashboards::{sales as show_sales_dashboard, service as show_service_dashboard};
 pub use messages::report as report_messages;
+pub use report::Report;
 pub use sales::report as report_sales;
 pub use tickets::report as report_tickets;
 pub use wrapups::report as report_wrapups;
@@ -52,12 +52,12 @@ impl ToSchema for ReportKey {}
 struct Labels<'a> {
     caller: &'a Caller,
     dimension: Dimension,
-    gone: HashMap<i64, String>,
+    deleted: HashMap<i64, String>,
 }
 
 impl<'a> Labels<'a> {
     async fn of(db: Db<'_>, caller: &'a Caller, dimension: Dimension) -> ApiResult<Self> {
-        Ok(Self { caller, dimension, gone: reports::labels(db, caller.company, dimension).await? })
+        Ok(Self { caller, dimension, deleted: reports::labels(db, caller.company, dimension).await? })
     }
 
     fn find(&self, id: i64) -> Option<String> {
@@ -68,12 +68,12 @@ impl<'a> Labels<'a> {
             Dimension::User => organization.user_name(UserId::new(id)),
             _ => None,
         };
-        known.map(str::to_owned).or_else(|| self.gone.get(&id).cloned())
+        known.map(str::to_owned).or_else(|| self.deleted.get(&id).cloned())
     }
 }
 
 /// The rows of a dimension by id, with their names; the row without an id comes last.
-fn labelled<F>(figures: Vec<(Option<i64>, F)>, labels: &Labels<'_>) -> Vec<(Option<ReportKey>, Option<String>, F)> {
+fn with_labels<F>(figures: Vec<(Option<i64>, F)>, labels: &Labels<'_>) -> Vec<(Option<ReportKey>, Option<String>, F)> {
     let mut figures = figures;
     figures.sort_by_key(|(id, _)| (id.is_none(), *id));
     let row = |(id, figures): (Option<i64>, F)| (id.map(ReportKey::Id), id.and_then(|id| labels.find(id)), figures);

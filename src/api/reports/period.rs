@@ -15,7 +15,7 @@ const DAYS: i64 = 30;
 
 /// The period in a query: `from`, `to` and `timeZone`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct PeriodQuery {
     from: Option<DateTime<Utc>>,
     to: Option<DateTime<Utc>>,
     zone: Option<Zone>,
@@ -30,22 +30,22 @@ pub(super) struct Period {
     days: Vec<(NaiveDate, DateTime<Utc>)>,
 }
 
-impl Asked {
+impl PeriodQuery {
     pub(super) fn read(query: &mut Params) -> Self {
         Self { from: query.filter("from"), to: query.filter("to"), zone: query.filter("timeZone") }
     }
 
     /// Resolves the period; missing values default to now.
-    pub(super) fn settle(self, caller: &Caller, now: DateTime<Utc>) -> ApiResult<Period> {
+    pub(super) fn resolve(self, caller: &Caller, now: DateTime<Utc>) -> ApiResult<Period> {
         let to = self.to.unwrap_or_else(|| now.max(self.from.unwrap_or(now)));
         let from = self.from.unwrap_or(to - TimeDelta::days(DAYS));
-        let refused =
+        let invalid =
             |field: &str, reason: String| Err(ApiError::validation(&[FieldError { field: field.to_owned(), reason }]));
         if from > to {
-            return refused("to", "must not be before from".to_owned());
+            return invalid("to", "must not be before from".to_owned());
         }
         if to - from > TimeDelta::days(DAYS_MAX) {
-            return refused("from", format!("must be at most {DAYS_MAX} days before to"));
+            return invalid("from", format!("must be at most {DAYS_MAX} days before to"));
         }
         let zone = self.zone.unwrap_or_else(|| Zone::of_company(&caller.organization.company.time_zone));
         let quarters = reports::quarters_of(from, to);
@@ -61,6 +61,6 @@ impl Period {
 
     /// Each day with its index.
     pub(super) fn days(&self) -> impl Iterator<Item = (usize, String)> {
-        self.days.iter().enumerate().map(|(place, (day, _))| (place, day.to_string()))
+        self.days.iter().enumerate().map(|(index, (day, _))| (index, day.to_string()))
     }
 }

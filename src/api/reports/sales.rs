@@ -9,8 +9,8 @@ use hotline_persistence::tables::reports::sales::{self, SalesFigures, SalesGroup
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Row;
-use super::period::Asked;
+use super::period::PeriodQuery;
+use super::report::Row;
 use super::{Report, ReportKey};
 use crate::api::boards;
 use crate::app::App;
@@ -46,14 +46,14 @@ impl Row for SalesReportRow {
 
 /// The query: the period, a board, and the grouping.
 pub struct SalesReport {
-    period: Asked,
+    period: PeriodQuery,
     board: Option<BoardId>,
     grouping: SalesGrouping,
 }
 
 impl Filter for SalesReport {
     fn read(query: &mut Params) -> Self {
-        let (period, board) = (Asked::read(query), query.filter("boardId"));
+        let (period, board) = (PeriodQuery::read(query), query.filter("boardId"));
         Self { period, board, grouping: query.filter("groupBy").unwrap_or(SalesGrouping::Day) }
     }
 }
@@ -62,10 +62,10 @@ impl Filter for SalesReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    asked: QueryParams<SalesReport>,
+    query: QueryParams<SalesReport>,
 ) -> ApiResult<Report<SalesReportRow>> {
-    let SalesReport { period, board, grouping } = asked.0;
-    let (company, period) = (caller.company, period.settle(&caller, clock::now())?);
+    let SalesReport { period, board, grouping } = query.0;
+    let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
     let db = app.db(company);
     let boards = boards::visible_boards(&caller, &app, board).await?;
     let boards = boards.as_deref();
@@ -76,8 +76,8 @@ pub async fn report(
     }
     if grouping == SalesGrouping::Day {
         let mut figures = sales::by_day(db, company, boards, period.quarters, &period.bounds()).await?;
-        let row = |(place, day): (usize, String)| {
-            let figures = figures.remove(&place).unwrap_or_default();
+        let row = |(index, day): (usize, String)| {
+            let figures = figures.remove(&index).unwrap_or_default();
             SalesReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
         };
         return Ok(period.days().map(row).collect::<Vec<_>>().into());

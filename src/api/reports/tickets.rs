@@ -6,9 +6,9 @@ use hotline_persistence::tables::reports::{self, Dimension, TicketFigures, Ticke
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Row;
-use super::period::Asked;
-use super::{Labels, Report, ReportKey, average_seconds, ids, labelled};
+use super::period::PeriodQuery;
+use super::report::Row;
+use super::{Labels, Report, ReportKey, average_seconds, ids, with_labels};
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
 
@@ -59,13 +59,13 @@ impl Row for TicketReportRow {
 
 /// The query: the period and the grouping.
 pub struct TicketReport {
-    period: Asked,
+    period: PeriodQuery,
     grouping: TicketGrouping,
 }
 
 impl Filter for TicketReport {
     fn read(query: &mut Params) -> Self {
-        let period = Asked::read(query);
+        let period = PeriodQuery::read(query);
         Self { period, grouping: query.filter("groupBy").unwrap_or(TicketGrouping::Day) }
     }
 }
@@ -74,16 +74,16 @@ impl Filter for TicketReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    asked: QueryParams<TicketReport>,
+    query: QueryParams<TicketReport>,
 ) -> ApiResult<Report<TicketReportRow>> {
-    let TicketReport { period, grouping } = asked.0;
-    let (company, period) = (caller.company, period.settle(&caller, clock::now())?);
+    let TicketReport { period, grouping } = query.0;
+    let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
     let db = app.engine.reads().shown(company).await?;
     let dimension = match grouping {
         TicketGrouping::Day => {
             let mut figures = reports::by_day(db, company, period.quarters, &period.bounds()).await?;
-            let row = |(place, day): (usize, String)| {
-                let figures = figures.remove(&place).unwrap_or_default();
+            let row = |(index, day): (usize, String)| {
+                let figures = figures.remove(&index).unwrap_or_default();
                 TicketReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
             };
             return Ok(period.days().map(row).collect::<Vec<_>>().into());
@@ -96,5 +96,5 @@ pub async fn report(
     figures.retain(|(_, figures)| *figures != TicketFigures::default());
     let labels = Labels::of(db, &caller, dimension).await?;
     let row = |(key, label, figures)| TicketReportRow::of(key, label, figures);
-    Ok(labelled(ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
+    Ok(with_labels(ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
 }

@@ -9,8 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Report;
-use super::answer::Row;
-use super::period::Asked;
+use super::period::PeriodQuery;
+use super::report::Row;
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
 
@@ -38,13 +38,13 @@ impl Row for WrapupReportRow {
 
 /// The query: the period and a queue.
 pub struct WrapupReport {
-    period: Asked,
+    period: PeriodQuery,
     queue: Option<QueueId>,
 }
 
 impl Filter for WrapupReport {
     fn read(query: &mut Params) -> Self {
-        Self { period: Asked::read(query), queue: query.filter("queueId") }
+        Self { period: PeriodQuery::read(query), queue: query.filter("queueId") }
     }
 }
 
@@ -52,19 +52,19 @@ impl Filter for WrapupReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    asked: QueryParams<WrapupReport>,
+    query: QueryParams<WrapupReport>,
 ) -> ApiResult<Report<WrapupReportRow>> {
-    let WrapupReport { period, queue } = asked.0;
+    let WrapupReport { period, queue } = query.0;
     caller.check_queue(queue)?;
-    let period = period.settle(&caller, clock::now())?;
+    let period = period.resolve(&caller, clock::now())?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = reports::wrapups(db, caller.company, queue, period.quarters).await?;
     let total: i64 = rows.iter().map(|row| row.count).sum();
-    Ok(rows.into_iter().map(|row| shared(row, total)).collect::<Vec<_>>().into())
+    Ok(rows.into_iter().map(|row| with_share(row, total)).collect::<Vec<_>>().into())
 }
 
 #[allow(clippy::cast_precision_loss)] // Nobody closes more tickets than a float counts.
-fn shared(row: WrapupFigures, total: i64) -> WrapupReportRow {
+fn with_share(row: WrapupFigures, total: i64) -> WrapupReportRow {
     let WrapupFigures { wrapup_type_id, category_id, name, count } = row;
     let share = (count as f64 / total as f64 * 10_000.0).round() / 10_000.0;
     WrapupReportRow { wrapup_type_id, name, category_id, count, share }

@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 
 use super::rank::UserChange;
 use super::{administrators, rank};
-use crate::api::directory::changed;
+use crate::api::directory::refresh_after;
 use crate::api::plain::{BodyColumns, Filters, Plain};
 use crate::api::references::LINKS_MAX;
 use crate::app::App;
@@ -107,7 +107,7 @@ pub async fn create(
         users::QUEUES.set(&mut *db, company, user.id, &queues.unwrap_or_default()).await?;
         Ok(Created::of(find(db, company, user.id).await?))
     });
-    changed(&app, company, insert).await
+    refresh_after(&app, company, insert).await
 }
 
 /// The body of `PUT /users/{userId}`.
@@ -174,7 +174,7 @@ pub async fn update(
         Ok(Json::of(find(db, company, id.0).await?))
     });
     if leaving_queues.is_empty() {
-        return changed(&app, company, update).await;
+        return refresh_after(&app, company, update).await;
     }
     let removals: Vec<Removal> = leaving_queues.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
     app.engine.assignment.leave_all(company, removals, async |_| update.await).await

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{found, seen};
+use super::{find, visibility};
 use crate::api::events::EventsEnabled;
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
@@ -92,9 +92,9 @@ pub async fn list_deliveries(
     id: PathId<WebhookId>,
     query: Query<Filters>,
 ) -> ApiResult<Page<Delivery>> {
-    found(&app, &caller, id.0).await?;
+    find(&app, &caller, id.0).await?;
     let db = app.db(caller.company);
-    let filter = DeliveryFilter { without: seen::hidden(&caller), ..query.filter.0 };
+    let filter = DeliveryFilter { without: visibility::hidden_types(&caller), ..query.filter.0 };
     let rows = deliveries::list(db, caller.company, id.0, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, Delivery::from))
 }

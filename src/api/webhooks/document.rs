@@ -15,12 +15,12 @@ use crate::api::webchat::Session;
 use crate::web::schema::{self, Schemas};
 
 /// The requests by type of event, including the test's.
-pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
-    let mut told = Map::new();
+pub fn webhook_operations(schemas: &mut Schemas) -> Map<String, Value> {
+    let mut operations = Map::new();
     let by = schema::of::<EventAuthor>(schemas);
     for kind in EventKind::ALL {
         let data = data_of(*kind, schemas);
-        told.insert(kind.as_str().to_owned(), request(kind.as_str(), &data, &by));
+        operations.insert(kind.as_str().to_owned(), request(kind.as_str(), &data, &by));
     }
     let id = json!({"type": "integer", "format": "int64", "description": "The webhook.", "example": 7});
     let test = json!({
@@ -29,8 +29,8 @@ pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
         "properties": {"webhookId": id},
         "required": ["webhookId"],
     });
-    told.insert("webhook.test".to_owned(), request("webhook.test", &test, &by));
-    told
+    operations.insert("webhook.test".to_owned(), request("webhook.test", &test, &by));
+    operations
 }
 
 /// The schema of the record that an event of this type is about.
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn every_type_of_event_has_its_request_with_its_payload() {
         let mut schemas = Schemas::new();
-        let told = told(&mut schemas);
-        assert_eq!(told.len(), EventKind::ALL.len() + 1);
-        for (kind, item) in &told {
+        let operations = webhook_operations(&mut schemas);
+        assert_eq!(operations.len(), EventKind::ALL.len() + 1);
+        for (kind, item) in &operations {
             let schema = &item["post"]["requestBody"]["content"]["application/json"]["schema"];
             assert_eq!(schema["properties"]["type"]["enum"], json!([kind]));
             let data = &schema["properties"]["data"];
@@ -122,11 +122,11 @@ mod tests {
             assert!(name.is_some_and(|name| schemas.contains_key(name)) || kind == "webhook.test", "{kind}: {data}");
         }
         let of = |kind: &str| {
-            let schema = &told[kind]["post"]["requestBody"]["content"]["application/json"]["schema"];
+            let schema = &operations[kind]["post"]["requestBody"]["content"]["application/json"]["schema"];
             schema["properties"]["data"]["$ref"].clone()
         };
         assert_eq!(of("ticket.closed"), "#/components/schemas/Ticket");
         assert_eq!(of("note.added"), "#/components/schemas/Message");
-        assert_eq!(told["ticket.wrapup_changed"]["post"]["operationId"], "onTicketWrapupChanged");
+        assert_eq!(operations["ticket.wrapup_changed"]["post"]["operationId"], "onTicketWrapupChanged");
     }
 }

@@ -1,11 +1,11 @@
 //! Webhooks: endpoints that receive a company's events. Plain; the dispatcher delivers to them (`src/deliveries/`).
-//! Where no events are kept, nothing would ever be delivered, so webhooks do not exist there, whatever the table
+//! Where no events are stored, nothing would ever be delivered, so webhooks do not exist there, whatever the table
 //! contains.
 
 mod deliveries;
 pub mod document;
-mod seen;
 mod verbs;
+mod visibility;
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 pub use deliveries::{Delivery, list_deliveries};
-pub use verbs::{Replayed, Tested, replay, rotate_secret, test, test_event};
+pub use verbs::{ReplayResult, TestResult, replay, rotate_secret, test, test_event};
 
 use crate::api::events::EventsEnabled;
 use crate::app::App;
@@ -49,9 +49,10 @@ impl HasSecrets for WebhookWithSecret {
 /// Reads the event types of a webhook, without duplicates; none means all.
 fn types(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<&'static str>> {
     // At most as many as exist.
-    let most = EventKind::ALL.len();
-    let given: Vec<EventKind> = if is_new { fields.list("types", most) } else { fields.changed_list("types", most) }?;
-    Some(EventKind::words(given))
+    let count_max = EventKind::ALL.len();
+    let kinds: Vec<EventKind> =
+        if is_new { fields.list("types", count_max) } else { fields.changed_list("types", count_max) }?;
+    Some(EventKind::words(kinds))
 }
 
 /// The body of `POST /webhooks`.
@@ -149,22 +150,22 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Confidential<Created<WebhookWithSecret>>> {
     let columns = body.0.0;
-    seen::check_types(&caller, &columns.texts("types").unwrap_or_default())?;
+    visibility::check_types(&caller, &columns.texts("types").unwrap_or_default())?;
     check_url(&app.webhooks, &columns)?;
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
         // Events before this id are not delivered.
         let last = events::last_id(&mut *db, caller.company).await?;
-        let made = webhooks::insert(db, keys, caller.company, columns, &secret, (maker(&caller), last.0)).await?;
-        let webhook = made.ok_or_else(too_many)?;
+        let webhook = webhooks::insert(db, keys, caller.company, columns, &secret, (owner(&caller), last.0)).await?;
+        let webhook = webhook.ok_or_else(too_many)?;
         Ok(Confidential(Created::of(WebhookWithSecret { webhook, secret: secret.0 })))
     })
     .await
 }
 
-/// By whose rights a webhook that the caller sets up tells of cards; none: it is the company's.
-fn maker(caller: &Caller) -> Option<UserId> {
+/// The user whose permissions decide whether a webhook receives events of cards; `None`: the company.
+fn owner(caller: &Caller) -> Option<UserId> {
     caller.user().map(|(id, _)| id)
 }
 
@@ -179,10 +180,10 @@ fn too_many() -> ApiError {
 
 /// `GET /webhooks/{webhookId}`.
 pub async fn show(caller: Caller, _: EventsEnabled, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<Json<Webhook>> {
-    Ok(Json::of(found(&app, &caller, id.0).await?))
+    Ok(Json::of(find(&app, &caller, id.0).await?))
 }
 
-async fn found(app: &App, caller: &Caller, id: WebhookId) -> ApiResult<Webhook> {
+async fn find(app: &App, caller: &Caller, id: WebhookId) -> ApiResult<Webhook> {
     let webhook: Option<Webhook> = table::find(app.db(caller.company), caller.company, id).await?;
     webhook.ok_or_else(ApiError::not_found)
 }
@@ -199,13 +200,13 @@ pub async fn update(
     let columns = body.0.0;
     check_url(&app.webhooks, &columns)?;
     once.transaction(app.db(caller.company), async |db| {
-        // What it is sent already counts as well as what it would be: another address would receive what is pending.
+        // The previous types count as well as the new ones: another URL would receive the pending deliveries.
         if let Some(webhook) = table::find::<Webhook>(&mut *db, caller.company, id.0).await? {
-            seen::check_types(&caller, &webhook.types)?;
+            visibility::check_types(&caller, &webhook.types)?;
         }
-        let changed = webhooks::update(db, caller.company, id.0, columns, maker(&caller)).await?;
-        seen::check_types(&caller, &changed.types)?;
-        Ok(Json::of(changed))
+        let updated = webhooks::update(db, caller.company, id.0, columns, owner(&caller)).await?;
+        visibility::check_types(&caller, &updated.types)?;
+        Ok(Json::of(updated))
     })
     .await
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{WebhookWithSecret, found, seen};
+use super::{WebhookWithSecret, find, visibility};
 use crate::api::events::EventsEnabled;
 use crate::app::App;
 use crate::web::values::FromField;
@@ -30,7 +30,7 @@ pub async fn rotate_secret(
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<WebhookWithSecret>>> {
     let keys = &app.engine.store().keys;
-    seen::check_types(&caller, &found(&app, &caller, id.0).await?.types)?;
+    visibility::check_types(&caller, &find(&app, &caller, id.0).await?.types)?;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
         let webhook = webhooks::rotate(db, keys, caller.company, id.0, &secret, clock::now()).await?;
@@ -44,7 +44,7 @@ pub async fn rotate_secret(
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookTest)]
 #[allow(missing_docs)]
-pub struct Tested {
+pub struct TestResult {
     /// Whether the delivery succeeded.
     #[schema(example = true)]
     pub delivered: bool,
@@ -61,14 +61,14 @@ pub struct Tested {
     pub body: String,
 }
 
-impl From<AttemptResult> for Tested {
-    fn from(tried: AttemptResult) -> Self {
+impl From<AttemptResult> for TestResult {
+    fn from(attempt: AttemptResult) -> Self {
         Self {
-            delivered: tried.error.is_none(),
-            status: tried.status,
-            duration_ms: tried.duration_ms(),
-            error: tried.error,
-            body: tried.body,
+            delivered: attempt.error.is_none(),
+            status: attempt.status,
+            duration_ms: attempt.duration_ms(),
+            error: attempt.error,
+            body: attempt.body,
         }
     }
 }
@@ -92,24 +92,24 @@ pub async fn test(
     app: Data<App>,
     id: PathId<WebhookId>,
     once: Idempotency,
-) -> ApiResult<Json<Tested>> {
+) -> ApiResult<Json<TestResult>> {
     let (company, keys) = (caller.company, &app.engine.store().keys);
     let endpoint = webhooks::endpoint(app.db(company), keys, company, id.0).await?;
     let endpoint = endpoint.ok_or_else(ApiError::not_found)?;
     // Each test occupies its request for as long as the endpoint takes.
-    let Some(_turn) = app.webhooks.begin_test(company, id.0) else {
+    let Some(_permit) = app.webhooks.begin_test(company, id.0) else {
         let state = "a test of this webhook is already running";
         return Err(Refusal::Conflict(Conflict::of(state, "test_running", "webhookId", id.0.0)).into());
     };
     let json = Bytes::from(test_event(id.0, clock::now()).to_string());
     let secrets = endpoint.secrets_at(clock::now());
-    let tried = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
+    let attempt = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
     // The effect is external, so it is recorded once it is known.
     once.transaction(app.db(company), async |db| {
-        if tried.error.is_none() {
+        if attempt.error.is_none() {
             webhooks::forgive(db, &endpoint).await?;
         }
-        Ok(Json::of(Tested::from(tried)))
+        Ok(Json::of(TestResult::from(attempt)))
     })
     .await
 }
@@ -129,9 +129,9 @@ impl FromField for Position {
 }
 
 /// The body of `POST /webhooks/{webhookId}/replay`.
-pub struct Replay(What);
+pub struct Replay(ReplayRange);
 
-enum What {
+enum ReplayRange {
     After(LoggedEventId),
     Delivery(LoggedEventId),
     FailedSince(DateTime<Utc>),
@@ -144,13 +144,13 @@ impl Input for Replay {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         const NAMES: [&str; 3] = ["after", "deliveryId", "failedSince"];
-        let given: Vec<&str> = NAMES.into_iter().filter(|name| fields.has_text(name)).collect();
-        let after = fields.optional::<Position>("after").map(|after| What::After(after.0));
-        let delivery = fields.optional("deliveryId").map(What::Delivery);
-        let failed = fields.optional("failedSince").map(What::FailedSince);
-        match given.as_slice() {
+        let names: Vec<&str> = NAMES.into_iter().filter(|name| fields.has_text(name)).collect();
+        let after = fields.optional::<Position>("after").map(|after| ReplayRange::After(after.0));
+        let delivery = fields.optional("deliveryId").map(ReplayRange::Delivery);
+        let failed = fields.optional("failedSince").map(ReplayRange::FailedSince);
+        match names.as_slice() {
             [] => fields.refuse("after", "is required, or deliveryId, or failedSince"),
-            [_, others @ ..] => others.iter().for_each(|name| fields.refuse(name, "must be given alone")),
+            [_, rest @ ..] => rest.iter().for_each(|name| fields.refuse(name, "must be given alone")),
         }
         after.or(delivery).or(failed).map(Self)
     }
@@ -169,7 +169,7 @@ impl Input for Replay {
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookReplayed)]
 #[allow(missing_docs)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Number of deliveries; with `after`, the number of events to examine.
     #[schema(example = 12)]
     pub deliveries: i64,
@@ -183,29 +183,29 @@ pub async fn replay(
     id: PathId<WebhookId>,
     body: Body<Replay>,
     once: Idempotency,
-) -> ApiResult<Accepted<Replayed>> {
+) -> ApiResult<Accepted<ReplayResult>> {
     let company = caller.company;
-    let webhook = found(&app, &caller, id.0).await?;
-    seen::check_types(&caller, &webhook.types)?;
+    let webhook = find(&app, &caller, id.0).await?;
+    visibility::check_types(&caller, &webhook.types)?;
     if !webhook.active {
         let state = "the webhook is disabled; enable it first";
         return Err(Refusal::Conflict(Conflict::of(state, "inactive", "webhookId", id.0.0)).into());
     }
     once.transaction(app.db(company), async |db| {
         let deliveries = match body.0.0 {
-            What::After(event) => deliveries::replay_after(db, company, id.0, event.0).await?,
-            What::Delivery(event) => {
+            ReplayRange::After(event) => deliveries::replay_after(db, company, id.0, event.0).await?,
+            ReplayRange::Delivery(event) => {
                 if !deliveries::replay_one(db, company, id.0, event.0).await? {
                     return Err(ApiError::not_found());
                 }
                 1
             }
-            What::FailedSince(since) => {
-                let again = deliveries::replay_failed(db, company, id.0, since).await?;
-                i64::try_from(again).unwrap_or(i64::MAX)
+            ReplayRange::FailedSince(since) => {
+                let count = deliveries::replay_failed(db, company, id.0, since).await?;
+                i64::try_from(count).unwrap_or(i64::MAX)
             }
         };
-        Ok(Accepted::of(Replayed { deliveries }))
+        Ok(Accepted::of(ReplayResult { deliveries }))
     })
     .await
 }

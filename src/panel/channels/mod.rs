@@ -16,7 +16,7 @@ pub use self::secret::rotate_secret;
 use self::settings::{SettingsInput, apply_patch};
 use self::setup::{ChannelSetup, setup_of};
 use super::extractors::Administrator;
-use crate::api::directory::changed;
+use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Patch, PathId};
@@ -77,7 +77,7 @@ pub async fn create(
         let created = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
         Ok(Created::of(setup_of(&app, &request, created)))
     });
-    changed(&app, company, created).await
+    refresh_after(&app, company, created).await
 }
 
 /// The body of `PUT /channels/{channelId}/setup`.
@@ -145,5 +145,5 @@ pub async fn update(
         let row = change(db, &app, (company, id.0), changes).await?;
         Ok(Json::of(setup_of(&app, &request, row)))
     });
-    changed(&app, company, update).await
+    refresh_after(&app, company, update).await
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::change;
-use crate::api::directory::changed;
+use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::panel::extractors::Administrator;
 use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, HasSecrets, Idempotency, Input, Json, PathId};
@@ -79,5 +79,5 @@ pub async fn rotate_secret(
             .map(|created| Confidential(Json::of(created)))
             .ok_or_else(|| ApiError::internal("no secret was created"))
     });
-    changed(&app, company, rotate).await
+    refresh_after(&app, company, rotate).await
 }

@@ -74,8 +74,8 @@ fn wants_csv(request: &HttpRequest) -> bool {
     }
     let Ok(accept) = Accept::parse(request) else { return false };
     let ranked = accept.ranked();
-    let place = |essence: &str| ranked.iter().position(|media| media.essence_str() == essence);
-    match (place("text/csv"), place("application/json")) {
+    let index = |essence: &str| ranked.iter().position(|media| media.essence_str() == essence);
+    match (index("text/csv"), index("application/json")) {
         (Some(csv), Some(json)) => csv < json,
         (csv, _) => csv.is_some(),
     }
@@ -99,28 +99,28 @@ fn csv<T: Row>(rows: &[T]) -> ApiResult<Vec<u8>> {
 fn cell(value: &RawValue) -> String {
     match serde_json::from_str(value.get()) {
         Ok(Value::Null) => String::new(),
-        Ok(Value::String(text)) => harmless(&text),
+        Ok(Value::String(text)) => escape_formulas(&text),
         _ => value.get().to_owned(),
     }
 }
 
-/// What a formula begins with, also in the wide and small forms that spreadsheets of East Asia read alike.
+/// The characters that begin a formula, also in the wide and small forms that East Asian spreadsheets accept.
 const SIGNS: [char; 13] = [
     '=', '+', '-', '@', '\u{FF1D}', '\u{FF0B}', '\u{FF0D}', '\u{FF20}', '\u{FE66}', '\u{FE62}', '\u{FE63}', '\u{FE6B}',
     '\u{2212}',
 ];
 
-/// What separates cells in one country or another, or ends a line.
+/// The characters that separate cells in some country, or end a line.
 const SEPARATORS: [char; 5] = [';', ',', '\t', '\n', '\r'];
 
-/// What may stand before a formula: blanks, quotes, and characters that show nothing.
-fn is_passed_over(character: char) -> bool {
+/// Characters that may precede a formula: blanks, quotes, and invisible characters.
+fn is_ignored(character: char) -> bool {
     character.is_whitespace() || matches!(character, '"' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
 }
 
-/// The text with an apostrophe wherever a spreadsheet would begin to read a formula: at the beginning, and after what
-/// separates cells where the reader lives (<https://owasp.org/www-community/attacks/CSV_Injection>).
-fn harmless(text: &str) -> String {
+/// The text with an apostrophe wherever a spreadsheet would begin to read a formula: at the beginning, and after every
+/// possible separator of cells (<https://owasp.org/www-community/attacks/CSV_Injection>).
+fn escape_formulas(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 1);
     if text.starts_with(['\t', '\r', '\n']) {
         safe.push('\'');
@@ -130,7 +130,7 @@ fn harmless(text: &str) -> String {
         if may_begin && SIGNS.contains(&character) {
             safe.push('\'');
         }
-        may_begin = SEPARATORS.contains(&character) || may_begin && is_passed_over(character);
+        may_begin = SEPARATORS.contains(&character) || may_begin && is_ignored(character);
         safe.push(character);
     }
     safe
@@ -163,7 +163,7 @@ mod tests {
             ("a-b, c@d", "a-b, c@d"),
             ("Ana; Ben = two", "Ana; Ben = two"),
         ] {
-            assert_eq!(harmless(text), safe, "{text:?}");
+            assert_eq!(escape_formulas(text), safe, "{text:?}");
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
         for sign in SIGNS {
             for before in SEPARATORS.iter().map(|separator| format!("x{separator}")).chain([String::new()]) {
                 for between in ["", " ", "\"", "\u{200B} "] {
-                    let safe = harmless(&format!("{before}{between}{sign}1"));
+                    let safe = escape_formulas(&format!("{before}{between}{sign}1"));
                     assert!(safe.contains(&format!("'{sign}")), "{safe:?}");
                 }
             }
