@@ -68,14 +68,14 @@ pub async fn move_to(
     once.transaction(app.db(company), async |db| {
         let card = find(db, company, id).await?;
         let stage = stage_of(db, company, card.board_id, list).await?;
-        let place = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
+        let position = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_stays_won(&state, stage)?;
         let tracked = card_events::track(db, company, id).await?;
-        if cards::is_at(db, company, id, stage.id, &place).await? {
+        if cards::is_at(db, company, id, stage.id, &position).await? {
             return Ok(Json::of(tracked.publish(db).await?));
         }
-        cards::put(db, company, id, stage.id, &place).await?;
+        cards::put(db, company, id, stage.id, &position).await?;
         Ok(Json::of(tracked.publish_moved(db).await?))
     })
     .await
@@ -109,17 +109,17 @@ pub async fn win(
     once.transaction(app.db(company), async |db| {
         let card = find(db, company, id).await?;
         let stage = cards::lock_stage(db, company, card.board_id, Target::Done).await?;
-        let place = match stage {
+        let position = match stage {
             Some(stage) => Some((stage, cards::place(db, company, stage, Some(id), None).await?)),
             None => None,
         };
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_open(&state)?;
-        let (stage, place) = place
+        let (stage, position) = position
             .ok_or_else(|| Refusal::invalid("boardId", "must be a board with a stage for won cards (doneList)"))?;
         let tracked = card_events::track(db, company, id).await?;
         if stage.id != state.list_id {
-            cards::put(db, company, id, stage.id, &place).await?;
+            cards::put(db, company, id, stage.id, &position).await?;
         }
         cards::conclude(db, company, id, Outcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
         Ok(Json::of(tracked.publish(db).await?))

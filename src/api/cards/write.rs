@@ -127,12 +127,12 @@ pub async fn create(
             Some(list) => stage_of(db, company, board, list).await?,
             None => first_stage(db, company, board).await?,
         };
-        let place = cards::place(db, company, stage, None, None).await?;
+        let position = cards::place(db, company, stage, None, None).await?;
         let LockedReferences { lines, values } = lock_references(db, company, &input, true).await?;
         let mut columns = input.columns;
         columns.set("boardId", board);
         columns.set("listId", stage.id);
-        columns.set("position", place.0);
+        columns.set("position", position.0);
         columns.set("creationSource", source);
         if let Some((user, _)) = caller.user() {
             columns.set("createdByUserId", user);
@@ -201,9 +201,9 @@ pub async fn update(
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if_match.0.hold::<CardRef>(db, company, id).await?;
         let tracked = card_events::track(db, company, id).await?;
-        if let Some((stage, place)) = target.filter(|(stage, _)| stage.id != state.list_id) {
+        if let Some((stage, position)) = target.filter(|(stage, _)| stage.id != state.list_id) {
             check_stays_won(&state, stage)?;
-            cards::put(db, company, id, stage.id, &place).await?;
+            cards::put(db, company, id, stage.id, &position).await?;
         }
         table::update::<CardRef>(&mut *db, company, id, &input.columns).await?;
         if let Some(contacts) = &input.contacts {

@@ -344,9 +344,9 @@ impl StreamState {
             }
         }
         let read = events::read(self.app.db(company), company, self.after, &self.types, BATCH).await?;
-        let shown = serialize_page(self.app.db(company), company, read, &self.context, BATCH.bytes).await?;
-        let frames: Vec<EventFrame> = shown.events.iter().map(EventFrame::of).collect();
-        Ok(self.take_batch(&frames, shown.next))
+        let page = serialize_page(self.app.db(company), company, read, &self.context, BATCH.bytes).await?;
+        let frames: Vec<EventFrame> = page.events.iter().map(EventFrame::of).collect();
+        Ok(self.take_batch(&frames, page.next))
     }
 
     /// The requested frames that fit in a batch, and their number. `position` is where the stream is after all of them.

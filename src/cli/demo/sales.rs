@@ -99,10 +99,10 @@ async fn card(
     lines: &[Line],
 ) -> Result<hotline_persistence::CardId, Failure> {
     let stage = cards::lock_stage(db, company, board, target).await?.ok_or("the board has no such stage")?;
-    let place = cards::place(db, company, stage, None, None).await?;
+    let position = cards::place(db, company, stage, None, None).await?;
     columns.set("boardId", board);
     columns.set("listId", stage.id);
-    columns.set("position", place.0);
+    columns.set("position", position.0);
     let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
     cards::set_lines(db, company, id, lines).await?;
     Ok(id)
