@@ -176,7 +176,7 @@ impl ThreadEdge {
                     Err(ForwardError::Body(error)) => return Ok(error_response(request.head(), &body_error(error))),
                     Err(ForwardError::Unknown) if is_repeatable(request.head()) && body.is_whole() => {
                         may_have_executed |= !is_read(request.head());
-                        self.inner().figures.cluster.sent_again();
+                        self.inner().figures.cluster.add_retried();
                     }
                     Err(ForwardError::Unknown) => return self.close_connection(closer).await,
                     Err(ForwardError::Unreachable | ForwardError::NotOwner) => placement.look_again(),
@@ -184,7 +184,7 @@ impl ThreadEdge {
                 Route::Unassigned => {}
             }
             if !std::mem::replace(&mut has_waited, true) {
-                self.inner().figures.cluster.waited();
+                self.inner().figures.cluster.add_waited();
             }
             let now = Instant::now();
             if now >= deadline || !body.is_whole() {
@@ -199,7 +199,7 @@ impl ThreadEdge {
 
     /// Closes the connection without a response: the outcome is unknown.
     async fn close_connection<T>(&self, closer: ConnectionCloser) -> T {
-        self.inner().figures.cluster.cut();
+        self.inner().figures.cluster.add_aborted();
         match closer.now().await {}
     }
 
@@ -213,12 +213,12 @@ impl ThreadEdge {
         let head = request.head();
         body.read(head, budget).await.map_err(ForwardError::Body)?;
         let signed = signer.sign(head, Forwarded { life: peer.life, peer: request.peer_addr() });
-        figures.cluster.forwarded();
+        figures.cluster.add_forwarded();
         let stop =
             StopConditions { placement: membership.placement.clone(), life: peer.life, stopping: stopping.clone() };
         let started = Instant::now();
         let response = self.forwarder.send(peer, head, &signed, body, stop).await?;
-        figures.cluster.answered(started.elapsed());
+        figures.cluster.add_response(started.elapsed());
         Ok(response)
     }
 
@@ -239,7 +239,7 @@ impl ThreadEdge {
         if forwarded.life != self.inner().membership.life {
             return not_owner();
         }
-        self.inner().figures.cluster.taken();
+        self.inner().figures.cluster.add_received();
         request.head_mut().peer_addr = forwarded.peer;
         match self.request_scope(request.head()) {
             (RequestScope::Company(company), Some(slot)) => match self.route(company, slot) {
@@ -281,7 +281,7 @@ impl ThreadEdge {
             if is_change {
                 return self.close_connection(closer).await;
             }
-            self.inner().figures.cluster.refused();
+            self.inner().figures.cluster.add_refused();
             return Ok(with_id(unavailable(), id));
         }
         if response.body().size() != BodySize::Stream {
@@ -292,7 +292,7 @@ impl ThreadEdge {
     }
 
     fn unavailable(&self, head: &RequestHead) -> Response<BoxBody> {
-        self.inner().figures.cluster.refused();
+        self.inner().figures.cluster.add_refused();
         error_response(head, &ApiError::unavailable())
     }
 }

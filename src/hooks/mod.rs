@@ -128,8 +128,8 @@ pub async fn receive(
 ) -> ApiResult<Written<Received>> {
     let outcome = execute(&request, &app, &hooks, payload).await;
     match &outcome {
-        Ok(tally) => app.figures.hooks.told(tally),
-        Err(_) => app.figures.hooks.refused(),
+        Ok(tally) => app.figures.hooks.add_events(tally),
+        Err(_) => app.figures.hooks.add_refused(),
     }
     outcome.map(respond)
 }

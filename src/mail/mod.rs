@@ -140,7 +140,7 @@ impl Mailer {
     pub fn place(&self) -> Option<Place> {
         let place = self.places.clone().try_acquire_owned().ok().map(|place| Place { place, asked: None });
         if place.is_none() {
-            self.figures.mails.failed();
+            self.figures.mails.add_failed();
             tracing::warn!("e-mail dropped: {QUEUE_MAX} are already queued");
         }
         place
@@ -149,7 +149,7 @@ impl Mailer {
     /// A place for a letter that somebody causes who has not signed in; `None` while their part of the queue is full.
     pub fn place_asked(&self) -> Option<Place> {
         let Ok(asked) = self.asked_places.clone().try_acquire_owned() else {
-            self.figures.mails.failed();
+            self.figures.mails.add_failed();
             tracing::warn!("password e-mail dropped: {ASKED_MAX} are already queued");
             return None;
         };
@@ -163,9 +163,9 @@ impl Mailer {
     pub async fn send(&self, place: Place, letter: OutgoingEmail) -> Result<(), MailError> {
         let sent = self.hand_over(letter, place.asked.is_some()).await;
         match &sent {
-            Ok(()) => self.figures.mails.sent(),
+            Ok(()) => self.figures.mails.add_sent(),
             Err(error) => {
-                self.figures.mails.failed();
+                self.figures.mails.add_failed();
                 // The recipient is left out, because logs must not contain personal data.
                 tracing::warn!(%error, "could not send an e-mail");
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 /// The possible outcomes of an event in a call, as label values.
-const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
+const OUTCOMES: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
 
 /// The result of a callback, by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -24,25 +24,25 @@ pub struct Tally {
 /// Counts the events in calls. A call may contain many.
 #[derive(Debug, Default)]
 pub struct HookFigures {
-    notices: [AtomicU64; ENDS.len()],
+    events: [AtomicU64; OUTCOMES.len()],
 }
 
 impl HookFigures {
     /// Counts the events of one call by outcome.
-    pub fn told(&self, tally: &Tally) {
+    pub fn add_events(&self, tally: &Tally) {
         let Tally { taken, repeated, ignored, unreadable } = *tally;
-        for (end, count) in [taken, repeated, ignored, unreadable].into_iter().enumerate() {
-            self.notices[end].fetch_add(count as u64, Ordering::Relaxed);
+        for (outcome, count) in [taken, repeated, ignored, unreadable].into_iter().enumerate() {
+            self.events[outcome].fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 
     /// Counts a call that cannot be identified, or not be processed completely and will be repeated.
-    pub fn refused(&self) {
-        self.notices[ENDS.len() - 1].fetch_add(1, Ordering::Relaxed);
+    pub fn add_refused(&self) {
+        self.events[OUTCOMES.len() - 1].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The totals by outcome.
-    pub fn notices(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        ENDS.into_iter().zip(&self.notices).map(|(end, count)| (end, count.load(Ordering::Relaxed)))
+    pub fn events(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        OUTCOMES.into_iter().zip(&self.events).map(|(outcome, count)| (outcome, count.load(Ordering::Relaxed)))
     }
 }

@@ -11,17 +11,17 @@ pub struct MailFigures {
 
 impl MailFigures {
     /// The relay has accepted a letter.
-    pub fn sent(&self) {
+    pub fn add_sent(&self) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A letter was not sent.
-    pub fn failed(&self) {
+    pub fn add_failed(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The totals by outcome.
-    pub fn ends(&self) -> [(&'static str, u64); 2] {
+    pub fn outcomes(&self) -> [(&'static str, u64); 2] {
         [("sent", self.sent.load(Ordering::Relaxed)), ("failed", self.failed.load(Ordering::Relaxed))]
     }
 }

@@ -32,7 +32,7 @@ pub use http::{Listener, PATH};
 pub use mails::MailFigures;
 pub use requests::Requests;
 pub use sockets::SocketFigures;
-pub use webhooks::{AttemptEnd, WebhookFigures};
+pub use webhooks::{AttemptOutcome, WebhookFigures};
 
 /// All current metrics, in the Prometheus text format.
 ///
@@ -79,7 +79,7 @@ impl Metrics {
     }
 
     /// Counts a replayed response.
-    pub fn replayed(&self) {
+    pub fn add_replay(&self) {
         self.replays.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -58,7 +58,7 @@ struct Operation {
 
 /// The requests of one operation.
 #[derive(Debug)]
-pub(super) struct Counted<'a> {
+pub(super) struct OperationSample<'a> {
     pub(super) route: &'a str,
     pub(super) method: &'static str,
     /// Requests by status, without zeros; `None` stands for all other statuses.
@@ -92,21 +92,21 @@ impl Requests {
     }
 
     /// Counts a response.
-    pub fn answered(&self, operation: OperationIndex, status: u16, took: Duration) {
+    pub fn add_response(&self, operation: OperationIndex, status: u16, latency: Duration) {
         let Some(operation) = self.operations.get(operation.0) else { return };
         let status = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
         operation.statuses[status].fetch_add(1, Ordering::Relaxed);
-        operation.latency_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        operation.latency_ns.add(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Every operation with requests.
-    pub(super) fn counted(&self) -> impl Iterator<Item = Counted<'_>> {
+    pub(super) fn samples(&self) -> impl Iterator<Item = OperationSample<'_>> {
         self.operations.iter().enumerate().filter_map(|(index, operation)| {
             let statuses = operation.statuses.iter().enumerate();
             let statuses =
                 statuses.map(|(status, count)| (STATUSES.get(status).copied(), count.load(Ordering::Relaxed)));
             let statuses: Vec<_> = statuses.filter(|(_, count)| *count > 0).collect();
-            (!statuses.is_empty()).then(|| Counted {
+            (!statuses.is_empty()).then(|| OperationSample {
                 route: &self.names[index / METHODS.len()],
                 method: METHODS[index % METHODS.len()],
                 statuses,
@@ -124,19 +124,19 @@ mod tests {
     fn a_request_counts_under_its_route_method_and_status() {
         let requests = Requests::new(vec!["/tickets".to_owned(), "/tickets/{id}".to_owned()]);
         let ms = Duration::from_millis;
-        for (path, method, status, took) in [
+        for (path, method, status, latency) in [
             ("/tickets", "GET", 200, ms(3)),
             ("/tickets/7", "GET", 200, ms(3)),
             ("/tickets/8", "GET", 404, ms(20_000)),
             ("/tickets/8", "PATCH", 418, ms(3)),
             ("/elsewhere", "GET", 404, ms(3)),
         ] {
-            requests.answered(requests.find(path, method), status, took);
+            requests.add_response(requests.find(path, method), status, latency);
         }
-        let shown: Vec<_> =
-            requests.counted().map(|counted| (counted.route, counted.method, counted.statuses.clone())).collect();
+        let routes: Vec<_> =
+            requests.samples().map(|sample| (sample.route, sample.method, sample.statuses.clone())).collect();
         assert_eq!(
-            shown,
+            routes,
             [
                 ("/tickets", "GET", vec![(Some(200), 1)]),
                 ("/tickets/{id}", "GET", vec![(Some(200), 1), (Some(404), 1)]),
@@ -144,7 +144,7 @@ mod tests {
                 ("none", "GET", vec![(Some(404), 1)]),
             ]
         );
-        let latencies: Vec<_> = requests.counted().map(|counted| counted.latency_ns).collect();
+        let latencies: Vec<_> = requests.samples().map(|sample| sample.latency_ns).collect();
         assert_eq!(latencies[1].counts.first(), Some(&0));
         assert_eq!(latencies[1].counts.last(), Some(&1));
         assert_eq!(latencies[1].sum, 20_003_000_000);

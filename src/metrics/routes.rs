@@ -20,7 +20,7 @@ impl Routes {
 
     /// The index of the matching path.
     pub(super) fn find(&self, path: &str) -> Option<usize> {
-        self.0.at(path).ok().map(|found| *found.value)
+        self.0.at(path).ok().map(|matched| *matched.value)
     }
 }
 
@@ -33,8 +33,9 @@ mod tests {
         let paths = crate::routes::paths();
         let routes = Routes::of(&paths);
         for (route, path) in paths.iter().enumerate() {
-            let asked: Vec<&str> = path.split('/').map(|part| if part.starts_with('{') { "7" } else { part }).collect();
-            assert_eq!(routes.find(&asked.join("/")), Some(route), "{path}");
+            let segments: Vec<&str> =
+                path.split('/').map(|part| if part.starts_with('{') { "7" } else { part }).collect();
+            assert_eq!(routes.find(&segments.join("/")), Some(route), "{path}");
             assert_eq!(routes.find(&format!("{path}/")), None, "{path}/");
         }
         for path in ["", "/", "/api/v1", "/api/v1/nothing", "/api/v1/tickets//messages", "tickets"] {

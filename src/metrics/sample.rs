@@ -33,9 +33,9 @@ pub(super) struct Sample {
 impl Sample {
     /// Checks whether the database responds; everything else is read when it is formatted.
     pub(super) async fn take(engine: Engine, figures: Data<Metrics>) -> Self {
-        let asked = engine.clone();
+        let probed_engine = engine.clone();
         // Runs on the runtime that lives longest, because a connection opened here depends on it.
-        let database_is_up = engine.background().spawn(async move { answers(&asked).await }).await;
+        let database_is_up = engine.background().spawn(async move { is_database_up(&probed_engine).await }).await;
         Self { engine, figures, database_is_up: database_is_up.unwrap_or(false) }
     }
 
@@ -43,13 +43,13 @@ impl Sample {
     pub(super) fn into_text(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix(PREFIX);
         registry.register_collector(Box::new(self));
-        let mut written = String::new();
-        text::encode_registry(&mut written, &registry)?;
-        Ok(written)
+        let mut text = String::new();
+        text::encode_registry(&mut text, &registry)?;
+        Ok(text)
     }
 }
 
-async fn answers(engine: &Engine) -> bool {
+async fn is_database_up(engine: &Engine) -> bool {
     let store = engine.store();
     // A database that responds but accepts no changes (its disk is full) is not up.
     if !store.log.queue().is_up() {
@@ -73,99 +73,108 @@ impl fmt::Debug for Sample {
 
 impl Collector for Sample {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut page = Page(encoder);
-        self.requests(&mut page)?;
-        self.actors(&mut page)?;
-        self.sockets(&mut page)?;
-        self.events(&mut page)?;
-        self.sending(&mut page)?;
-        self.schedules(&mut page)?;
-        self.campaigns(&mut page)?;
-        self.hooks(&mut page)?;
+        let mut writer = MetricWriter(encoder);
+        self.requests(&mut writer)?;
+        self.actors(&mut writer)?;
+        self.sockets(&mut writer)?;
+        self.events(&mut writer)?;
+        self.sending(&mut writer)?;
+        self.schedules(&mut writer)?;
+        self.campaigns(&mut writer)?;
+        self.hooks(&mut writer)?;
         if let Some(membership) = self.engine.store().membership() {
-            self.edge(&mut page)?;
-            self.member(membership, &mut page)?;
+            self.edge(&mut writer)?;
+            self.member(membership, &mut writer)?;
         }
-        self.webhooks(&mut page)?;
-        self.mails(&mut page)?;
-        self.retention(&mut page)?;
-        self.cascades(&mut page)?;
+        self.webhooks(&mut writer)?;
+        self.mails(&mut writer)?;
+        self.retention(&mut writer)?;
+        self.cascades(&mut writer)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
-            journal(&mut page, &stats)?;
+            journal(&mut writer, &stats)?;
         }
-        self.flushes(&mut page)?;
-        self.database(&mut page)?;
-        self.process(&mut page)
+        self.flushes(&mut writer)?;
+        self.database(&mut writer)?;
+        self.process(&mut writer)
     }
 }
 
 impl Sample {
-    fn requests(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn requests(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let figures = &self.figures;
-        let counted: Vec<_> = figures.requests.counted().collect();
-        let mut lines = page.counters("http_requests_total", "Requests answered")?;
-        for operation in &counted {
+        let operations: Vec<_> = figures.requests.samples().collect();
+        let mut samples = writer.counters("http_requests_total", "Requests answered")?;
+        for operation in &operations {
             for (status, count) in &operation.statuses {
                 let status = status.map_or_else(|| "other".to_owned(), |status| status.to_string());
                 let labels = [("route", operation.route), ("method", operation.method), ("status", status.as_str())];
-                lines.value(labels, *count)?;
+                samples.value(labels, *count)?;
             }
         }
-        let mut lines = page.histograms("http_request_duration_seconds", "Time until the response")?;
-        for operation in &counted {
+        let mut samples = writer.histograms("http_request_duration_seconds", "Time until the response")?;
+        for operation in &operations {
             let labels = [("route", operation.route), ("method", operation.method)];
-            lines.spread(labels, &operation.latency_ns, NS_PER_S)?;
+            samples.spread(labels, &operation.latency_ns, NS_PER_S)?;
         }
         let with = |wanted: u16| -> u64 {
-            let statuses = counted.iter().flat_map(|operation| &operation.statuses);
+            let statuses = operations.iter().flat_map(|operation| &operation.statuses);
             statuses.filter(|(status, _)| *status == Some(wanted)).map(|(_, count)| count).sum()
         };
-        page.counter("http_unauthorized_total", "Requests with a missing or invalid token (401)", with(401))?;
-        page.counter("http_rate_limited_total", "Requests above their company's rate limit (429)", with(429))?;
-        page.counter("http_idempotent_replays_total", "Retries answered with the recorded response", figures.replays())
+        writer.counter("http_unauthorized_total", "Requests with a missing or invalid token (401)", with(401))?;
+        writer.counter("http_rate_limited_total", "Requests above their company's rate limit (429)", with(429))?;
+        writer.counter(
+            "http_idempotent_replays_total",
+            "Retries answered with the recorded response",
+            figures.replays(),
+        )
     }
 
-    fn edge(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn edge(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let edge = &self.figures.cluster;
-        page.counter("cluster_forwarded_total", "Requests forwarded to their company's process", edge.all_forwarded())?;
-        page.counter("cluster_taken_total", "Requests forwarded to this process by others", edge.all_taken())?;
-        let mut lines = page.counters(
+        writer.counter("cluster_forwarded_total", "Requests forwarded to their company's process", edge.forwarded())?;
+        writer.counter("cluster_taken_total", "Requests forwarded to this process by others", edge.received())?;
+        let mut samples = writer.counters(
             "cluster_requests_total",
             "Requests for other processes' companies that did not go straight through",
         )?;
         for (end, count) in [
-            ("waited", edge.all_waited()),
-            ("sent_again", edge.all_sent_again()),
-            ("refused", edge.all_refused()),
-            ("cut", edge.all_cut()),
+            ("waited", edge.waited()),
+            ("sent_again", edge.retried()),
+            ("refused", edge.refused()),
+            ("cut", edge.aborted()),
         ] {
-            lines.value([("end", end)], count)?;
+            samples.value([("end", end)], count)?;
         }
         Ok(())
     }
 
-    fn member(&self, membership: &Membership, page: &mut Page<'_>) -> fmt::Result {
+    fn member(&self, membership: &Membership, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let figures = &self.figures.cluster;
         let help = "Time until the response to a forwarded request";
-        page.histogram("cluster_forward_duration_seconds", help, &figures.forwards(), NS_PER_S)?;
-        page.gauge("cluster_slots", "Slots this process serves, of 1024", count(membership.placement.count_here()))?;
+        writer.histogram("cluster_forward_duration_seconds", help, &figures.response_times(), NS_PER_S)?;
+        writer.gauge(
+            "cluster_slots",
+            "Slots this process serves, of 1024",
+            count(membership.placement.count_here()),
+        )?;
         let help = "Time left of this process's lease, renewed by each heartbeat";
-        page.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
-        page.gauge("cluster_peers", "Other processes of the cluster", count(membership.placement.peers().len()))?;
-        let mut lines = page.counters("cluster_slot_moves_total", "Slots opened, handed over, or not moved in time")?;
+        writer.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
+        writer.gauge("cluster_peers", "Other processes of the cluster", count(membership.placement.peers().len()))?;
+        let mut samples =
+            writer.counters("cluster_slot_moves_total", "Slots opened, handed over, or not moved in time")?;
         for (end, moves) in [
-            ("opened", figures.all_opened()),
-            ("handed_over", figures.all_handed_over()),
-            ("called_off", figures.all_called_off()),
+            ("opened", figures.opened_slots()),
+            ("handed_over", figures.handed_over_slots()),
+            ("called_off", figures.cancelled_moves()),
         ] {
-            lines.value([("end", end)], moves)?;
+            samples.value([("end", end)], moves)?;
         }
-        page.counter("cluster_seals_total", "Unresponsive processes fenced by this one", figures.all_sealed())?;
+        writer.counter("cluster_seals_total", "Unresponsive processes fenced by this one", figures.fenced())?;
         let help = "Duration of the last takeover";
-        page.gauge("cluster_takeover_seconds", help, figures.last_takeover().as_secs_f64())
+        writer.gauge("cluster_takeover_seconds", help, figures.last_takeover().as_secs_f64())
     }
 
-    fn actors(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn actors(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let actors = self.engine.figures();
         let kinds = [
             ("tickets", actors.tickets),
@@ -174,181 +183,187 @@ impl Sample {
             ("schedules", actors.schedules),
             ("campaigns", actors.campaigns),
         ];
-        let mut lines = page.gauges("actors_hot", "Actors in memory")?;
+        let mut samples = writer.gauges("actors_hot", "Actors in memory")?;
         for (kind, actors) in &kinds {
-            lines.value([("kind", kind)], count(actors.hot))?;
+            samples.value([("kind", kind)], count(actors.hot))?;
         }
-        let mut lines = page.gauges("actor_commands_waiting", "Commands queued for an actor")?;
+        let mut samples = writer.gauges("actor_commands_waiting", "Commands queued for an actor")?;
         for (kind, actors) in &kinds {
-            lines.value([("kind", kind)], count(actors.waiting))?;
+            samples.value([("kind", kind)], count(actors.waiting))?;
         }
         Ok(())
     }
 
-    fn sockets(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn sockets(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let sockets = &self.figures.sockets;
-        page.gauge("sockets_open", "Open visitor sockets", sockets.open())?;
-        page.gauge(
+        writer.gauge("sockets_open", "Open visitor sockets", sockets.open())?;
+        writer.gauge(
             "sessions_watching",
             "Visitor sessions with an open socket",
             count(self.engine.sessions.watching()),
         )?;
-        page.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
-        page.counter("socket_cuts_total", "Sockets closed because they read too slowly", sockets.cut())
+        writer.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
+        writer.counter("socket_cuts_total", "Sockets closed because they read too slowly", sockets.cut())
     }
 
-    fn events(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn events(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let events = &self.figures.events;
-        page.gauge("event_streams_open", "Open event streams", events.open())?;
-        page.counter("event_stream_events_total", "Events sent to streams", events.sent())
+        writer.gauge("event_streams_open", "Open event streams", events.open())?;
+        writer.counter("event_stream_events_total", "Events sent to streams", events.sent())
     }
 
-    fn sending(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn sending(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let sending = self.engine.sending.figures();
-        let mut lines = page.gauges("outbox_messages", "Messages in memory on their way to providers")?;
+        let mut samples = writer.gauges("outbox_messages", "Messages in memory on their way to providers")?;
         for (state, messages) in
             [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.noting)]
         {
-            lines.value([("state", state)], count(messages))?;
+            samples.value([("state", state)], count(messages))?;
         }
-        let mut lines = page.gauges("outbox_channels", "Channels with held messages, or more than fit in memory")?;
+        let mut samples =
+            writer.gauges("outbox_channels", "Channels with held messages, or more than fit in memory")?;
         for (state, channels) in [("behind", sending.channels_behind), ("held", sending.channels_held)] {
-            lines.value([("state", state)], count(channels))?;
+            samples.value([("state", state)], count(channels))?;
         }
-        let mut lines = page.counters("outbox_attempts_total", "Attempts to send a message, by result")?;
+        let mut samples = writer.counters("outbox_attempts_total", "Attempts to send a message, by result")?;
         for attempted in &sending.attempts {
-            lines.value([("end", attempted.end)], attempted.count)?;
+            samples.value([("end", attempted.end)], attempted.count)?;
         }
-        page.counter("outbox_given_up_total", "Messages that expired before a provider accepted them", sending.given_up)
+        writer.counter(
+            "outbox_given_up_total",
+            "Messages that expired before a provider accepted them",
+            sending.given_up,
+        )
     }
 
-    fn schedules(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn schedules(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let schedules = self.engine.schedules.figures();
-        let mut lines = page.gauges("schedules", "Scheduled messages in memory that are not sent yet")?;
+        let mut samples = writer.gauges("schedules", "Scheduled messages in memory that are not sent yet")?;
         for (state, messages) in [("held", schedules.held), ("due", schedules.due), ("late", schedules.late)] {
-            lines.value([("state", state)], count(messages))?;
+            samples.value([("state", state)], count(messages))?;
         }
-        let mut lines = page.counters("schedules_ended_total", "Scheduled messages that came due, by result")?;
+        let mut samples = writer.counters("schedules_ended_total", "Scheduled messages that came due, by result")?;
         for (end, messages) in [("sent", schedules.sent), ("failed", schedules.failed)] {
-            lines.value([("end", end)], messages)?;
+            samples.value([("end", end)], messages)?;
         }
         Ok(())
     }
 
-    fn campaigns(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn campaigns(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let campaigns = self.engine.campaigns.figures();
-        page.gauge("campaigns_running", "Running campaigns", count(campaigns.running))?;
-        let mut lines = page.gauges("campaign_recipients", "Recipients of campaigns in memory")?;
+        writer.gauge("campaigns_running", "Running campaigns", count(campaigns.running))?;
+        let mut samples = writer.gauges("campaign_recipients", "Recipients of campaigns in memory")?;
         for (state, recipients) in [("held", campaigns.held), ("under_way", campaigns.under_way)] {
-            lines.value([("state", state)], count(recipients))?;
+            samples.value([("state", state)], count(recipients))?;
         }
-        let mut lines = page.counters("campaign_recipients_ended_total", "Processed recipients, by result")?;
+        let mut samples = writer.counters("campaign_recipients_ended_total", "Processed recipients, by result")?;
         let ends =
             [("handed_over", campaigns.handed_over), ("skipped", campaigns.skipped), ("failed", campaigns.failed)];
         for (end, recipients) in ends {
-            lines.value([("end", end)], recipients)?;
+            samples.value([("end", end)], recipients)?;
         }
         Ok(())
     }
 
-    fn hooks(&self, page: &mut Page<'_>) -> fmt::Result {
-        let mut lines = page.counters("hook_notices_total", "Notifications from providers, by result")?;
-        for (end, notices) in self.figures.hooks.notices() {
-            lines.value([("end", end)], notices)?;
+    fn hooks(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let mut samples = writer.counters("hook_notices_total", "Notifications from providers, by result")?;
+        for (end, notices) in self.figures.hooks.events() {
+            samples.value([("end", end)], notices)?;
         }
         Ok(())
     }
 
-    fn webhooks(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn webhooks(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let webhooks = &self.figures.webhooks;
-        let mut lines = page.counters("webhook_attempts_total", "Attempts to deliver an event, by result")?;
-        for (end, attempts) in webhooks.ends() {
-            lines.value([("end", end)], attempts)?;
+        let mut samples = writer.counters("webhook_attempts_total", "Attempts to deliver an event, by result")?;
+        for (end, attempts) in webhooks.outcomes() {
+            samples.value([("end", end)], attempts)?;
         }
-        page.gauge("webhook_attempts_under_way", "Attempts waiting for a response", webhooks.under_way())?;
+        writer.gauge("webhook_attempts_under_way", "Attempts waiting for a response", webhooks.under_way())?;
         let help = "Age of the oldest event that an active webhook has not accepted";
-        page.gauge("webhook_lag_seconds", help, webhooks.lag(clock::now()).as_secs_f64())?;
+        writer.gauge("webhook_lag_seconds", help, webhooks.lag(clock::now()).as_secs_f64())?;
         let help = "Webhooks disabled because their endpoint no longer exists or has failed for days";
-        page.counter("webhooks_switched_off_total", help, webhooks.all_switched_off())
+        writer.counter("webhooks_switched_off_total", help, webhooks.disabled())
     }
 
-    fn mails(&self, page: &mut Page<'_>) -> fmt::Result {
-        let mut lines = page.counters("mails_total", "E-mails to people, by result")?;
-        for (end, letters) in self.figures.mails.ends() {
-            lines.value([("end", end)], letters)?;
+    fn mails(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let mut samples = writer.counters("mails_total", "E-mails to people, by result")?;
+        for (end, emails) in self.figures.mails.outcomes() {
+            samples.value([("end", end)], emails)?;
         }
         Ok(())
     }
 
-    fn retention(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn retention(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let retention = self.engine.retention.figures();
         let help = "Conversations deleted by retention";
-        page.counter("retention_removed_total", help, retention.removed)?;
+        writer.counter("retention_removed_total", help, retention.removed)?;
         let help = "Time since the oldest overdue conversation was due for deletion";
-        page.gauge("retention_oldest_due_seconds", help, retention.oldest_due.as_secs_f64())
+        writer.gauge("retention_oldest_due_seconds", help, retention.oldest_due.as_secs_f64())
     }
 
-    fn cascades(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn cascades(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let help = "Failed cleanup steps after deletions; each is retried";
-        page.counter("cascade_failures_total", help, self.engine.cascades.failures())
+        writer.counter("cascade_failures_total", help, self.engine.cascades.failures())
     }
 
-    fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn flushes(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let log = &self.engine.store().log;
         let queue = log.queue();
         let flushes = queue.flushes();
         let pending = log.appended().saturating_sub(log.flushed());
-        page.gauge("flush_pending_entries", "Entries of the log that are not in the tables yet", pending)?;
-        page.gauge(
+        writer.gauge("flush_pending_entries", "Entries of the log that are not in the tables yet", pending)?;
+        writer.gauge(
             "flush_lag_seconds",
             "Age of the oldest durable entry that is not in the tables",
             queue.lag().as_secs_f64(),
         )?;
-        page.histogram("flush_changes", "Changes per transaction", &flushes.changes.read(), 1.0)?;
+        writer.histogram("flush_changes", "Changes per transaction", &flushes.changes.read(), 1.0)?;
         let durations = flushes.duration_ns.read();
-        page.histogram("flush_duration_seconds", "Duration of each transaction", &durations, NS_PER_S)?;
-        page.counter("flush_failures_total", "Transactions that failed and are retried", flushes.failed())?;
-        page.counter("changes_written_total", "Changes written to the tables", queue.written())?;
-        page.counter("rows_rejected_total", "Rows rejected by PostgreSQL; see rejected_changes", rejected::count())
+        writer.histogram("flush_duration_seconds", "Duration of each transaction", &durations, NS_PER_S)?;
+        writer.counter("flush_failures_total", "Transactions that failed and are retried", flushes.failed())?;
+        writer.counter("changes_written_total", "Changes written to the tables", queue.written())?;
+        writer.counter("rows_rejected_total", "Rows rejected by PostgreSQL; see rejected_changes", rejected::count())
     }
 
-    fn database(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn database(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let connections = self.engine.store().connections();
         let help = "Whether the database responds and accepts changes";
-        page.gauge("database_up", help, u64::from(self.database_is_up))?;
-        page.gauge(
+        writer.gauge("database_up", help, u64::from(self.database_is_up))?;
+        writer.gauge(
             "database_connections",
             "Open connections for requests and background work",
             u64::from(connections.open),
         )?;
-        page.gauge("database_connections_idle", "Idle connections", count(connections.idle))?;
-        page.gauge("database_connections_limit", "Maximum number of connections", u64::from(pool::POOL_MAX))?;
+        writer.gauge("database_connections_idle", "Idle connections", count(connections.idle))?;
+        writer.gauge("database_connections_limit", "Maximum number of connections", u64::from(pool::POOL_MAX))?;
         let help = "Statements and changes queued for their company's share of the connections";
-        page.gauge("database_waiting", help, count(connections.waiting))
+        writer.gauge("database_waiting", help, count(connections.waiting))
     }
 
-    fn process(&self, page: &mut Page<'_>) -> fmt::Result {
+    fn process(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         if let Some(bytes) = process::resident_bytes() {
-            page.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
+            writer.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
         }
-        page.gauge("uptime_seconds", "Time since the start", self.figures.started.elapsed().as_secs_f64())?;
-        page.gauges("build_info", "Always 1, with the version as a label")?
+        writer.gauge("uptime_seconds", "Time since the start", self.figures.started.elapsed().as_secs_f64())?;
+        writer
+            .gauges("build_info", "Always 1, with the version as a label")?
             .value([("version", env!("CARGO_PKG_VERSION"))], 1)
     }
 }
 
-fn journal(page: &mut Page<'_>, stats: &journal::Stats) -> fmt::Result {
-    page.gauge("journal_queued_records", "Records waiting for the journal's disk", stats.queued_records)?;
-    page.gauge(
+fn journal(writer: &mut MetricWriter<'_>, stats: &journal::Stats) -> fmt::Result {
+    writer.gauge("journal_queued_records", "Records waiting for the journal's disk", stats.queued_records)?;
+    writer.gauge(
         "journal_queued_bytes",
         "Size of the records waiting for the journal's disk",
         count(stats.queued_bytes),
     )?;
-    page.gauge("journal_bytes", "Size of the journal on disk", stats.live_bytes)?;
-    page.gauge("journal_limit_bytes", "Size at which changes are refused", stats.max_bytes)?;
-    page.gauge("journal_segments", "Files of the journal", count(stats.segments))?;
-    page.counter("journal_syncs_total", "Syncs, one for each group of records", stats.syncs)?;
-    page.counter("journal_records_total", "Records synced", stats.records)
+    writer.gauge("journal_bytes", "Size of the journal on disk", stats.live_bytes)?;
+    writer.gauge("journal_limit_bytes", "Size at which changes are refused", stats.max_bytes)?;
+    writer.gauge("journal_segments", "Files of the journal", count(stats.segments))?;
+    writer.counter("journal_syncs_total", "Syncs, one for each group of records", stats.syncs)?;
+    writer.counter("journal_records_total", "Records synced", stats.records)
 }
 
 fn count(count: usize) -> u64 {
@@ -356,14 +371,14 @@ fn count(count: usize) -> u64 {
 }
 
 /// Writes metrics one after the other.
-struct Page<'a>(DescriptorEncoder<'a>);
+struct MetricWriter<'a>(DescriptorEncoder<'a>);
 
-impl Page<'_> {
-    fn begin(&mut self, name: &'static str, help: &str, kind: MetricType) -> Result<Lines<'_>, fmt::Error> {
-        Ok(Lines(self.0.encode_descriptor(name, help, None, kind)?))
+impl MetricWriter<'_> {
+    fn begin(&mut self, name: &'static str, help: &str, kind: MetricType) -> Result<MetricSamples<'_>, fmt::Error> {
+        Ok(MetricSamples(self.0.encode_descriptor(name, help, None, kind)?))
     }
 
-    fn gauges(&mut self, name: &'static str, help: &str) -> Result<Lines<'_>, fmt::Error> {
+    fn gauges(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
         self.begin(name, help, MetricType::Gauge)
     }
 
@@ -373,7 +388,7 @@ impl Page<'_> {
 
     /// The name includes `_total`: Prometheus' own format has it in the metric's header too, but OpenMetrics, for which
     /// the encoder was made, only in the samples. So the samples are encoded as a gauge's, which get no suffix.
-    fn counters(&mut self, name: &'static str, help: &str) -> Result<Lines<'_>, fmt::Error> {
+    fn counters(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
         self.begin(name, help, MetricType::Counter)
     }
 
@@ -381,7 +396,7 @@ impl Page<'_> {
         self.counters(name, help)?.0.encode_gauge(&value)
     }
 
-    fn histograms(&mut self, name: &'static str, help: &str) -> Result<Lines<'_>, fmt::Error> {
+    fn histograms(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
         self.begin(name, help, MetricType::Histogram)
     }
 
@@ -391,9 +406,9 @@ impl Page<'_> {
 }
 
 /// The samples of one metric.
-struct Lines<'a>(MetricEncoder<'a>);
+struct MetricSamples<'a>(MetricEncoder<'a>);
 
-impl Lines<'_> {
+impl MetricSamples<'_> {
     fn value<const N: usize>(&mut self, labels: [(&str, &str); N], value: u64) -> fmt::Result {
         self.0.encode_family(&labels)?.encode_gauge(&value)
     }

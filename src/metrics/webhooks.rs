@@ -9,21 +9,21 @@ use chrono::{DateTime, Utc};
 use hotline_persistence::CompanyId;
 
 /// The possible outcomes of an attempt, as label values.
-const ENDS: [&str; 3] = ["delivered", "retried", "failed"];
+const OUTCOMES: [&str; 3] = ["delivered", "retried", "failed"];
 
 /// The counters. An attempt updates atomic counters.
 #[derive(Debug, Default)]
 pub struct WebhookFigures {
-    ends: [AtomicU64; ENDS.len()],
-    switched_off: AtomicU64,
+    outcomes: [AtomicU64; OUTCOMES.len()],
+    disabled: AtomicU64,
     under_way: AtomicU64,
     /// By webhook with waiting events: the creation time of its oldest one. There are no more entries than webhooks.
-    behind: Mutex<std::collections::HashMap<(CompanyId, i64), DateTime<Utc>>>,
+    oldest_waiting: Mutex<std::collections::HashMap<(CompanyId, i64), DateTime<Utc>>>,
 }
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptEnd {
+pub enum AttemptOutcome {
     /// The endpoint has accepted the event.
     Delivered,
     /// The delivery will be retried.
@@ -34,23 +34,23 @@ pub enum AttemptEnd {
 
 impl WebhookFigures {
     /// Counts an attempt by its outcome.
-    pub fn ended(&self, end: AttemptEnd) {
-        self.ends[end as usize].fetch_add(1, Ordering::Relaxed);
+    pub fn add_attempt(&self, outcome: AttemptOutcome) {
+        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The totals by outcome.
-    pub fn ends(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        ENDS.into_iter().zip(&self.ends).map(|(end, count)| (end, count.load(Ordering::Relaxed)))
+    pub fn outcomes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        OUTCOMES.into_iter().zip(&self.outcomes).map(|(outcome, count)| (outcome, count.load(Ordering::Relaxed)))
     }
 
     /// Counts a webhook that the service has disabled.
-    pub fn switched_off(&self) {
-        self.switched_off.fetch_add(1, Ordering::Relaxed);
+    pub fn add_disabled(&self) {
+        self.disabled.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The total of disabled webhooks.
-    pub fn all_switched_off(&self) -> u64 {
-        self.switched_off.load(Ordering::Relaxed)
+    pub fn disabled(&self) -> u64 {
+        self.disabled.load(Ordering::Relaxed)
     }
 
     /// Sets the number of running attempts.
@@ -64,18 +64,18 @@ impl WebhookFigures {
     }
 
     /// Sets the creation time of a webhook's oldest waiting event; `None` if none waits.
-    pub fn waits(&self, company: CompanyId, webhook: i64, since: Option<DateTime<Utc>>) {
-        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn set_oldest_waiting(&self, company: CompanyId, webhook: i64, since: Option<DateTime<Utc>>) {
+        let mut oldest_waiting = self.oldest_waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match since {
-            Some(since) => behind.insert((company, webhook), since),
-            None => behind.remove(&(company, webhook)),
+            Some(since) => oldest_waiting.insert((company, webhook), since),
+            None => oldest_waiting.remove(&(company, webhook)),
         };
     }
 
     /// The age of the oldest event that an active endpoint has not accepted yet.
     pub fn lag(&self, now: DateTime<Utc>) -> Duration {
-        let behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
-        behind.values().min().map_or(Duration::ZERO, |since| (now - since).to_std().unwrap_or_default())
+        let oldest_waiting = self.oldest_waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        oldest_waiting.values().min().map_or(Duration::ZERO, |since| (now - since).to_std().unwrap_or_default())
     }
 }
 
@@ -90,10 +90,10 @@ mod tests {
         let (figures, now) = (WebhookFigures::default(), Utc::now());
         assert_eq!(figures.lag(now), Duration::ZERO);
         let company = CompanyId::new(1);
-        figures.waits(company, 1, Some(now - TimeDelta::seconds(2)));
-        figures.waits(company, 2, Some(now - TimeDelta::seconds(7)));
+        figures.set_oldest_waiting(company, 1, Some(now - TimeDelta::seconds(2)));
+        figures.set_oldest_waiting(company, 2, Some(now - TimeDelta::seconds(7)));
         assert_eq!(figures.lag(now), Duration::from_secs(7));
-        figures.waits(company, 2, None);
+        figures.set_oldest_waiting(company, 2, None);
         assert_eq!(figures.lag(now), Duration::from_secs(2));
     }
 }

@@ -260,10 +260,10 @@ impl Service {
         sleep_until(told + self.notice).await;
         let edge = &self.app.figures.cluster;
         let given_up = Instant::now() + QUIET_TIME_MAX;
-        let mut taken = edge.all_taken();
+        let mut taken = edge.received();
         loop {
             sleep(QUIET).await;
-            let before = std::mem::replace(&mut taken, edge.all_taken());
+            let before = std::mem::replace(&mut taken, edge.received());
             if before == taken || Instant::now() >= given_up {
                 return;
             }

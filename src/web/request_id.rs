@@ -69,7 +69,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     .await;
     if let Some((figures, operation)) = metered {
         let status = result.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
-        figures.requests.answered(operation, status.as_u16(), started.elapsed());
+        figures.requests.add_response(operation, status.as_u16(), started.elapsed());
         if let Some((span, method)) = exported.zip(method) {
             let tenant = result.as_ref().ok().and_then(|answer| answer.request().extensions().get::<Tenant>().copied());
             let company = tenant.map(|Tenant(company)| company.0);

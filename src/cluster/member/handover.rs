@@ -29,7 +29,7 @@ impl Member {
         if slots.is_empty() {
             return;
         }
-        self.figures().called_off();
+        self.figures().add_cancelled_move();
         self.canceled().extend(slots);
         if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
             tracing::debug!(%error, "canceling a move will be retried");
@@ -55,7 +55,7 @@ impl Member {
             sleep(RETRY_PAUSE).await;
         }
         // Slots whose receiver has ended stay here; the next update of the placement reopens them.
-        self.figures().handed_over(slots.len());
+        self.figures().add_handed_over_slots(slots.len());
         tracing::info!(slots = slots.len(), took_ms = started.elapsed().as_millis(), "handed over slots");
     }
 

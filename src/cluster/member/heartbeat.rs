@@ -63,9 +63,9 @@ impl Member {
             }
             sleep(RETRY_PAUSE).await;
         }
-        self.figures().sealed();
+        self.figures().add_fenced();
         tracing::warn!(life = %dead, "fenced an unresponsive process of the cluster");
         self.inherit(dead).await;
-        self.figures().took_over(suspected.elapsed());
+        self.figures().set_takeover(suspected.elapsed());
     }
 }

@@ -133,7 +133,7 @@ impl Member {
             return;
         }
         self.0.membership.placement.open(slots.iter().copied());
-        self.figures().opened(slots.len());
+        self.figures().add_opened_slots(slots.len());
         tracing::info!(slots = slots.len(), "serving slots");
         (self.0.deps.on_opened)();
         let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());

@@ -25,7 +25,7 @@ use super::Shared;
 use super::attempt_limit::AttemptPermit;
 use super::log::{self, Page};
 use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod, OutgoingEvent};
-use crate::metrics::AttemptEnd;
+use crate::metrics::AttemptOutcome;
 use crate::webhooks::AttemptResult;
 
 /// How long outcomes are collected before they are written, so that each costs only a part of a transaction.
@@ -244,10 +244,10 @@ impl Courier {
         };
         let (status, consequence) =
             self.queue.finish(event, result.verdict(), result.attempt(), &self.shared.app.webhooks.plan, clock::now());
-        self.shared.app.figures.webhooks.ended(match status {
-            DeliveryStatus::Delivered => AttemptEnd::Delivered,
-            DeliveryStatus::Pending => AttemptEnd::Retried,
-            DeliveryStatus::Failed => AttemptEnd::Failed,
+        self.shared.app.figures.webhooks.add_attempt(match status {
+            DeliveryStatus::Delivered => AttemptOutcome::Delivered,
+            DeliveryStatus::Pending => AttemptOutcome::Retried,
+            DeliveryStatus::Failed => AttemptOutcome::Failed,
         });
         match consequence {
             Consequence::None => None,
@@ -398,14 +398,14 @@ impl Courier {
 
     fn report_lag(&self) {
         let oldest = [self.queue.oldest(), self.oldest_in_table].into_iter().flatten().min();
-        self.shared.app.figures.webhooks.waits(self.company(), self.endpoint.id.0, oldest);
+        self.shared.app.figures.webhooks.set_oldest_waiting(self.company(), self.endpoint.id.0, oldest);
     }
 
     /// Writes all known outcomes, and disables the webhook if required. Failed writes are retried until the given time;
     /// deliveries whose outcome is not written are repeated.
     async fn end(mut self, reason: Option<DisableReason>, until: Option<Instant>) {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
-        shared.app.figures.webhooks.waits(endpoint.company, endpoint.id.0, None);
+        shared.app.figures.webhooks.set_oldest_waiting(endpoint.company, endpoint.id.0, None);
         let mut batch = self.queue.is_unwritten().then(|| self.queue.take_batch());
         let contents = self.contents();
         let background = shared.app.engine.background().clone();

@@ -129,7 +129,7 @@ async fn serve<B: MessageBody + 'static>(
         Err(refused) => Ok(refuse(request, &refused)),
         Ok(Some(answer)) if answer.fingerprint == running.fingerprint => match recorded_body(&retries, &answer) {
             Ok(body) => {
-                retries.figures.replayed();
+                retries.figures.add_replay();
                 Ok(replay(request, answer.status, body))
             }
             Err(error) => {
