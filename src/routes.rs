@@ -27,7 +27,7 @@ use crate::api::{
 use crate::app::App;
 use crate::hooks::{self, Hooks};
 use crate::mail::Mailer;
-use crate::openapi::{self, At, Document, Operation, Table};
+use crate::openapi::{self, Document, Operation, PathEntry, Table};
 use crate::panel::{self, Panel, pages};
 use crate::visitors::{self, Demo, Visitors};
 use crate::web::auth::admit;
@@ -38,7 +38,7 @@ use crate::web::schema::Schemas;
 use crate::web::{Input, WebState, request_id};
 
 /// Paths that are served and have no operation in the document: the document itself, and files.
-const OUTSIDE: [&str; 8] = [
+const UNDOCUMENTED_PATHS: [&str; 8] = [
     openapi::PATH,
     openapi::PANEL_PATH,
     "/docs",
@@ -73,15 +73,23 @@ pub struct Handles {
 /// Registers all routes.
 pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
-        let Handles { app, shared_streams, hooks, visitors: of_visitors, panel: of_people, demo, document, web_state } =
-            handles;
+        let Handles {
+            app,
+            shared_streams,
+            hooks,
+            visitors: visitors_data,
+            panel: panel_data,
+            demo,
+            document,
+            web_state,
+        } = handles;
         web_state.add(services);
         services
             .app_data(app)
             .app_data(shared_streams)
             .app_data(hooks)
-            .app_data(of_visitors)
-            .app_data(of_people)
+            .app_data(visitors_data)
+            .app_data(panel_data)
             .app_data(demo)
             .app_data(document)
             // The most frequent routes come first: the router compares them one after the other.
@@ -89,13 +97,13 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .configure(serve_health)
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
             .service(read_only(web::resource(openapi::PANEL_PATH).get(openapi::show_panel)))
-            .configure(api_of_people)
+            .configure(panel_api)
             .configure(pages::configure)
             .service(read_only(web::resource("/docs").get(openapi::to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(read_only(web::resource(media::PATH).get(media::show)))
             .configure(hooks::configure)
-            // Without a token every path answers 401, so routes cannot be probed.
+            // Without a token every path responds with 401, so routes cannot be probed.
             .service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(no_such_route)))
             .service(visitors::door())
             .configure(visitors::demo)
@@ -210,23 +218,23 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/crm/cards/{cardId}/products").post("addCardProduct", cards::add_product, "Add a product to a card")
         .at("/crm/cards/{cardId}/products/{cardProductId}")
             .put("updateCardProduct", cards::change_product, "Update a product of a card").delete("removeCardProduct", cards::remove_product, "Remove a product from a card")
-        .listed::<CardStatus>("/crm/statuses", "statusId", "card statuses")
-        .listed::<Business>("/crm/businesses", "businessId", "businesses")
-        .listed::<CardOrigin>("/crm/origins", "originId", "card origins")
+        .plain_list::<CardStatus>("/crm/statuses", "statusId", "card statuses")
+        .plain_list::<Business>("/crm/businesses", "businessId", "businesses")
+        .plain_list::<CardOrigin>("/crm/origins", "originId", "card origins")
         .at("/events").get("listEvents", events::list, "List events")
         .at("/events/stream").get("streamEvents", events::stream, "Stream events");
 }
 
 /// The endpoints of the API, with their handlers.
-fn served() -> Vec<At> {
-    let mut table = Table::served(noun);
+fn endpoint_paths() -> Vec<PathEntry> {
+    let mut table = Table::for_serving(noun);
     endpoints(&mut table);
     table.finish()
 }
 
 /// The endpoints for people at the panel: the API's, and those of the panel within a company.
-fn served_to_people() -> Vec<At> {
-    let mut table = Table::served(noun);
+fn panel_paths() -> Vec<PathEntry> {
+    let mut table = Table::for_serving(noun);
     endpoints(&mut table);
     panel::company_paths(&mut table);
     table.finish()
@@ -234,33 +242,33 @@ fn served_to_people() -> Vec<At> {
 
 /// Every path that is served, as the metrics name them.
 pub fn paths() -> Vec<String> {
-    let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
-    paths.extend(beside(&mut Schemas::new()).iter().map(Operation::whole_path));
-    paths.extend(served().iter().map(|at| format!("{API}{}", at.path)));
-    paths.extend(served_to_people().iter().chain(&panel::handlers()).map(|at| format!("{PANEL_API}{}", at.path)));
+    let mut paths: Vec<String> = UNDOCUMENTED_PATHS.iter().map(|path| (*path).to_owned()).collect();
+    paths.extend(operations_outside_api(&mut Schemas::new()).iter().map(Operation::full_path));
+    paths.extend(endpoint_paths().iter().map(|entry| format!("{API}{}", entry.path)));
+    paths.extend(panel_paths().iter().chain(&panel::handlers()).map(|entry| format!("{PANEL_API}{}", entry.path)));
     paths.dedup();
     paths
 }
 
 /// The state of the panel.
 pub fn panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
-    Panel::new(served_to_people().iter().chain(&panel::handlers()), mailer, admins_need_factor)
+    Panel::new(panel_paths().iter().chain(&panel::handlers()), mailer, admins_need_factor)
 }
 
 /// The operations of every endpoint; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, noun);
     endpoints(&mut table);
-    table.finish().into_iter().flat_map(|at| at.operations).collect()
+    table.finish().into_iter().flat_map(|entry| entry.operations).collect()
 }
 
 /// The operations outside the API: for visitors, providers and monitoring.
-pub fn beside(schemas: &mut Schemas) -> Vec<Operation> {
+pub fn operations_outside_api(schemas: &mut Schemas) -> Vec<Operation> {
     let mut operations = visitors::operations(schemas);
     operations.extend(hooks::operations(schemas));
-    let mut table = Table::beside(schemas, "health", |_| "");
+    let mut table = Table::outside_api(schemas, "health", |_| "");
     health_paths(&mut table);
-    operations.extend(table.finish().into_iter().flat_map(|at| at.operations));
+    operations.extend(table.finish().into_iter().flat_map(|entry| entry.operations));
     operations
 }
 
@@ -269,8 +277,9 @@ pub fn panel_operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, noun);
     endpoints(&mut table);
     panel::company_paths(&mut table);
-    let shared = table.finish().into_iter().flat_map(|at| at.operations);
-    let mut operations: Vec<Operation> = shared.map(|operation| Operation { below: PANEL_API, ..operation }).collect();
+    let company_operations = table.finish().into_iter().flat_map(|entry| entry.operations);
+    let mut operations: Vec<Operation> =
+        company_operations.map(|operation| Operation { prefix: PANEL_API, ..operation }).collect();
     operations.extend(panel::operations(schemas));
     operations
 }
@@ -286,9 +295,9 @@ pub fn panel_document() -> Value {
 pub fn document() -> Value {
     let mut schemas = Schemas::new();
     let mut operations = operations(&mut schemas);
-    operations.extend(beside(&mut schemas));
-    let told = webhooks::document::webhook_operations(&mut schemas);
-    openapi::document(operations, told, schemas)
+    operations.extend(operations_outside_api(&mut schemas));
+    let webhook_operations = webhooks::document::webhook_operations(&mut schemas);
+    openapi::document(operations, webhook_operations, schemas)
 }
 
 fn health_paths(table: &mut Table<'_>) {
@@ -298,10 +307,10 @@ fn health_paths(table: &mut Table<'_>) {
 
 fn serve_health(services: &mut ServiceConfig) {
     let mut schemas = Schemas::new();
-    let mut table = Table::beside(&mut schemas, "health", |_| "");
+    let mut table = Table::outside_api(&mut schemas, "health", |_| "");
     health_paths(&mut table);
-    for at in table.finish() {
-        services.service(at.into_resource());
+    for entry in table.finish() {
+        services.service(entry.into_resource());
     }
 }
 
@@ -309,10 +318,10 @@ fn serve_health(services: &mut ServiceConfig) {
 fn api(services: &mut ServiceConfig) {
     // One scope per noun: the router compares paths one after the other, and so skips all paths of another noun at
     // once.
-    for (noun, paths) in served().into_iter().fold(Vec::new(), group) {
+    for (noun, paths) in endpoint_paths().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{API}{noun}")).default_service(web::to(no_such_route));
-        let scope = paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource()));
-        // The last is the outermost: nobody is recorded who is not known.
+        let scope = paths.into_iter().fold(scope, |scope, entry| scope.service(entry.into_resource()));
+        // The last is the outermost: only known callers are recorded.
         if panel::audits_tokens(&noun) {
             services.service(scope.wrap(from_fn(panel::audit_tokens)).wrap(from_fn(admit)));
         } else {
@@ -322,22 +331,22 @@ fn api(services: &mut ServiceConfig) {
 }
 
 /// Registers the endpoints for people at the panel.
-fn api_of_people(services: &mut ServiceConfig) {
-    for (noun, paths) in served_to_people().into_iter().fold(Vec::new(), group) {
+fn panel_api(services: &mut ServiceConfig) {
+    for (noun, paths) in panel_paths().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::admit_in_company));
         let scope = scope.default_service(web::to(no_such_route));
-        services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
+        services.service(paths.into_iter().fold(scope, |scope, entry| scope.service(entry.into_resource())));
     }
     services.configure(panel::configure);
 }
 
-type Group = (String, Vec<At>);
+type Group = (String, Vec<PathEntry>);
 
-fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
-    let noun = noun(&at.path);
+fn group(mut groups: Vec<Group>, entry: PathEntry) -> Vec<Group> {
+    let noun = noun(&entry.path);
     match groups.iter_mut().find(|(known, _)| known == noun) {
-        Some((_, paths)) => paths.push(at),
-        None => groups.push((noun.to_owned(), vec![at])),
+        Some((_, paths)) => paths.push(entry),
+        None => groups.push((noun.to_owned(), vec![entry])),
     }
     groups
 }
@@ -350,20 +359,20 @@ pub fn body_bytes_max(path: &str) -> usize {
 }
 
 /// Groups of endpoints.
-trait Together {
+trait PlainEndpoints {
     /// The five endpoints of a plain noun; `many` is the plural of its records.
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
 
     /// The endpoints of a noun whose records can only be read as a list.
-    fn listed<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
+    fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
 }
 
-impl Together for Table<'_> {
+impl PlainEndpoints for Table<'_> {
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
         add_plain::<T>(self, path, id_name, many, true)
     }
 
-    fn listed<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
+    fn plain_list<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
         add_plain::<T>(self, path, id_name, many, false)
     }
 }
@@ -382,18 +391,18 @@ fn add_plain<'t, 's, T: Plain>(
     table
         .at(path)
         .get(format!("list{names}"), plain::list::<T>, format!("List {many}"))
-        .says(format!("Lists the company's {many}, ordered by id."))
+        .describe(format!("Lists the company's {many}, ordered by id."))
         .post(format!("create{name}"), plain::create::<T>, format!("Create {a}"))
-        .says(format!("Creates {a}{}.", unique.unwrap_or_default()))
+        .describe(format!("Creates {a}{}.", unique.unwrap_or_default()))
         .at(format!("{path}/{{{id_name}}}"));
     if is_shown {
-        table.get(format!("get{name}"), plain::show::<T>, format!("Get {a}")).says(format!("Returns {a}."));
+        table.get(format!("get{name}"), plain::show::<T>, format!("Get {a}")).describe(format!("Returns {a}."));
     }
     table
         .put(format!("update{name}"), plain::update::<T>, format!("Update {a}"))
-        .says("Updates the given fields.".to_owned())
+        .describe("Updates the given fields.".to_owned())
         .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a}"))
-        .says(format!("Deletes {a}."))
+        .describe(format!("Deletes {a}."))
 }
 
 /// The first segment of a path, with its leading slash.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::openapi::{Describes, Operation, Written};
+use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::schema::{self, Schemas};
 
 /// The process is running.
@@ -46,27 +46,27 @@ pub struct ReadyParts {
     pub accepting: &'static str,
 }
 
-impl Describes for Liveness {
+impl ResponseDescription for Liveness {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.success = (200, Some(schema::of::<Self>(schemas)));
     }
 }
 
-impl Describes for Readiness {
+impl ResponseDescription for Readiness {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         let schema = schema::of::<Self>(schemas);
         operation.success = (200, Some(schema.clone()));
-        operation.others.push((503, "A component is unavailable.", schema));
+        operation.other_responses.push((503, "A component is unavailable.", schema));
     }
 }
 
 /// `GET /health/live`: the process responds.
-pub async fn live() -> Written<Liveness> {
+pub async fn live() -> DocumentedResponse<Liveness> {
     HttpResponse::Ok().json(Liveness { status: "live" }).into()
 }
 
 /// `GET /health/ready`: `200` when every part can serve, else `503` with the parts that cannot.
-pub async fn ready(app: Data<App>) -> Written<Readiness> {
+pub async fn ready(app: Data<App>) -> DocumentedResponse<Readiness> {
     let store = app.engine.store();
     let database = hotline_persistence::error::with_timeout(async {
         sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.housekeeping).await

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::signature::HEADER;
 use crate::metrics::Tally;
-use crate::openapi::{Describes, Operation};
+use crate::openapi::{Operation, ResponseDescription};
 use crate::web::reply::{Json, Reply};
 use crate::web::schema::Schemas;
 
@@ -24,7 +24,7 @@ fn describe(operation: &mut Operation) {
     operation.errors.extend([401, 404, 429, 500, 503]);
 }
 
-impl Describes for Challenge {
+impl ResponseDescription for Challenge {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         describe(operation);
         let parameter = |name: &str, text: &str, example: &str| {
@@ -42,7 +42,7 @@ impl Describes for Challenge {
     }
 }
 
-impl Describes for Received {
+impl ResponseDescription for Received {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         describe(operation);
         operation.parameters.push(json!({

@@ -46,7 +46,7 @@ use self::intake::process_call;
 pub use self::state::Hooks;
 use crate::app::App;
 use crate::metrics::Tally;
-use crate::openapi::{Operation, Table, Written};
+use crate::openapi::{DocumentedResponse, Operation, Table};
 use crate::web::auth::AcquiredPresence;
 use crate::web::body_scheduler::Tenant;
 use crate::web::origin::{self, Address};
@@ -72,7 +72,7 @@ fn paths(table: &mut Table<'_>) {
 
 /// The operations for providers; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let mut table = Table::beside(schemas, "hooks", |_| "");
+    let mut table = Table::outside_api(schemas, "hooks", |_| "");
     paths(&mut table);
     table.finish().into_iter().flat_map(|at| at.operations).collect()
 }
@@ -80,7 +80,7 @@ pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 /// Registers the hooks.
 pub fn configure(services: &mut web::ServiceConfig) {
     let mut schemas = Schemas::new();
-    let mut table = Table::beside(&mut schemas, "hooks", |_| "");
+    let mut table = Table::outside_api(&mut schemas, "hooks", |_| "");
     paths(&mut table);
     for at in table.finish() {
         services.service(at.into_resource());
@@ -89,7 +89,11 @@ pub fn configure(services: &mut web::ServiceConfig) {
 
 /// `GET /hooks/{publicKey}`: the provider verifies the URL.
 /// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
-pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> ApiResult<Written<Challenge>> {
+pub async fn verify(
+    request: HttpRequest,
+    app: Data<App>,
+    hooks: Data<Hooks>,
+) -> ApiResult<DocumentedResponse<Challenge>> {
     let address = caller_address(&request, &app);
     let channel = channel(&request, &app, &hooks, address)?;
     let guess = Guess::Token((channel.company_id, channel.id));
@@ -125,7 +129,7 @@ pub async fn receive(
     app: Data<App>,
     hooks: Data<Hooks>,
     payload: web::Payload,
-) -> ApiResult<Written<Received>> {
+) -> ApiResult<DocumentedResponse<Received>> {
     let outcome = execute(&request, &app, &hooks, payload).await;
     match &outcome {
         Ok(tally) => app.figures.hooks.add_events(tally),
@@ -168,7 +172,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
     Ok(outcome.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
 }
 
-fn respond(tally: Tally) -> Written<Received> {
+fn respond(tally: Tally) -> DocumentedResponse<Received> {
     HttpResponse::Ok().json(json!({"data": tally})).into()
 }
 

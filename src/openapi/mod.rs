@@ -13,8 +13,8 @@ use actix_web::HttpResponse;
 use actix_web::web::{Bytes, Data, Path};
 use serde_json::{Map, Value, json};
 
-pub use describe::{Access, Described, Describes, Operation, Written, form_name, form_schema};
-pub use table::{At, Table};
+pub use describe::{Access, DocumentedResponse, Operation, OperationPart, ResponseDescription, form_name, form_schema};
+pub use table::{PathEntry, Table};
 use texts::Texts;
 
 use crate::web::error::{CODES, reason_codes};
@@ -27,12 +27,12 @@ pub const PATH: &str = "/api/v1/openapi.json";
 pub const PANEL_PATH: &str = "/panel/api/v1/openapi.json";
 
 /// The parts that differ between the documents.
-struct Book {
+struct DocumentParts {
     title: &'static str,
     introduction: &'static str,
-    /// The security schemes; `first` is the default of every operation.
+    /// The security schemes; `default_scheme` is the default of every operation.
     security: Value,
-    first: &'static str,
+    default_scheme: &'static str,
 }
 
 /// The API document of these operations, webhook requests and schemas.
@@ -42,8 +42,8 @@ pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, schema
         "token": token("A company's API token: `sk_live_` and 32 characters."),
         "visitor": token("A visitor session's token, returned by `openVisitorSession`: `vt_` and 32 characters."),
     });
-    let book = Book { title: "Hotline", introduction: INTRODUCTION, security, first: "token" };
-    let mut document = written(&book, operations, schemas);
+    let parts = DocumentParts { title: "Hotline", introduction: INTRODUCTION, security, default_scheme: "token" };
+    let mut document = build_document(&parts, operations, schemas);
     document["webhooks"] = Value::Object(webhooks);
     document
 }
@@ -58,42 +58,47 @@ pub fn panel_document(operations: Vec<Operation>, schemas: Schemas) -> Value {
             "description": "The session of a signed-in person. Without HTTPS the cookie is named `hotline_session`.",
         },
     });
-    written(
-        &Book { title: "Hotline panel", introduction: PANEL_INTRODUCTION, security, first: "session" },
+    build_document(
+        &DocumentParts {
+            title: "Hotline panel",
+            introduction: PANEL_INTRODUCTION,
+            security,
+            default_scheme: "session",
+        },
         operations,
         schemas,
     )
 }
 
-fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Value {
+fn build_document(parts: &DocumentParts, operations: Vec<Operation>, mut schemas: Schemas) -> Value {
     let texts = Texts::read();
     schemas.extend(common_schemas());
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut tags: Vec<&str> = Vec::new();
     for operation in operations {
-        let tag = operation.listed_under();
+        let tag = operation.tag_name();
         if !tags.contains(&tag) {
             tags.push(tag);
         }
         let method = operation.method.to_lowercase();
-        paths.entry(operation.whole_path()).or_default().insert(method, operation.into_value(&texts));
+        paths.entry(operation.full_path()).or_default().insert(method, operation.into_value(&texts));
     }
     schemas.iter_mut().for_each(|(name, schema)| texts.describe(name, schema));
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": book.title,
+            "title": parts.title,
             "version": env!("CARGO_PKG_VERSION"),
-            "description": book.introduction,
+            "description": parts.introduction,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         // Not all paths are below `/api/v1`, so clients get the service's origin.
         "servers": [{"url": "/"}],
-        "security": [{book.first: []}],
+        "security": [{parts.default_scheme: []}],
         "tags": tags.iter().map(|tag| json!({"name": tag, "description": texts.tag(tag)})).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
-            "securitySchemes": book.security,
+            "securitySchemes": parts.security,
             "headers": headers(),
             "responses": describe::errors(),
             "schemas": schemas,
@@ -214,20 +219,20 @@ fn headers() -> Value {
     })
 }
 
-/// A document that is generated at the first request: few request it, and generating it takes longer than a start.
-type Late = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
+/// A document that is generated at the first request, because few clients request it, and a start should be fast.
+type LazyDocument = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
 
 /// The documents, generated once for all requests.
 pub struct Document {
-    api: Late,
-    panel: Late,
+    api: LazyDocument,
+    panel: LazyDocument,
 }
 
 impl Document {
     /// The documents of the API and of the panel's API.
     pub fn of(api: fn() -> Value, panel: fn() -> Value) -> Self {
-        let late = |document: fn() -> Value| Late::new(Box::new(move || Bytes::from(document().to_string())));
-        Self { api: late(api), panel: late(panel) }
+        let lazy = |document: fn() -> Value| LazyDocument::new(Box::new(move || Bytes::from(document().to_string())));
+        Self { api: lazy(api), panel: lazy(panel) }
     }
 }
 
@@ -246,7 +251,7 @@ pub async fn docs(file: Path<String>) -> HttpResponse {
     // The validator's badge would reveal the address of this service to a third party.
     let config = utoipa_swagger_ui::Config::new([PATH]).validator_url("none");
     match utoipa_swagger_ui::serve(&file, std::sync::Arc::new(config)) {
-        Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(shared(file.bytes)),
+        Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(into_bytes(file.bytes)),
         Ok(None) => HttpResponse::NotFound().finish(),
         Err(error) => {
             tracing::error!(%error, "could not read a documentation file");
@@ -256,7 +261,7 @@ pub async fn docs(file: Path<String>) -> HttpResponse {
 }
 
 /// An embedded file is one copy for all of its readers.
-fn shared(bytes: Cow<'static, [u8]>) -> Bytes {
+fn into_bytes(bytes: Cow<'static, [u8]>) -> Bytes {
     match bytes {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
         Cow::Owned(bytes) => bytes.into(),

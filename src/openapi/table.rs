@@ -5,39 +5,39 @@ use std::borrow::Cow;
 use actix_web::web::{self};
 use actix_web::{FromRequest, Handler, Resource, Responder, Route};
 
-use super::{Described, Operation};
+use super::{Operation, OperationPart};
 use crate::web::methods::with_methods;
 use crate::web::schema::Schemas;
 
 /// Names of an operation that are not part of its handler's signature.
-type Words = Cow<'static, str>;
+type OperationText = Cow<'static, str>;
 
 /// Collects paths.
 pub struct Table<'a> {
-    paths: Vec<At>,
+    paths: Vec<PathEntry>,
     /// `None`: the table is for serving, and nothing is documented.
     schemas: Option<&'a mut Schemas>,
     tag: Option<&'static str>,
     scope: fn(&str) -> &str,
 }
 
-/// A path with its methods; any other method is answered `405` with `Allow`.
-pub struct At {
+/// A path with its methods; the response to any other method is `405` with `Allow`.
+pub struct PathEntry {
     /// The path.
     pub path: String,
     /// Its methods, with the ids of their operations.
-    pub named: Vec<Named>,
+    pub methods: Vec<MethodEntry>,
     /// Their documentation; empty in a table for serving.
     pub operations: Vec<Operation>,
     resource: Resource,
 }
 
 /// A method of a path.
-pub struct Named {
+pub struct MethodEntry {
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: &'static str,
     /// The id of the operation in the document.
-    pub id: Words,
+    pub id: OperationText,
     /// Its tag; `None`: its module.
     pub tag: Option<&'static str>,
 }
@@ -45,11 +45,11 @@ pub struct Named {
 macro_rules! methods {
     ($($name:ident $method:literal),+) => {$(
         /// Adds a method: the operation's id, its handler and its summary.
-        pub fn $name<F, Args>(&mut self, id: impl Into<Words>, handler: F, summary: impl Into<Words>) -> &mut Self
+        pub fn $name<F, Args>(&mut self, id: impl Into<OperationText>, handler: F, summary: impl Into<OperationText>) -> &mut Self
         where
             F: Handler<Args>,
-            F::Output: Responder + Described + 'static,
-            Args: FromRequest + Described + 'static,
+            F::Output: Responder + OperationPart + 'static,
+            Args: FromRequest + OperationPart + 'static,
         {
             self.add::<Args, F::Output>($method, web::$name().to(handler), id.into(), summary.into())
         }
@@ -65,12 +65,12 @@ impl<'a> Table<'a> {
     }
 
     /// The same table for serving: it skips the documentation, which takes much longer than the rest.
-    pub fn served(scope: fn(&str) -> &str) -> Self {
+    pub fn for_serving(scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: None, tag: None, scope }
     }
 
     /// A table that documents paths outside the API, under their own tag.
-    pub fn beside(schemas: &'a mut Schemas, tag: &'static str, scope: fn(&str) -> &str) -> Self {
+    pub fn outside_api(schemas: &'a mut Schemas, tag: &'static str, scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: Some(tag), scope }
     }
 
@@ -81,10 +81,10 @@ impl<'a> Table<'a> {
     }
 
     /// Returns to an existing path, to add further methods.
-    pub fn again(&mut self, path: &str) -> &mut Self {
-        if let Some(place) = self.paths.iter().position(|at| at.path == path) {
-            let at = self.paths.remove(place);
-            self.paths.push(at);
+    pub fn reopen(&mut self, path: &str) -> &mut Self {
+        if let Some(index) = self.paths.iter().position(|entry| entry.path == path) {
+            let entry = self.paths.remove(index);
+            self.paths.push(entry);
         }
         self
     }
@@ -93,47 +93,47 @@ impl<'a> Table<'a> {
     pub fn at(&mut self, path: impl Into<String>) -> &mut Self {
         let path = path.into();
         let resource = web::resource(&path[(self.scope)(&path).len()..]);
-        self.paths.push(At { path, resource, named: Vec::new(), operations: Vec::new() });
+        self.paths.push(PathEntry { path, resource, methods: Vec::new(), operations: Vec::new() });
         self
     }
 
     /// The description of the last operation, unless texts.toml has one.
-    pub fn says(&mut self, text: String) -> &mut Self {
-        if let Some(operation) = self.paths.last_mut().and_then(|at| at.operations.last_mut()) {
+    pub fn describe(&mut self, text: String) -> &mut Self {
+        if let Some(operation) = self.paths.last_mut().and_then(|entry| entry.operations.last_mut()) {
             operation.text = text;
         }
         self
     }
 
-    fn add<Args: Described, Output: Described>(
+    fn add<Args: OperationPart, Output: OperationPart>(
         &mut self,
         method: &'static str,
         route: Route,
-        id: Words,
-        summary: Words,
+        id: OperationText,
+        summary: OperationText,
     ) -> &mut Self {
-        if let Some(mut at) = self.paths.pop() {
-            at.named.push(Named { method, id: id.clone(), tag: self.tag });
+        if let Some(mut entry) = self.paths.pop() {
+            entry.methods.push(MethodEntry { method, id: id.clone(), tag: self.tag });
             if let Some(schemas) = self.schemas.as_deref_mut() {
-                let operation = Operation::of::<Args, Output>(method, &at.path, self.tag, id, summary, schemas);
-                at.operations.push(operation);
+                let operation = Operation::of::<Args, Output>(method, &entry.path, self.tag, id, summary, schemas);
+                entry.operations.push(operation);
             }
-            at.resource = at.resource.route(route);
-            self.paths.push(at);
+            entry.resource = entry.resource.route(route);
+            self.paths.push(entry);
         }
         self
     }
 
     /// All paths.
-    pub fn finish(self) -> Vec<At> {
+    pub fn finish(self) -> Vec<PathEntry> {
         self.paths
     }
 }
 
-impl At {
+impl PathEntry {
     /// Converts it for the router.
     pub fn into_resource(self) -> Resource {
-        let allow = self.named.iter().map(|named| named.method).collect::<Vec<_>>().join(", ");
+        let allow = self.methods.iter().map(|entry| entry.method).collect::<Vec<_>>().join(", ");
         with_methods(self.resource, allow)
     }
 }

@@ -50,11 +50,11 @@ impl Texts {
         self.tags.get(tag).map(String::as_str).unwrap_or_default()
     }
 
-    /// The description of a parameter of an operation; one that its type brings along comes before what holds for all
+    /// The description of a parameter of an operation; a description of its type takes precedence over that of all
     /// parameters of its name.
-    pub fn parameter<'a>(&'a self, operation: &str, name: &str, own: Option<&'a str>) -> Option<&'a str> {
+    pub fn parameter<'a>(&'a self, operation: &str, name: &str, specific: Option<&'a str>) -> Option<&'a str> {
         let of_operation = self.parameters.get(&format!("{operation}.{name}")).map(String::as_str);
-        of_operation.or(own).or_else(|| self.parameters.get(name).map(String::as_str))
+        of_operation.or(specific).or_else(|| self.parameters.get(name).map(String::as_str))
     }
 
     /// Adds the descriptions of a schema and of its fields, and the fields' examples.
@@ -87,9 +87,9 @@ impl Texts {
         let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
         let noun = BODIES.iter().find_map(|ending| noun.strip_suffix(ending)).unwrap_or(noun);
         let path = if rest.is_empty() { noun.to_owned() } else { format!("{noun}.{rest}") };
-        let own = [format!("{schema}.{name}"), format!("{path}.{name}")];
-        let own = own.iter().find_map(|key| self.fields.get(key));
-        own.or_else(|| self.fields.get(name).filter(|_| !is_described))
+        let specific = [format!("{schema}.{name}"), format!("{path}.{name}")];
+        let specific = specific.iter().find_map(|key| self.fields.get(key));
+        specific.or_else(|| self.fields.get(name).filter(|_| !is_described))
     }
 }
 
@@ -126,8 +126,8 @@ mod tests {
         let operations: BTreeSet<String> = operations(&documents)
             .filter_map(|operation| operation["operationId"].as_str().map(str::to_owned))
             .collect();
-        let said: BTreeSet<String> = texts.operations.keys().cloned().collect();
-        let stale: Vec<&String> = said.difference(&operations).collect();
+        let operation_names: BTreeSet<String> = texts.operations.keys().cloned().collect();
+        let stale: Vec<&String> = operation_names.difference(&operations).collect();
         assert!(stale.is_empty(), "there are no such operations: {stale:?}");
         let schemas: BTreeMap<&String, &Value> = schemas(&documents).collect();
         let stale: Vec<&String> = texts.schemas.keys().filter(|name| !schemas.contains_key(*name)).collect();

@@ -9,7 +9,7 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::Signed;
 
-use crate::openapi::{Access, Described, Operation};
+use crate::openapi::{Access, Operation, OperationPart};
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller};
 
@@ -34,7 +34,7 @@ macro_rules! extracted {
             }
         }
 
-        impl Described for $name {
+        impl OperationPart for $name {
             fn describe(operation: &mut Operation, _: &mut Schemas) {
                 describe(operation);
             }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use actix_web::dev::{ResourceDef, ServiceRequest};
 use actix_web::http::Method;
 
-use crate::openapi::At;
+use crate::openapi::PathEntry;
 use crate::web::modules::{API, PANEL_API};
 
 /// The action of a change that is not a known operation: the router refuses it, and it is recorded all the same.
@@ -52,11 +52,11 @@ pub(super) struct Operations {
 
 impl Operations {
     /// The operations of these paths, which are below the API's.
-    pub(super) fn new<'a>(paths: impl IntoIterator<Item = &'a At>) -> Self {
+    pub(super) fn new<'a>(paths: impl IntoIterator<Item = &'a PathEntry>) -> Self {
         let mut by_noun: HashMap<String, Vec<PathOperations>> = HashMap::new();
         for at in paths {
             let noun = noun(&at.path);
-            let methods = at.named.iter().map(|operation| {
+            let methods = at.methods.iter().map(|operation| {
                 let is_audited = operation.method != "GET"
                     && (AUDITED.contains(&noun) || AUDITED_OPERATIONS.contains(&(operation.method, at.path.as_str())));
                 (operation.method, operation.id.clone().into_owned(), is_audited)

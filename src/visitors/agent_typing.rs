@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::Door;
 use crate::app::App;
-use crate::openapi::{Described, Operation};
+use crate::openapi::{Operation, OperationPart};
 use crate::web::params::PathIds;
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Input, Json, NoContent};
@@ -49,7 +49,7 @@ pub struct ActivityView {
 type Path = actix_web::web::Path<(String, String)>;
 
 /// Documents the ticket's id, which follows the public key.
-impl Described for Path {
+impl OperationPart for Path {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.path_ids.extend(<TicketId as PathIds>::schemas());
         operation.errors.push(404);

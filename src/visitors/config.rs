@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::Door;
 use crate::app::App;
-use crate::openapi::{Describes, Operation, Written};
+use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::reply::{Json, Reply};
 use crate::web::schema::Schemas;
 
@@ -71,14 +71,14 @@ impl<'a> WidgetSettings<'a> {
     }
 }
 
-impl Describes for WidgetSettings<'static> {
+impl ResponseDescription for WidgetSettings<'static> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.success = (Json::<Self>::STATUS, Json::<Self>::schema(schemas));
     }
 }
 
 /// `GET …/config`.
-pub async fn show(door: Door, app: Data<App>) -> Written<WidgetSettings<'static>> {
+pub async fn show(door: Door, app: Data<App>) -> DocumentedResponse<WidgetSettings<'static>> {
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, CACHED))
         .json(json!({"data": WidgetSettings::of(&door, &app)}))

@@ -24,7 +24,7 @@ use super::document::describe_door;
 use super::limits::{RequestKind, Visitors};
 use super::{paths, script};
 use crate::app::App;
-use crate::openapi::{Described, Operation};
+use crate::openapi::{Operation, OperationPart};
 use crate::web::auth::register_presence;
 use crate::web::body::FromVisitor;
 use crate::web::body_scheduler::Tenant;
@@ -76,7 +76,7 @@ impl FromRequest for Door {
     }
 }
 
-impl Described for Door {
+impl OperationPart for Door {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         describe_door(operation);
     }

@@ -63,7 +63,7 @@ fn scope_of(path: &str) -> &str {
 
 /// The operations of visitors, and those of agents behind the door; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let mut table = Table::beside(schemas, TAG, scope_of);
+    let mut table = Table::outside_api(schemas, TAG, scope_of);
     paths_of(&mut table);
     let operations = table.finish().into_iter().flat_map(|at| at.operations);
     operations.map(|operation| Operation { path: format!("{DOOR}{}", operation.path), ..operation }).collect()
@@ -80,7 +80,7 @@ pub fn door() -> Scope<
     >,
 > {
     let mut schemas = Schemas::new();
-    let mut table = Table::beside(&mut schemas, TAG, scope_of);
+    let mut table = Table::outside_api(&mut schemas, TAG, scope_of);
     paths_of(&mut table);
     let mut door = web::scope(DOOR).wrap(from_fn(guard::admit));
     let mut desk = web::scope(paths::DESK).wrap(from_fn(admit)).default_service(web::to(no_such_route));

@@ -14,7 +14,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use crate::api::webchat::VisitorMessage;
 use crate::app::App;
 use crate::media::{Published, Upload};
-use crate::openapi::{Described, Operation, form_name, form_schema};
+use crate::openapi::{Operation, OperationPart, form_name, form_schema};
 use crate::web::bounds::FILES_PART;
 use crate::web::form;
 use crate::web::schema::Schemas;
@@ -46,7 +46,7 @@ impl FromRequest for VisitorMessageBody {
 }
 
 /// A text as JSON, or a form with one file and its fields.
-impl Described for VisitorMessageBody {
+impl OperationPart for VisitorMessageBody {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         Body::<VisitorMessage>::describe(operation, schemas);
         operation.takes_files = true;

@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
 
 use super::document::describe_door;
-use crate::openapi::{Describes, Operation, Written};
+use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::embedded_file::EmbeddedFile;
 use crate::web::schema::Schemas;
 
@@ -23,7 +23,7 @@ static WIDGET: LazyLock<EmbeddedFile> = LazyLock::new(|| EmbeddedFile::new("text
 /// The widget.
 pub struct Script;
 
-impl Describes for Script {
+impl ResponseDescription for Script {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         describe_door(operation);
         operation.content_type = "text/javascript";
@@ -32,7 +32,7 @@ impl Describes for Script {
 }
 
 /// `GET …/widget.js`.
-pub async fn show(request: HttpRequest) -> Written<Script> {
+pub async fn show(request: HttpRequest) -> DocumentedResponse<Script> {
     let response = WIDGET.respond(&request, |response| {
         response
             .insert_header((CACHE_CONTROL, CACHED))

@@ -30,7 +30,7 @@ use crate::api::webchat::{
     report_delivered, visible_messages,
 };
 use crate::app::App;
-use crate::openapi::{Access, Described, Operation};
+use crate::openapi::{Access, Operation, OperationPart};
 use crate::web::auth::{bearer, bearer_in};
 use crate::web::cursor::ListOwner;
 use crate::web::form::Meter;
@@ -111,7 +111,7 @@ impl FromRequest for EarlierToken {
     }
 }
 
-impl Described for Visitor {
+impl OperationPart for Visitor {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::Visitor;
         describe_door(operation);
@@ -120,7 +120,7 @@ impl Described for Visitor {
 }
 
 /// The token is optional. A signed identity beside it may be refused.
-impl Described for EarlierToken {
+impl OperationPart for EarlierToken {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::VisitorOrNobody;
         operation.errors.push(401);

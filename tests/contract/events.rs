@@ -28,7 +28,7 @@ fn table() -> BTreeMap<String, String> {
 fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
     let table = table();
     let mut operations = hotline::routes::operations(&mut Schemas::new());
-    operations.extend(hotline::routes::beside(&mut Schemas::new()));
+    operations.extend(hotline::routes::operations_outside_api(&mut Schemas::new()));
     let changing: BTreeSet<String> = operations
         .iter()
         .filter(|operation| operation.method != "GET" && !READING.contains(&operation.id.as_ref()))

@@ -7,7 +7,7 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 
 use crate::app::App;
-use crate::openapi::{Described, Operation};
+use crate::openapi::{Operation, OperationPart};
 use crate::web::ApiError;
 use crate::web::schema::Schemas;
 
@@ -25,7 +25,7 @@ impl FromRequest for EventsEnabled {
     }
 }
 
-impl Described for EventsEnabled {
+impl OperationPart for EventsEnabled {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.errors.push(404);
     }

@@ -24,7 +24,7 @@ use super::view::{Page, SerializedEvent, serialize_page};
 use super::{LastId, Types, listen, visible_types};
 use crate::api::messages::ViewContext;
 use crate::app::App;
-use crate::openapi::{Describes, Operation, Written};
+use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::schema::Schemas;
 use crate::web::values::FromField;
@@ -77,7 +77,7 @@ impl Filter for StreamQuery {
 /// The documentation of a stream.
 pub struct EventStream;
 
-impl Describes for EventStream {
+impl ResponseDescription for EventStream {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.parameters.push(json!({
             "name": "Last-Event-ID",
@@ -190,7 +190,7 @@ pub async fn stream(
     app: Data<App>,
     shared_streams: Data<SharedStreams>,
     query: QueryParams<StreamQuery>,
-) -> ApiResult<Written<EventStream>> {
+) -> ApiResult<DocumentedResponse<EventStream>> {
     let company = caller.company;
     let news = listen(&app.engine, company)?;
     let permit = shared_streams.admit(company)?;

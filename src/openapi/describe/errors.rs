@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::web::schema::reference;
 
-pub(super) fn answer_headers(more: &[&str]) -> Value {
+pub(super) fn response_headers(more: &[&str]) -> Value {
     let names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
-    named_headers(&[&names[..], more].concat())
+    header_references(&[&names[..], more].concat())
 }
 
-pub(super) fn named_headers(names: &[&str]) -> Value {
+pub(super) fn header_references(names: &[&str]) -> Value {
     let headers = names.iter().map(|name| {
         let name = (*name).to_owned();
         let header = json!({"$ref": format!("#/components/headers/{name}")});
@@ -40,7 +40,7 @@ pub(super) fn error_name(status: u16) -> &'static str {
 }
 
 /// A `422` for errors that no single field causes: a contact that cannot be reached.
-pub(super) const REFUSED: &str = "Refused";
+pub(super) const UNPROCESSABLE: &str = "Refused";
 
 /// Every error response of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
@@ -102,7 +102,7 @@ pub fn errors() -> BTreeMap<String, Value> {
             }
             (error_name(status).to_owned(), error_response(text, headers, schema, &error))
         })
-        .chain([(REFUSED.to_owned(), {
+        .chain([(UNPROCESSABLE.to_owned(), {
             let text = "A field is missing or invalid, or the contact cannot receive the message.";
             let message = "the contact cannot receive on this channel";
             error_response(text, &[], "ApiError", &json!({"code": "ERR_API_CONTACT_UNREACHABLE", "message": message}))
@@ -112,5 +112,5 @@ pub fn errors() -> BTreeMap<String, Value> {
 
 fn error_response(text: &str, headers: &[&str], schema: &str, error: &Value) -> Value {
     let content = json!({"application/json": {"schema": reference(schema), "example": {"error": error}}});
-    json!({"description": text, "headers": answer_headers(headers), "content": content})
+    json!({"description": text, "headers": response_headers(headers), "content": content})
 }

@@ -1,18 +1,18 @@
 //! One operation, described by its handler's signature.
 
+mod documented;
 mod errors;
 mod form;
+mod json;
 mod signature;
-mod value;
-mod written;
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
+pub use documented::{DocumentedResponse, ResponseDescription};
 pub use errors::errors;
 pub use form::{form_name, form_schema};
-pub use written::{Describes, Written};
 
 use crate::web::modules::{API, module_of};
 use crate::web::schema::Schemas;
@@ -38,7 +38,7 @@ pub struct Operation {
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: &'static str,
     /// The prefix of the path: `/api/v1`, or the path of a door.
-    pub below: &'static str,
+    pub prefix: &'static str,
     /// The path after the prefix.
     pub path: String,
     /// The tag; `None`: its module.
@@ -82,7 +82,7 @@ pub struct Operation {
     /// Whether a success is also available as CSV.
     pub is_table: bool,
     /// Further responses: status, description, schema.
-    pub others: Vec<(u16, &'static str, Value)>,
+    pub other_responses: Vec<(u16, &'static str, Value)>,
     /// Whether responses have rate headers.
     pub is_limited: bool,
     /// The statuses of its errors.
@@ -92,7 +92,7 @@ pub struct Operation {
 }
 
 /// A part of a handler's signature.
-pub trait Described {
+pub trait OperationPart {
     /// Adds its meaning to the operation.
     fn describe(operation: &mut Operation, schemas: &mut Schemas);
 }
@@ -100,7 +100,7 @@ pub trait Described {
 impl Operation {
     /// The operation of a handler: in the API, or under its own tag and open to everyone whom the handler's extractors
     /// admit.
-    pub fn of<Args: Described, Output: Described>(
+    pub fn of<Args: OperationPart, Output: OperationPart>(
         method: &'static str,
         path: &str,
         tag: Option<&'static str>,
@@ -111,7 +111,7 @@ impl Operation {
         let is_api = tag.is_none();
         let mut operation = Self {
             method,
-            below: if is_api { API } else { "" },
+            prefix: if is_api { API } else { "" },
             path: path.to_owned(),
             tag,
             access: if is_api { Access::Company } else { Access::Anybody },
@@ -133,9 +133,9 @@ impl Operation {
             content_type: "application/json",
             has_etag: false,
             is_table: false,
-            others: Vec::new(),
+            other_responses: Vec::new(),
             is_limited: is_api,
-            errors: if is_api { ASKED.to_vec() } else { Vec::new() },
+            errors: if is_api { COMPANY_ERRORS.to_vec() } else { Vec::new() },
             may_be_refused: false,
         };
         Args::describe(&mut operation, schemas);
@@ -153,17 +153,17 @@ impl Operation {
 
     /// The module in which a token needs a permission; `None` if no company's token is required.
     pub fn module(&self) -> Option<&'static str> {
-        let module = module_of(&self.whole_path());
+        let module = module_of(&self.full_path());
         module.filter(|_| self.access == Access::Company)
     }
 
     /// The path with its prefix.
-    pub fn whole_path(&self) -> String {
-        format!("{}{}", self.below, self.path)
+    pub fn full_path(&self) -> String {
+        format!("{}{}", self.prefix, self.path)
     }
 
     /// Its tag in the document.
-    pub fn listed_under(&self) -> &'static str {
+    pub fn tag_name(&self) -> &'static str {
         self.tag.or_else(|| self.module()).unwrap_or_default()
     }
 
@@ -172,7 +172,7 @@ impl Operation {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 
-    fn asks_for(&mut self, query: Vec<(String, Value)>) {
+    fn set_query(&mut self, query: Vec<(String, Value)>) {
         self.query = query;
         self.errors.push(422);
         if self.query.iter().any(|(name, _)| name.ends_with("Id")) {
@@ -182,4 +182,4 @@ impl Operation {
 }
 
 /// The errors of every operation that requires a company's token.
-const ASKED: [u16; 5] = [401, 403, 429, 500, 503];
+const COMPANY_ERRORS: [u16; 5] = [401, 403, 429, 500, 503];

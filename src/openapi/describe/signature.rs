@@ -5,7 +5,7 @@ use actix_web::web::{Data, Payload};
 use serde_json::json;
 
 use super::form::{form_name, form_schema};
-use super::{ASKED, Access, Described, Operation};
+use super::{Access, COMPANY_ERRORS, Operation, OperationPart};
 use crate::web::bounds::JSON_BYTES_MAX;
 use crate::web::form::FILES_MAX;
 use crate::web::idempotency::{self, Idempotency};
@@ -14,32 +14,32 @@ use crate::web::reply::Reply;
 use crate::web::schema::Schemas;
 use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, IfMatch, Input, PathId, Query, QueryParams};
 
-impl Described for Caller {
+impl OperationPart for Caller {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::Company;
-        operation.errors.extend(ASKED);
+        operation.errors.extend(COMPANY_ERRORS);
     }
 }
 
 /// The handler reads the body itself.
-impl Described for Payload {
+impl OperationPart for Payload {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
 /// Optional extractors add nothing.
-impl<T> Described for Option<T> {
+impl<T> OperationPart for Option<T> {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
-impl Described for HttpRequest {
+impl OperationPart for HttpRequest {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
-impl<T: 'static> Described for Data<T> {
+impl<T: 'static> OperationPart for Data<T> {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
-impl Described for Idempotency {
+impl OperationPart for Idempotency {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         debug_assert!(
             operation.method.parse().is_ok_and(|method| idempotency::applies_to(&method)),
@@ -52,7 +52,7 @@ impl Described for Idempotency {
     }
 }
 
-impl Described for IfMatch {
+impl OperationPart for IfMatch {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.parameters.push(json!({
             "name": "If-Match",
@@ -65,26 +65,26 @@ impl Described for IfMatch {
     }
 }
 
-impl<T: PathIds> Described for PathId<T> {
+impl<T: PathIds> OperationPart for PathId<T> {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.path_ids = T::schemas();
         operation.errors.push(404);
     }
 }
 
-impl<F: Filter> Described for Query<F> {
+impl<F: Filter> OperationPart for Query<F> {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        operation.asks_for(Params::describe_list::<F>());
+        operation.set_query(Params::describe_list::<F>());
     }
 }
 
-impl<F: Filter> Described for QueryParams<F> {
+impl<F: Filter> OperationPart for QueryParams<F> {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        operation.asks_for(Params::describe::<F>());
+        operation.set_query(Params::describe::<F>());
     }
 }
 
-impl<T: Input> Described for Body<T> {
+impl<T: Input> OperationPart for Body<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         let mut schema = Fields::describe::<T>();
         if let Some(text) = T::text() {
@@ -100,7 +100,7 @@ impl<T: Input> Described for Body<T> {
     }
 }
 
-impl<T: Input> Described for BodyWithFiles<T> {
+impl<T: Input> OperationPart for BodyWithFiles<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         Body::<T>::describe(operation, schemas);
         operation.form_examples = T::form_examples();
@@ -109,7 +109,7 @@ impl<T: Input> Described for BodyWithFiles<T> {
     }
 }
 
-impl<T: Reply> Described for ApiResult<T> {
+impl<T: Reply> OperationPart for ApiResult<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.success = (T::STATUS, T::schema(schemas));
         operation.is_table = T::IS_TABLE;
@@ -119,7 +119,7 @@ impl<T: Reply> Described for ApiResult<T> {
 
 macro_rules! signature {
     ($($part:ident)*) => {
-        impl<$($part: Described),*> Described for ($($part,)*) {
+        impl<$($part: OperationPart),*> OperationPart for ($($part,)*) {
             #[allow(unused_variables)]
             fn describe(operation: &mut Operation, schemas: &mut Schemas) {
                 $($part::describe(operation, schemas);)*

@@ -22,7 +22,7 @@ use super::Door;
 use super::limits::Visitors;
 use super::visitor::{self, Visitor};
 use crate::app::App;
-use crate::openapi::{Describes, Operation, Written};
+use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::origin::Address;
 use crate::web::response_memory::ResponseMemory;
 use crate::web::schema::Schemas;
@@ -44,7 +44,7 @@ const RETRY_AFTER_S: u64 = 10;
 /// The upgrade to a socket.
 pub struct Upgrade;
 
-impl Describes for Upgrade {
+impl ResponseDescription for Upgrade {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.parameters.push(json!({
             "name": "Sec-WebSocket-Protocol",
@@ -84,7 +84,7 @@ pub async fn open(
     visitors: Data<Visitors>,
     request: HttpRequest,
     payload: Payload,
-) -> ApiResult<Written<Upgrade>> {
+) -> ApiResult<DocumentedResponse<Upgrade>> {
     let Visitor(row) = visitor::find(&app, &door, token_of(&request)).await?;
     let permit = visitors.admit_socket(door.address).ok_or_else(too_many)?;
     let (push_sender, pushes) = webchat::pushes();

@@ -47,12 +47,12 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     };
     let gets = |operations: Vec<Operation>| -> Vec<String> {
         let gets = operations.into_iter().filter(|operation| operation.method == "GET");
-        gets.map(|operation| operation.whole_path()).collect()
+        gets.map(|operation| operation.full_path()).collect()
     };
     let mut paths = gets(routes::operations(&mut BTreeMap::new()));
     let of_the_api = paths.len();
     // A socket is opened by a GET, and by nothing else. To a provider there is nothing to be said without its token.
-    let beside = gets(routes::beside(&mut BTreeMap::new())).into_iter();
+    let beside = gets(routes::operations_outside_api(&mut BTreeMap::new())).into_iter();
     paths.extend(beside.filter(|path| !path.ends_with("/socket") && !path.starts_with("/hooks")));
     paths.extend(["/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned));
     let client = hotline::tls::client().redirect(reqwest::redirect::Policy::none()).build().expect("client");

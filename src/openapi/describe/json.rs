@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::errors::{REFUSED, answer_headers, error_name, named_headers};
+use super::errors::{UNPROCESSABLE, error_name, header_references, response_headers};
 use super::form::form_name;
 use super::{Access, Operation};
 use crate::openapi::texts::Texts;
@@ -24,7 +24,7 @@ impl Operation {
             "operationId": self.id,
             "summary": self.summary,
             "description": description,
-            "tags": [self.listed_under()],
+            "tags": [self.tag_name()],
             "responses": self.responses(),
         });
         match (module, self.access) {
@@ -41,10 +41,10 @@ impl Operation {
         }
         if let Some((name, _)) = &self.body {
             let mut content = json!({"application/json": {"schema": reference(name)}});
-            show(&mut content["application/json"], self.examples);
+            add_examples(&mut content["application/json"], self.examples);
             if self.takes_files {
                 content["multipart/form-data"] = json!({"schema": reference(&form_name(name))});
-                show(&mut content["multipart/form-data"], self.form_examples);
+                add_examples(&mut content["multipart/form-data"], self.form_examples);
             }
             value["requestBody"] = json!({"required": !self.body_is_optional, "content": content});
         }
@@ -85,7 +85,7 @@ impl Operation {
     fn responses(&self) -> Map<String, Value> {
         let (status, schema) = &self.success;
         let headers =
-            |more: &[&str]| if self.is_limited { answer_headers(more) } else { named_headers(&["X-Request-Id"]) };
+            |more: &[&str]| if self.is_limited { response_headers(more) } else { header_references(&["X-Request-Id"]) };
         let mut success = json!({"description": self.summary, "headers": headers(&[])});
         if self.is_idempotent {
             success["headers"] = headers(&["Idempotent-Replay"]);
@@ -101,13 +101,13 @@ impl Operation {
         }
         let mut responses = Map::new();
         responses.insert(status.to_string(), success);
-        for (status, text, schema) in &self.others {
+        for (status, text, schema) in &self.other_responses {
             let content = json!({"application/json": {"schema": schema}});
             let other = json!({"description": text, "headers": headers(&[]), "content": content});
             responses.insert(status.to_string(), other);
         }
         for status in &self.errors {
-            let name = if *status == 422 && self.may_be_refused { REFUSED } else { error_name(*status) };
+            let name = if *status == 422 && self.may_be_refused { UNPROCESSABLE } else { error_name(*status) };
             responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
         }
         responses
@@ -115,7 +115,7 @@ impl Operation {
 }
 
 /// Adds examples of the body.
-fn show(content: &mut Value, examples: Vec<(&'static str, Value)>) {
+fn add_examples(content: &mut Value, examples: Vec<(&'static str, Value)>) {
     if !examples.is_empty() {
         let named = examples.into_iter().map(|(name, value)| (name.to_owned(), json!({"value": value})));
         content["examples"] = Value::Object(named.collect());

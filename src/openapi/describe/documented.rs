@@ -5,29 +5,29 @@ use std::marker::PhantomData;
 use actix_web::body::BoxBody;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 
-use super::{Described, Operation};
+use super::{Operation, OperationPart};
 use crate::web::ApiResult;
 use crate::web::schema::Schemas;
 
 /// The description of a response that a handler builds itself.
-pub trait Describes: 'static {
+pub trait ResponseDescription: 'static {
     /// Adds it to the operation.
     fn describe(operation: &mut Operation, schemas: &mut Schemas);
 }
 
-/// A response that the handler builds itself, and that `D` describes.
-pub struct Written<D> {
+/// A response that the handler builds itself, with the description `D`.
+pub struct DocumentedResponse<D> {
     response: HttpResponse,
-    what: PhantomData<D>,
+    description: PhantomData<D>,
 }
 
-impl<D> From<HttpResponse> for Written<D> {
+impl<D> From<HttpResponse> for DocumentedResponse<D> {
     fn from(response: HttpResponse) -> Self {
-        Self { response, what: PhantomData }
+        Self { response, description: PhantomData }
     }
 }
 
-impl<D: 'static> Responder for Written<D> {
+impl<D: 'static> Responder for DocumentedResponse<D> {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
@@ -35,13 +35,13 @@ impl<D: 'static> Responder for Written<D> {
     }
 }
 
-impl<D: Describes> Described for Written<D> {
+impl<D: ResponseDescription> OperationPart for DocumentedResponse<D> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         D::describe(operation, schemas);
     }
 }
 
-impl<D: Describes> Described for ApiResult<Written<D>> {
+impl<D: ResponseDescription> OperationPart for ApiResult<DocumentedResponse<D>> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         D::describe(operation, schemas);
     }
