@@ -38,24 +38,24 @@ impl FromStr for LogFormat {
 
 /// The default log filter, without `RUST_LOG`. The HTTP layer logs every malformed request as an error: a client that
 /// sends many would fill the log.
-const USUAL: &str = "info,actix_server=warn,actix_http=off";
+const DEFAULT_FILTER: &str = "info,actix_server=warn,actix_http=off";
 
-/// Starts logging to standard error, filtered by `USUAL` or `RUST_LOG`. Further calls have no effect.
+/// Starts logging to standard error, filtered by `DEFAULT_FILTER` or `RUST_LOG`. Further calls have no effect.
 pub fn start(format: LogFormat) {
-    let lines = tracing_subscriber::fmt()
+    let builder = tracing_subscriber::fmt()
         .with_env_filter(filter())
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    let started = match format {
-        LogFormat::Pretty => lines.try_init(),
-        LogFormat::Json => lines.json().with_span_list(false).try_init(),
+    let result = match format {
+        LogFormat::Pretty => builder.try_init(),
+        LogFormat::Json => builder.json().with_span_list(false).try_init(),
     };
     // A test process starts many services, but logging only once.
-    drop(started);
+    drop(result);
 }
 
 fn filter() -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL))
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER))
 }
 
 /// The same, and exports the spans of requests to the OpenTelemetry collector at this URL. Needs a running runtime.
@@ -72,8 +72,8 @@ pub fn start_exporting(format: LogFormat, endpoint: &Url) -> Result<(), String> 
 }
 
 fn check_export(is_built: bool) -> Result<(), String> {
-    let refused = || "--otlp-endpoint requires a build with `--features otlp`".to_owned();
-    if is_built { Ok(()) } else { Err(refused()) }
+    let error = || "--otlp-endpoint requires a build with `--features otlp`".to_owned();
+    if is_built { Ok(()) } else { Err(error()) }
 }
 
 /// Exports the remaining spans, and stops the export.
@@ -99,13 +99,13 @@ pub struct RequestSummary<'a> {
 
 /// The request's span, if it is exported. It continues the trace named in the caller's headers.
 #[cfg(feature = "otlp")]
-pub fn exported(span: &Span, headers: &HeaderMap) -> Option<Span> {
-    otlp::exported(span, headers)
+pub fn exported_span(span: &Span, headers: &HeaderMap) -> Option<Span> {
+    otlp::exported_span(span, headers)
 }
 
 /// The request's span, if it is exported. It continues the trace named in the caller's headers.
 #[cfg(not(feature = "otlp"))]
-pub fn exported(_: &Span, _: &HeaderMap) -> Option<Span> {
+pub fn exported_span(_: &Span, _: &HeaderMap) -> Option<Span> {
     None
 }
 
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_build_without_export_refuses_to_export() {
-        let refused = check_export(false);
-        assert!(refused.is_err_and(|reason| reason.contains("--otlp-endpoint") && reason.contains("--features otlp")));
+        let error = check_export(false);
+        assert!(error.is_err_and(|reason| reason.contains("--otlp-endpoint") && reason.contains("--features otlp")));
         assert_eq!(check_export(true), Ok(()));
     }
 }

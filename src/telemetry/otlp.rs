@@ -1,6 +1,6 @@
 //! The export of requests' spans to an OpenTelemetry collector, as protobuf over HTTP.
 //!
-//! A span is exported with only the attributes in [`KEPT`], whatever is logged during it. The exporter's thread
+//! A span is exported with only the attributes in [`EXPORTED_ATTRIBUTES`], whatever is logged during it. The exporter's thread
 //! collects and sends spans. When the collector is slow or unavailable, spans are dropped, and no request waits.
 
 use std::future::Future;
@@ -34,16 +34,16 @@ use super::{LogFormat, RequestSummary, filter};
 use crate::tls;
 
 /// Maximum number of spans in the queue, some 1 KiB each; further ones are dropped.
-const WAITING_MAX: usize = 8192;
+const QUEUE_MAX: usize = 8192;
 
 /// How often the queue is sent, unless a batch is full earlier.
-const SEND_EVERY: Duration = Duration::from_secs(2);
+const SEND_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Timeout of a call to the collector.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum size of a collector's response, which says how many spans it rejected, and why. A longer one is ignored.
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
+const RESPONSE_BYTES_MAX: usize = 16 * 1024;
 
 /// How long the shutdown waits for the last call.
 const STOP_TIME_MAX: Duration = Duration::from_secs(3);
@@ -55,7 +55,7 @@ const REQUEST: &str = "hotline.request.id";
 const COMPANY: &str = "hotline.company.id";
 
 /// The attributes that are exported with a span.
-const KEPT: [&str; 5] = [METHOD, ROUTE, STATUS, REQUEST, COMPANY];
+const EXPORTED_ATTRIBUTES: [&str; 5] = [METHOD, ROUTE, STATUS, REQUEST, COMPANY];
 
 /// The header with the caller's trace.
 const TRACE_PARENT: &str = "traceparent";
@@ -77,27 +77,28 @@ pub(super) fn start(format: LogFormat, endpoint: &Url) -> Result<(), String> {
         LogFormat::Json => (None, Some(fmt::layer().json().with_span_list(false))),
     };
     let is_terminal = std::io::stderr().is_terminal();
-    let plain = plain.map(|lines| lines.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
-    let json = json.map(|lines| lines.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
-    let started = tracing_subscriber::registry().with(spans).with(plain).with(json).try_init();
-    if started.is_ok() {
+    let plain = plain.map(|layer| layer.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
+    let json = json.map(|layer| layer.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
+    let result = tracing_subscriber::registry().with(spans).with(plain).with(json).try_init();
+    if result.is_ok() {
         let _ = EXPORT.set(provider);
     }
     Ok(())
 }
 
 fn provider(endpoint: &Url) -> Result<SdkTracerProvider, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("--otlp-endpoint {endpoint}: {error}");
-    let http = tls::client().timeout(SEND_TIME_MAX).build().map_err(|error| failed(&error))?;
+    let error_text = |error: &dyn std::fmt::Display| format!("--otlp-endpoint {endpoint}: {error}");
+    let http = tls::client().timeout(SEND_TIME_MAX).build().map_err(|error| error_text(&error))?;
     let exporter = opentelemetry_otlp::SpanExporter::builder()
         .with_http()
         .with_http_client(Client { http, runtime: Handle::current() })
         .with_endpoint(format!("{}/v1/traces", endpoint.as_str().trim_end_matches('/')))
         .with_timeout(SEND_TIME_MAX)
         .build()
-        .map_err(|error| failed(&error))?;
-    let batch = BatchConfigBuilder::default().with_max_queue_size(WAITING_MAX).with_scheduled_delay(SEND_EVERY).build();
-    let processor = BatchSpanProcessor::builder(Lean(exporter)).with_batch_config(batch).build();
+        .map_err(|error| error_text(&error))?;
+    let batch =
+        BatchConfigBuilder::default().with_max_queue_size(QUEUE_MAX).with_scheduled_delay(SEND_INTERVAL).build();
+    let processor = BatchSpanProcessor::builder(ReducedExporter(exporter)).with_batch_config(batch).build();
     let resource = Resource::builder()
         .with_service_name("hotline")
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
@@ -108,13 +109,13 @@ fn provider(endpoint: &Url) -> Result<SdkTracerProvider, String> {
 pub(super) async fn stop() {
     let Some(provider) = EXPORT.get() else { return };
     // It blocks until the exporter's thread is done, which needs this runtime to send.
-    let stopped = tokio::task::spawn_blocking(|| provider.shutdown_with_timeout(STOP_TIME_MAX)).await;
-    if !matches!(stopped, Ok(Ok(()))) {
+    let result = tokio::task::spawn_blocking(|| provider.shutdown_with_timeout(STOP_TIME_MAX)).await;
+    if !matches!(result, Ok(Ok(()))) {
         tracing::warn!("could not export the last spans");
     }
 }
 
-pub(super) fn exported(span: &Span, headers: &HeaderMap) -> Option<Span> {
+pub(super) fn exported_span(span: &Span, headers: &HeaderMap) -> Option<Span> {
     EXPORT.get()?;
     if headers.contains_key(TRACE_PARENT) {
         let parent = TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
@@ -151,13 +152,13 @@ impl Extractor for Headers<'_> {
     }
 }
 
-/// Exports spans under the name of their route, with only the attributes in [`KEPT`].
+/// Exports spans under the name of their route, with only the attributes in [`EXPORTED_ATTRIBUTES`].
 #[derive(Debug)]
-struct Lean<E>(E);
+struct ReducedExporter<E>(E);
 
-impl<E: Export> Export for Lean<E> {
+impl<E: Export> Export for ReducedExporter<E> {
     fn export(&self, mut batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
-        batch.iter_mut().for_each(lean);
+        batch.iter_mut().for_each(reduce);
         self.0.export(batch)
     }
 
@@ -174,10 +175,10 @@ impl<E: Export> Export for Lean<E> {
     }
 }
 
-fn lean(span: &mut SpanData) {
-    span.attributes.retain(|attribute| KEPT.contains(&attribute.key.as_str()));
-    let of = |name: &str| span.attributes.iter().find(|attribute| attribute.key.as_str() == name);
-    if let (Some(method), Some(route)) = (of(METHOD), of(ROUTE)) {
+fn reduce(span: &mut SpanData) {
+    span.attributes.retain(|attribute| EXPORTED_ATTRIBUTES.contains(&attribute.key.as_str()));
+    let attribute = |name: &str| span.attributes.iter().find(|attribute| attribute.key.as_str() == name);
+    if let (Some(method), Some(route)) = (attribute(METHOD), attribute(ROUTE)) {
         span.name = format!("{} {}", method.value.as_str(), route.value.as_str()).into();
         span.span_kind = SpanKind::Server;
     }
@@ -200,23 +201,23 @@ impl HttpClient for Client {
         Self: 'sent,
     {
         let http = self.http.clone();
-        let sent = self.runtime.spawn(async move {
+        let call = self.runtime.spawn(async move {
             let mut response = http.execute(request.try_into()?).await?;
-            let mut answer = Response::builder().status(response.status());
-            if let Some(headers) = answer.headers_mut() {
+            let mut builder = Response::builder().status(response.status());
+            if let Some(headers) = builder.headers_mut() {
                 headers.clone_from(response.headers());
             }
             let mut body = Vec::new();
             while let Some(chunk) = response.chunk().await? {
-                if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+                if body.len() + chunk.len() > RESPONSE_BYTES_MAX {
                     // The spans were delivered; the rest of the response is not needed.
                     body.clear();
                     break;
                 }
                 body.extend_from_slice(&chunk);
             }
-            Ok::<_, HttpError>(answer.body(Bytes::from(body))?)
+            Ok::<_, HttpError>(builder.body(Bytes::from(body))?)
         });
-        Box::pin(async move { sent.await? })
+        Box::pin(async move { call.await? })
     }
 }

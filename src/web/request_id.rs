@@ -49,7 +49,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     // contain names and numbers.
     let span =
         tracing::error_span!("request", id = id.text(), method = request.method().as_str(), path = request.path());
-    let exported = telemetry::exported(&span, request.headers());
+    let exported = telemetry::exported_span(&span, request.headers());
     let method = exported.is_some().then(|| request.method().clone());
     let started = std::time::Instant::now();
     let rates = request.app_data::<Data<RateLimits>>().cloned();
