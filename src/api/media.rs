@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::app::App;
 pub use crate::media::PATH;
-use crate::media::{Bad, Claim};
+use crate::media::{Claim, InvalidLink};
 use crate::web::head::is_head_request;
 use crate::web::{ApiError, ApiResult};
 
@@ -79,8 +79,8 @@ pub async fn show(
     let claim = Claim { company, id, name, mime_type, expires };
     let now = clock::now();
     app.media.links().check(&claim, &signature, now).map_err(|bad| match bad {
-        Bad::Forged => ApiError::not_found(),
-        Bad::Expired => ApiError::link_expired(),
+        InvalidLink::Forged => ApiError::not_found(),
+        InvalidLink::Expired => ApiError::link_expired(),
     })?;
     let is_active = app.engine.directory().company(company).is_some_and(|known| known.company.active);
     let id: MediaId = claim.id.parse().map_err(|_| ApiError::not_found())?;

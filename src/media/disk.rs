@@ -14,14 +14,14 @@ use hotline_persistence::scheduler::{Permit, Scheduler, Shares, Weight};
 use tokio::task::spawn_blocking;
 
 /// Chunks that are written at a time, if there are as many processors; in total and per company.
-const AT_ONCE_MAX: usize = 4;
-const COMPANY_AT_ONCE: usize = 1;
+const WRITES_MAX: usize = 4;
+const COMPANY_WRITES_MAX: usize = 1;
 
 /// Waiting chunks per company: as many as it can have uploads.
 const COMPANY_WAITING_MAX: usize = 4096;
 
-/// How long a chunk waits for its turn. A slower disk counts as unavailable.
-const TURN_TIME_MAX: Duration = Duration::from_secs(15);
+/// How long a chunk waits for its permit. A slower disk counts as unavailable.
+const WAIT_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Permits to write, by company. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -29,8 +29,8 @@ pub(super) struct Disk(Arc<Scheduler>);
 
 impl Default for Disk {
     fn default() -> Self {
-        let at_once = available_parallelism().map_or(1, usize::from).min(AT_ONCE_MAX);
-        Self(Scheduler::new(Shares::of_one_kind(at_once, COMPANY_AT_ONCE, COMPANY_WAITING_MAX, TURN_TIME_MAX)))
+        let writes_max = available_parallelism().map_or(1, usize::from).min(WRITES_MAX);
+        Self(Scheduler::new(Shares::of_one_kind(writes_max, COMPANY_WRITES_MAX, COMPANY_WAITING_MAX, WAIT_TIME_MAX)))
     }
 }
 
@@ -38,7 +38,7 @@ impl Disk {
     /// A company's permit to write, released when dropped.
     ///
     /// # Errors
-    /// A message, when the turn did not come in time.
+    /// A message, when the permit was not available in time.
     pub(super) async fn permit(&self, company: CompanyId) -> Result<Permit, String> {
         self.0.permit(company, Weight::Light).await.map_err(|denied| denied.to_string())
     }
@@ -46,20 +46,20 @@ impl Disk {
     /// Runs a company's disk operation on a blocking thread.
     ///
     /// # Errors
-    /// A message, when the turn did not come in time, or the disk reports an error.
+    /// A message, when the permit was not available in time, or the disk reports an error.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         company: CompanyId,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<T, String> {
         let permit = self.permit(company).await?;
-        let working = spawn_blocking(move || {
-            let done = work();
+        let operation = spawn_blocking(move || {
+            let result = work();
             // The permit is held until the operation ends, even if its caller was dropped.
             drop(permit);
-            done
+            result
         });
-        working.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+        operation.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 }
 
@@ -72,11 +72,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_company_writes_one_piece_after_the_other_and_another_one_beside_it() {
-        let disk = Disk(Scheduler::new(Shares::of_one_kind(2, COMPANY_AT_ONCE, 2, TURN_TIME_MAX)));
-        let (release, held) = mpsc::channel();
+        let disk = Disk(Scheduler::new(Shares::of_one_kind(2, COMPANY_WRITES_MAX, 2, WAIT_TIME_MAX)));
+        let (release, released) = mpsc::channel();
         let writes = tokio::spawn({
             let disk = disk.clone();
-            async move { disk.run(CompanyId::new(1), move || held.recv().map_err(io::Error::other)).await }
+            async move { disk.run(CompanyId::new(1), move || released.recv().map_err(io::Error::other)).await }
         });
         while disk.0.companies() == 0 {
             tokio::task::yield_now().await;
@@ -94,7 +94,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_disk_refuses_is_said() {
-        let refused = Disk::default().run(CompanyId::new(1), || Err::<(), _>(io::Error::other("no space"))).await;
-        assert_eq!(refused, Err("no space".to_owned()));
+        let result = Disk::default().run(CompanyId::new(1), || Err::<(), _>(io::Error::other("no space"))).await;
+        assert_eq!(result, Err("no space".to_owned()));
     }
 }

@@ -11,14 +11,14 @@ pub enum OpenError {
     /// The store's URL or its credentials are invalid.
     #[error("could not open the media store: {0}")]
     Store(String),
-    /// The database did not answer.
+    /// The database did not respond.
     #[error(transparent)]
     Database(#[from] hotline_persistence::Error),
 }
 
 /// Why a file is refused. The cause is the file itself, so a retry does not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum FileRefused {
     /// It is empty.
     #[error("the file is empty")]
     Empty,
@@ -41,7 +41,7 @@ pub enum StoreError<E> {
     Source(E),
     /// The file was refused.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] FileRefused),
     /// The store is unavailable.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),

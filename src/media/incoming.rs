@@ -56,7 +56,7 @@ pub(crate) enum SpoolError<E> {
 
 /// A file on disk; deleted when this is dropped.
 #[derive(Debug)]
-pub(super) struct Arrived {
+pub(super) struct SpooledFile {
     pub(super) path: TempPath,
     pub(super) file: File,
     pub(super) size: u64,
@@ -74,20 +74,20 @@ impl Incoming {
         for folder in folder.ancestors().take(2) {
             std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
         }
-        for left in std::fs::read_dir(&folder)? {
-            std::fs::remove_file(left?.path())?;
+        for entry in std::fs::read_dir(&folder)? {
+            std::fs::remove_file(entry?.path())?;
         }
         Ok(Self { folder: folder.into(), space, disk })
     }
 
     /// Writes a company's stream to a file of at most `bytes_max`, and keeps its first `head_bytes` in memory.
-    pub(super) async fn take<E>(
+    pub(super) async fn receive<E>(
         &self,
         company: CompanyId,
         stream: impl Stream<Item = Result<Bytes, E>>,
         bytes_max: u64,
         head_bytes: usize,
-    ) -> Result<Arrived, SpoolError<E>> {
+    ) -> Result<SpooledFile, SpoolError<E>> {
         let folder = self.folder.clone();
         let create = move || tempfile::Builder::new().prefix(NAME_PREFIX).tempfile_in(folder);
         let (file, path) = self.disk.run(company, create).await.map_err(SpoolError::Disk)?.into_parts();
@@ -98,7 +98,7 @@ impl Incoming {
                 head.extend_from_slice(&chunk[..missing]);
             })
             .await?;
-        Ok(Arrived { path, file, size, head: head.freeze() })
+        Ok(SpooledFile { path, file, size, head: head.freeze() })
     }
 
     /// Spools a company's stream of at most `bytes_max` to disk, and replays it from the beginning. Every chunk is
@@ -127,27 +127,27 @@ impl Incoming {
         mut on_chunk: impl FnMut(&Bytes),
     ) -> Result<(File, u64), SpoolError<E>> {
         let mut stream = pin!(stream);
-        let (mut size, mut granted) = (0, 0);
-        let mut gathered = Vec::new();
+        let (mut size, mut reserved) = (0, 0);
+        let mut buffer = Vec::new();
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.map_err(SpoolError::Source)?;
             size += chunk.len() as u64;
             if size > bytes_max {
                 return Err(SpoolError::TooLong);
             }
-            if size > granted {
-                let step = (size - granted).max(SPACE_STEP_BYTES);
-                self.space.take(step).await.map_err(|Full| SpoolError::Full)?;
-                granted += step;
+            if size > reserved {
+                let step = (size - reserved).max(SPACE_STEP_BYTES);
+                self.space.reserve(step).await.map_err(|Full| SpoolError::Full)?;
+                reserved += step;
             }
             on_chunk(&chunk);
-            gathered.extend_from_slice(&chunk);
-            if gathered.len() >= WRITE_BYTES {
-                (file, gathered) = self.write(company, file, gathered).await?;
+            buffer.extend_from_slice(&chunk);
+            if buffer.len() >= WRITE_BYTES {
+                (file, buffer) = self.write(company, file, buffer).await?;
             }
         }
-        if !gathered.is_empty() {
-            (file, _) = self.write(company, file, gathered).await?;
+        if !buffer.is_empty() {
+            (file, _) = self.write(company, file, buffer).await?;
         }
         Ok((File::from_std(file), size))
     }
@@ -157,12 +157,12 @@ impl Incoming {
         &self,
         company: CompanyId,
         mut file: std::fs::File,
-        mut gathered: Vec<u8>,
+        mut buffer: Vec<u8>,
     ) -> Result<(std::fs::File, Vec<u8>), SpoolError<E>> {
         let write = move || {
-            file.write_all(&gathered)?;
-            gathered.clear();
-            Ok((file, gathered))
+            file.write_all(&buffer)?;
+            buffer.clear();
+            Ok((file, buffer))
         };
         self.disk.run(company, write).await.map_err(SpoolError::Disk)
     }
@@ -181,7 +181,7 @@ pub(super) async fn rewind(file: &mut File) -> io::Result<()> {
     file.rewind().await.map(drop)
 }
 
-impl Arrived {
+impl SpooledFile {
     /// The file's name within the folder.
     pub(super) fn name(&self) -> Option<PathBuf> {
         self.path.file_name().map(PathBuf::from)

@@ -1,6 +1,6 @@
 //! Determines a file's type: from its content first, then from the declared type, then from its name.
 
-use super::error::Refused;
+use super::error::FileRefused;
 
 /// How many bytes from the beginning are examined. All signatures are within this range.
 pub(super) const HEAD_BYTES: usize = 8 * 1024;
@@ -18,14 +18,14 @@ pub struct Declared {
 }
 
 /// The type of unspecified bytes.
-const BYTES: &str = "application/octet-stream";
+const OCTET_STREAM: &str = "application/octet-stream";
 
 /// Types without information.
-const NOTHING: &[&str] =
+const MEANINGLESS_TYPES: &[&str] =
     &["application/octet-stream", "binary/octet-stream", "application/x-unknown", "unknown/unknown"];
 
 /// Container formats for audio or video: the content alone does not tell which.
-const FOR_SOUND_OR_PICTURES: &[&str] = &[
+const AUDIO_VIDEO_CONTAINERS: &[&str] = &[
     "video/mp4",
     "video/webm",
     "video/x-matroska",
@@ -37,31 +37,36 @@ const FOR_SOUND_OR_PICTURES: &[&str] = &[
 ];
 
 /// Container formats of documents: the sender knows more than the content shows.
-const FOR_DOCUMENTS: &[&str] =
+const DOCUMENT_CONTAINERS: &[&str] =
     &["application/zip", "application/x-ole-storage", "application/gzip", "text/xml", "text/plain"];
 
-/// Pictures that begin in one way: what begins otherwise is none of them, whatever is said.
-const KNOWN_PICTURES: &[&str] = &["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"];
+/// Pictures with a fixed signature: a file without it is none of them, whatever type is declared.
+const DETECTABLE_PICTURES: &[&str] = &["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"];
 
 /// The type of a file with this beginning.
 ///
 /// # Errors
-/// [`Refused::TypeUnknown`] when it cannot be determined, [`Refused::TypeMismatch`] when the content belongs to another
+/// [`FileRefused::TypeUnknown`] when it cannot be determined, [`FileRefused::TypeMismatch`] when the content belongs to another
 /// category than the declared type, or is not the picture that is declared.
-pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, Refused> {
-    let said = declared.mime_type.as_deref().and_then(essence).or_else(|| by_name(declared.file_name.as_deref()?));
-    match (by_content(head), said) {
+pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, FileRefused> {
+    let declared_type =
+        declared.mime_type.as_deref().and_then(essence).or_else(|| by_name(declared.file_name.as_deref()?));
+    match (by_content(head), declared_type) {
         // A declared type without information, or an unknown extension, means unspecified bytes.
-        (None, None) if declared.mime_type.as_deref().is_some_and(is_type) || has_ending(declared) => {
-            Ok(BYTES.to_owned())
+        (None, None) if declared.mime_type.as_deref().is_some_and(is_type) || has_extension(declared) => {
+            Ok(OCTET_STREAM.to_owned())
         }
-        (None, None) => Err(Refused::TypeUnknown),
-        (None, Some(said)) if KNOWN_PICTURES.contains(&said.as_str()) => Err(Refused::TypeMismatch),
-        (None, Some(said)) => Ok(said),
+        (None, None) => Err(FileRefused::TypeUnknown),
+        (None, Some(declared_type)) if DETECTABLE_PICTURES.contains(&declared_type.as_str()) => {
+            Err(FileRefused::TypeMismatch)
+        }
+        (None, Some(declared_type)) => Ok(declared_type),
         (Some(content), None) => Ok(content.to_owned()),
-        (Some(content), Some(said)) if says_more(content, &said) => Ok(said),
-        (Some(content), Some(said)) if Category::of(content) == Category::of(&said) => Ok(content.to_owned()),
-        (Some(_), Some(_)) => Err(Refused::TypeMismatch),
+        (Some(content), Some(declared_type)) if is_more_specific(content, &declared_type) => Ok(declared_type),
+        (Some(content), Some(declared_type)) if Category::of(content) == Category::of(&declared_type) => {
+            Ok(content.to_owned())
+        }
+        (Some(_), Some(_)) => Err(FileRefused::TypeMismatch),
     }
 }
 
@@ -86,17 +91,17 @@ impl Category {
 }
 
 /// Whether the declared type is more specific than the content shows, and does not contradict it.
-fn says_more(content: &str, said: &str) -> bool {
-    if FOR_SOUND_OR_PICTURES.contains(&content) {
-        let is_heard_or_seen = matches!(Category::of(said), Category::Audio | Category::Video);
-        return is_heard_or_seen && Category::of(said) != Category::of(content);
+fn is_more_specific(content: &str, declared_type: &str) -> bool {
+    if AUDIO_VIDEO_CONTAINERS.contains(&content) {
+        let is_audio_or_video = matches!(Category::of(declared_type), Category::Audio | Category::Video);
+        return is_audio_or_video && Category::of(declared_type) != Category::of(content);
     }
-    if matches!(content, "text/xml" | "text/plain") && said.ends_with("+xml") {
+    if matches!(content, "text/xml" | "text/plain") && declared_type.ends_with("+xml") {
         return true; // Pictures as well: image/svg+xml.
     }
-    let is_known_by_content = infer::is_mime_supported(said);
-    FOR_DOCUMENTS.contains(&content)
-        && Category::of(said) == Category::Document
+    let is_known_by_content = infer::is_mime_supported(declared_type);
+    DOCUMENT_CONTAINERS.contains(&content)
+        && Category::of(declared_type) == Category::Document
         // Text that is declared as PDF is still text. A package that is declared as one of its kinds may be that.
         && (content != "text/plain" || !is_known_by_content)
 }
@@ -127,9 +132,9 @@ fn is_text(head: &[u8]) -> bool {
         }
         Err(_) => return false,
     };
-    let is_usual =
+    let is_allowed =
         |character: char| !character.is_control() || matches!(character, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}');
-    !text.is_empty() && text.chars().all(is_usual)
+    !text.is_empty() && text.chars().all(is_allowed)
 }
 
 fn by_name(name: &str) -> Option<String> {
@@ -139,24 +144,24 @@ fn by_name(name: &str) -> Option<String> {
 /// The type without its parameters; `None` when it is invalid or has no information.
 fn essence(mime_type: &str) -> Option<String> {
     let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    (is_type(&essence) && !NOTHING.contains(&essence.as_str())).then_some(essence)
+    (is_type(&essence) && !MEANINGLESS_TYPES.contains(&essence.as_str())).then_some(essence)
 }
 
 /// Whether a text has the form of a type.
 fn is_type(text: &str) -> bool {
     let text = text.split(';').next().unwrap_or_default().trim();
     let is_word = |word: &str| {
-        let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
-        !word.is_empty() && word.bytes().all(is_usual)
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        !word.is_empty() && word.bytes().all(is_allowed)
     };
     let is_one = text.split_once('/').is_some_and(|(kind, rest)| is_word(kind) && is_word(rest));
     is_one && text.len() <= TYPE_CHARACTERS_MAX
 }
 
 /// Whether the name has an extension.
-fn has_ending(declared: &Declared) -> bool {
+fn has_extension(declared: &Declared) -> bool {
     let name = declared.file_name.as_deref().map(std::path::Path::new);
-    name.and_then(std::path::Path::extension).is_some_and(|ending| !ending.is_empty())
+    name.and_then(std::path::Path::extension).is_some_and(|extension| !extension.is_empty())
 }
 
 /// The usual extension of a type's files.
@@ -191,9 +196,9 @@ mod tests {
         webm
     }
 
-    fn kind(head: &[u8], mime_type: &str, file_name: &str) -> Result<String, Refused> {
-        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        of(head, &Declared { mime_type: given(mime_type), file_name: given(file_name) })
+    fn kind(head: &[u8], mime_type: &str, file_name: &str) -> Result<String, FileRefused> {
+        let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        of(head, &Declared { mime_type: non_empty(mime_type), file_name: non_empty(file_name) })
     }
 
     #[track_caller]
@@ -222,7 +227,7 @@ mod tests {
         for (mime_type, file_name) in
             [("", ""), ("", "a"), ("", ".hidden"), ("nonsense", "a"), ("a/b/c", "a."), ("no type", "")]
         {
-            assert_eq!(kind(NOISE, mime_type, file_name), Err(Refused::TypeUnknown), "{mime_type} {file_name}");
+            assert_eq!(kind(NOISE, mime_type, file_name), Err(FileRefused::TypeUnknown), "{mime_type} {file_name}");
         }
     }
 
@@ -242,7 +247,7 @@ mod tests {
             (NOISE, "", "a.webp"),
             (NOISE, "application/octet-stream", "a.gif"),
         ] {
-            assert_eq!(kind(head, mime_type, file_name), Err(Refused::TypeMismatch), "{mime_type} {file_name}");
+            assert_eq!(kind(head, mime_type, file_name), Err(FileRefused::TypeMismatch), "{mime_type} {file_name}");
         }
     }
 
@@ -267,7 +272,7 @@ mod tests {
         is(ZIP, "application/zip", "", "application/zip");
         is(&webm(), "audio/webm;codecs=opus", "voice.webm", "audio/webm");
         is(&webm(), "video/mp4", "a.mp4", "video/webm");
-        assert_eq!(kind(&webm(), "image/png", ""), Err(Refused::TypeMismatch));
+        assert_eq!(kind(&webm(), "image/png", ""), Err(FileRefused::TypeMismatch));
     }
 
     #[test]

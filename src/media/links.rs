@@ -30,7 +30,7 @@ pub struct Links {
 
 struct Inner {
     /// Initialized with the key.
-    keyed: Hmac<Sha256>,
+    mac: Hmac<Sha256>,
     valid_for: TimeDelta,
 }
 
@@ -51,7 +51,7 @@ pub struct Claim {
 
 /// Why a URL is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bad {
+pub enum InvalidLink {
     /// The signature is invalid.
     Forged,
     /// The URL has expired.
@@ -66,7 +66,7 @@ impl Links {
 
     pub(super) fn new(key: InstallationKey, public_url: Option<&str>, valid_for: TimeDelta) -> Self {
         let public_url = public_url.unwrap_or_default().trim_end_matches('/').into();
-        Self { inner: Arc::new(Inner { keyed: Hmac::new(&key.into()), valid_for }), public_url }
+        Self { inner: Arc::new(Inner { mac: Hmac::new(&key.into()), valid_for }), public_url }
     }
 
     /// The same with another origin before the path, unless one is configured.
@@ -104,14 +104,14 @@ impl Links {
     ///
     /// # Errors
     /// Why it is refused.
-    pub fn check(&self, claim: &Claim, signature: &str, now: DateTime<Utc>) -> Result<(), Bad> {
-        let signature = hex::decode(signature).map_err(|_| Bad::Forged)?;
-        self.mac(claim).verify_slice(&signature).map_err(|_| Bad::Forged)?;
-        if now.timestamp() < claim.expires { Ok(()) } else { Err(Bad::Expired) }
+    pub fn check(&self, claim: &Claim, signature: &str, now: DateTime<Utc>) -> Result<(), InvalidLink> {
+        let signature = hex::decode(signature).map_err(|_| InvalidLink::Forged)?;
+        self.mac(claim).verify_slice(&signature).map_err(|_| InvalidLink::Forged)?;
+        if now.timestamp() < claim.expires { Ok(()) } else { Err(InvalidLink::Expired) }
     }
 
     fn mac(&self, claim: &Claim) -> Hmac<Sha256> {
-        let mut mac = self.inner.keyed.clone();
+        let mut mac = self.inner.mac.clone();
         let (company, expires) = (claim.company.to_string(), claim.expires.to_string());
         // Each part is prefixed with its length, so that no byte can move from one part to the next.
         for part in [company.as_str(), &claim.id, &claim.name, &claim.mime_type, &expires] {
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(claim.name, media.file_name);
         assert_eq!(links.check(&claim, &signature, now), Ok(()));
         assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(24)), Ok(()));
-        assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(25)), Err(Bad::Expired));
+        assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(25)), Err(InvalidLink::Expired));
         assert_eq!(
             links.url(CompanyId::new(1), &media, now + TimeDelta::seconds(1)),
             url,
@@ -174,13 +174,17 @@ mod tests {
             Claim { name: "a & b?.pngi".to_owned(), mime_type: "mage/png".to_owned(), ..claim.clone() },
         ];
         for other in others {
-            assert_eq!(links.check(&other, &signature, now), Err(Bad::Forged), "{other:?}");
+            assert_eq!(links.check(&other, &signature, now), Err(InvalidLink::Forged), "{other:?}");
         }
         for forged in ["", "00", "zz", &signature[2..], &signature.to_uppercase()[..62]] {
-            assert_eq!(links.check(&claim, forged, now), Err(Bad::Forged), "{forged}");
+            assert_eq!(links.check(&claim, forged, now), Err(InvalidLink::Forged), "{forged}");
         }
-        let elsewhere = Links::new([8; 64], None, TimeDelta::hours(24));
-        assert_eq!(elsewhere.check(&claim, &signature, now), Err(Bad::Forged), "another installation's");
+        let other_installation = Links::new([8; 64], None, TimeDelta::hours(24));
+        assert_eq!(
+            other_installation.check(&claim, &signature, now),
+            Err(InvalidLink::Forged),
+            "another installation's"
+        );
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! is removed by the sweep. Deleting a message also deletes its file. In between, everyone who may read the message
 //! gets a URL of the file that is valid for a while ([`Links`]).
 
-mod answers;
 mod disk;
 mod error;
 mod incoming;
@@ -14,6 +13,7 @@ mod links;
 mod name;
 mod outgoing;
 mod published;
+mod response_limit;
 mod space;
 mod storage;
 mod sweep;
@@ -36,12 +36,12 @@ use tokio::sync::Notify;
 use tokio::sync::oneshot;
 
 use disk::Disk;
-pub use error::{OpenError, ReadError, Refused, StoreError, Unavailable};
-use incoming::Arrived;
+pub use error::{FileRefused, OpenError, ReadError, StoreError, Unavailable};
 pub use incoming::Incoming;
 pub(crate) use incoming::SpoolError;
+use incoming::SpooledFile;
 pub use kind::Declared;
-pub use links::{Bad, Claim, Links, PATH};
+pub use links::{Claim, InvalidLink, Links, PATH};
 pub use object_store::GetResult;
 pub use published::Published;
 use space::Space;
@@ -107,10 +107,10 @@ pub struct Media(Arc<Inner>);
 struct Inner {
     bytes_max: u64,
     incoming: Incoming,
-    place: Storage,
+    storage: Storage,
     links: Links,
     sweep_every: Duration,
-    sweep_asked: Notify,
+    sweep_request: Notify,
     /// The runtime for work that must not be cancelled with its caller.
     background: Handle,
 }
@@ -118,7 +118,7 @@ struct Inner {
 /// An uploaded file that was examined and is not stored yet; deleted when this is dropped.
 #[derive(Debug)]
 pub struct Upload {
-    arrived: Arrived,
+    file: SpooledFile,
     mime_type: String,
     file_name: String,
 }
@@ -140,20 +140,20 @@ impl Media {
         let valid_for = TimeDelta::from_std(options.link_valid_for).unwrap_or(TimeDelta::MAX);
         let folder = options.folder.clone();
         let store = options.store.clone();
-        let opened = tokio::task::spawn_blocking(move || {
+        let open = tokio::task::spawn_blocking(move || {
             let watched = options.watched.into_iter().chain([folder.clone()]).collect();
             let disk = Disk::default();
             let incoming = Incoming::open(&folder, Space::of(watched, options.free_bytes_min), disk.clone())?;
             Ok::<_, OpenError>((incoming, Storage::open(&folder, store.as_ref(), disk)?))
         });
-        let (incoming, place) = opened.await.map_err(io::Error::other)??;
+        let (incoming, storage) = open.await.map_err(io::Error::other)??;
         Ok(Self(Arc::new(Inner {
             bytes_max,
             incoming,
-            place,
+            storage,
             links: Links::new(key, public_url.as_deref(), valid_for),
             sweep_every,
-            sweep_asked: Notify::new(),
+            sweep_request: Notify::new(),
             background,
         })))
     }
@@ -188,19 +188,19 @@ impl Media {
         declared: &Declared,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<Upload, StoreError<E>> {
-        let arrived = self.0.incoming.take(company, stream, self.0.bytes_max, kind::HEAD_BYTES).await;
-        let arrived = arrived.map_err(|cut| match cut {
+        let file = self.0.incoming.receive(company, stream, self.0.bytes_max, kind::HEAD_BYTES).await;
+        let file = file.map_err(|error| match error {
             SpoolError::Source(error) => StoreError::Source(error),
-            SpoolError::TooLong => Refused::TooLarge(self.0.bytes_max).into(),
+            SpoolError::TooLong => FileRefused::TooLarge(self.0.bytes_max).into(),
             SpoolError::Disk(reason) => Unavailable::Store(reason).into(),
             SpoolError::Full => Unavailable::DiskFull.into(),
         })?;
-        if arrived.size == 0 {
-            return Err(Refused::Empty.into());
+        if file.size == 0 {
+            return Err(FileRefused::Empty.into());
         }
-        let mime_type = kind::of(&arrived.head, declared)?;
+        let mime_type = kind::of(&file.head, declared)?;
         let file_name = name::of(declared.file_name.as_deref(), &mime_type);
-        Ok(Upload { arrived, mime_type, file_name })
+        Ok(Upload { file, mime_type, file_name })
     }
 
     /// Stores a received file durably. The message that refers to it must be journaled within the hour; otherwise the
@@ -209,22 +209,22 @@ impl Media {
     /// # Errors
     /// When it cannot be stored now.
     pub async fn publish(&self, company: CompanyId, upload: Upload) -> Result<StoredMedia, Unavailable> {
-        let Upload { arrived, mime_type, file_name } = upload;
-        let stored = StoredMedia { id: MediaId::new(clock::now()), mime_type, file_name, size: arrived.size };
+        let Upload { file, mime_type, file_name } = upload;
+        let stored = StoredMedia { id: MediaId::new(clock::now()), mime_type, file_name, size: file.size };
         let media = self.clone();
         let id = stored.id.clone();
         // Runs to its end: an incomplete upload to a bucket would remain there unseen.
-        let (publishes, published) = oneshot::channel();
-        let unnamed = stored.clone();
+        let (result_sender, result) = oneshot::channel();
+        let unused = stored.clone();
         drop(self.0.background.spawn(async move {
-            let putting = media.0.place.put(company, &id, arrived);
-            let put = tokio::time::timeout(PUBLISH_TIME_MAX, putting).await;
+            let storing = media.0.storage.put(company, &id, file);
+            let result = tokio::time::timeout(PUBLISH_TIME_MAX, storing).await;
             // The request whose message was to refer to the file has gone.
-            if let Err(Ok(Ok(()))) = publishes.send(put) {
-                media.discard(company, &[unnamed]);
+            if let Err(Ok(Ok(()))) = result_sender.send(result) {
+                media.discard(company, &[unused]);
             }
         }));
-        match published.await {
+        match result.await {
             Ok(Ok(Ok(()))) => Ok(stored),
             Ok(Ok(Err(reason))) => Err(Unavailable::Store(reason)),
             Ok(Err(_)) => Err(Unavailable::Store(format!("it took more than {} s", PUBLISH_TIME_MAX.as_secs()))),
@@ -241,7 +241,7 @@ impl Media {
         }
         let media = self.clone();
         drop(self.0.background.spawn(async move {
-            if let Err(error) = media.0.place.remove(&files).await {
+            if let Err(error) = media.0.storage.remove(&files).await {
                 tracing::debug!(error, "could not remove files of a refused message; the sweep will");
             }
         }));
@@ -271,7 +271,7 @@ impl Media {
         id: &MediaId,
         range: Option<std::ops::Range<u64>>,
     ) -> Result<GetResult, ReadError> {
-        self.0.place.get(company, id, range).await
+        self.0.storage.get(company, id, range).await
     }
 
     /// The size of a company's file in bytes.
@@ -279,6 +279,6 @@ impl Media {
     /// # Errors
     /// When it cannot be read.
     pub async fn size(&self, company: CompanyId, id: &MediaId) -> Result<u64, ReadError> {
-        self.0.place.size(company, id).await
+        self.0.storage.size(company, id).await
     }
 }

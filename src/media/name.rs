@@ -8,10 +8,10 @@ const CHARACTERS_MAX: usize = 255;
 /// A name without folders and unprintable characters; a default name when nothing is left.
 pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
     let last = declared.unwrap_or_default().rsplit(['/', '\\']).next().unwrap_or_default();
-    let shown: String = last.chars().filter(|character| is_shown(*character)).take(CHARACTERS_MAX).collect();
-    let shown = shown.trim().trim_end_matches('.');
-    if !shown.is_empty() {
-        return shown.to_owned();
+    let visible: String = last.chars().filter(|character| is_visible(*character)).take(CHARACTERS_MAX).collect();
+    let visible = visible.trim().trim_end_matches('.');
+    if !visible.is_empty() {
+        return visible.to_owned();
     }
     let extension = kind::extension(mime_type).map(|extension| format!(".{extension}"));
     format!("file{}", extension.unwrap_or_default())
@@ -19,9 +19,10 @@ pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
 
 /// Excludes control characters, which break headers and tables, and bidirectional controls, which display `gnp.exe` as
 /// `exe.png`.
-fn is_shown(character: char) -> bool {
-    let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    !character.is_control() && !turns
+fn is_visible(character: char) -> bool {
+    let changes_direction =
+        matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !character.is_control() && !changes_direction
 }
 
 #[cfg(test)]
@@ -30,7 +31,7 @@ mod tests {
 
     #[test]
     fn names_lose_what_could_do_harm() {
-        for (declared, kept) in [
+        for (declared, expected) in [
             ("photo.png", "photo.png"),
             ("../../etc/passwd", "passwd"),
             (r"C:\Users\Ana\Férias 1.png", "Férias 1.png"),
@@ -41,7 +42,7 @@ mod tests {
             ("..", "file.png"),
             ("folder/", "file.png"),
         ] {
-            assert_eq!(of(Some(declared), "image/png"), kept);
+            assert_eq!(of(Some(declared), "image/png"), expected);
         }
         assert_eq!(of(None, "application/x-nobody-knows"), "file");
         assert_eq!(of(Some(&"ã".repeat(300)), "image/png").chars().count(), CHARACTERS_MAX);

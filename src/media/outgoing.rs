@@ -14,11 +14,11 @@ impl MediaFiles for Media {
         let stored = message.media.as_ref().and_then(StoredMedia::of);
         Box::pin(async move {
             let StoredMedia { id, mime_type, file_name, size } = stored.ok_or(MediaUnavailable::Gone)?;
-            let found = media.read(company, &id, None).await.map_err(|error| match error {
+            let file = media.read(company, &id, None).await.map_err(|error| match error {
                 ReadError::NotFound => MediaUnavailable::Gone,
                 ReadError::Unavailable(reason) => MediaUnavailable::Later(reason),
             })?;
-            let content = found.into_stream().map_err(std::io::Error::other).boxed();
+            let content = file.into_stream().map_err(std::io::Error::other).boxed();
             Ok(MediaFile { file_name, mime_type, size, content })
         })
     }

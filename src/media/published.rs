@@ -34,20 +34,20 @@ impl Published {
     }
 
     /// Runs the command whose message is to refer to the files. If it was certainly refused, no message refers to
-    /// any of them; if it succeeded, `names` tells which ones are used. If the wait is cancelled or the outcome is
+    /// any of them; if it succeeded, `uses` tells which ones are used. If the wait is cancelled or the outcome is
     /// unknown, all files stay, and the sweep removes unused ones.
     ///
     /// # Errors
     /// Why the command is refused.
-    pub async fn named_by<T>(
+    pub async fn use_in<T>(
         mut self,
         command: impl AsyncFnOnce() -> Result<T, Refusal>,
-        names: impl Fn(&T, &StoredMedia) -> bool,
+        uses: impl Fn(&T, &StoredMedia) -> bool,
     ) -> Result<T, Refusal> {
         let files = std::mem::take(&mut self.files);
         let outcome = command().await;
         self.files = match &outcome {
-            Ok(done) => files.into_iter().filter(|file| !names(done, file)).collect(),
+            Ok(reply) => files.into_iter().filter(|file| !uses(reply, file)).collect(),
             Err(refusal) if refusal.changed_nothing() => files,
             Err(_) => Vec::new(),
         };

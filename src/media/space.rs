@@ -14,28 +14,28 @@ use nix::sys::statvfs::statvfs;
 use tokio::task::spawn_blocking;
 
 /// How long a reading of the free space is used: other programs also write to the disk.
-const TRUE_FOR: Duration = Duration::from_secs(1);
+const READING_VALID_FOR: Duration = Duration::from_secs(1);
 
 /// The monitored disks. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Space(Arc<Inner>);
 
 /// Returns the free bytes on the disks of these folders.
-type Ask = dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync;
+type SpaceReader = dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync;
 
 struct Inner {
     folders: Vec<PathBuf>,
     free_bytes_min: u64,
-    free: Box<Ask>,
-    seen: Mutex<Seen>,
+    free: Box<SpaceReader>,
+    reading: Mutex<Reading>,
 }
 
 /// The last reading.
 #[derive(Default)]
-struct Seen {
-    at: Option<Instant>,
+struct Reading {
+    taken_at: Option<Instant>,
     /// Bytes that may still be written.
-    left: u64,
+    available: u64,
     is_full: bool,
 }
 
@@ -52,61 +52,61 @@ impl std::fmt::Debug for Space {
 impl Space {
     /// Monitors the disk of each of these folders; this many bytes must stay free.
     pub(super) fn of(folders: Vec<PathBuf>, free_bytes_min: u64) -> Self {
-        Self::told_by(folders, free_bytes_min, free_bytes)
+        Self::with_reader(folders, free_bytes_min, free_bytes)
     }
 
-    fn told_by(
+    fn with_reader(
         folders: Vec<PathBuf>,
         free_bytes_min: u64,
         free: impl Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Inner { folders, free_bytes_min, free: Box::new(free), seen: Mutex::default() }))
+        Self(Arc::new(Inner { folders, free_bytes_min, free: Box::new(free), reading: Mutex::default() }))
     }
 
     /// Reserves space for bytes that will be written.
     ///
     /// # Errors
     /// When this would go below the floor.
-    pub(super) async fn take(&self, bytes: u64) -> Result<(), Full> {
-        if self.0.free_bytes_min == 0 || self.take_seen(bytes, TRUE_FOR) {
+    pub(super) async fn reserve(&self, bytes: u64) -> Result<(), Full> {
+        if self.0.free_bytes_min == 0 || self.reserve_from_reading(bytes, READING_VALID_FOR) {
             return Ok(());
         }
         let space = self.clone();
         // A network disk may take its time.
-        let looked = spawn_blocking(move || space.look()).await;
-        match looked {
+        let result = spawn_blocking(move || space.refresh()).await;
+        match result {
             Ok(Ok(())) => {}
-            // If the free space is unknown, there may be enough: writing will tell.
+            // If the free space is unknown, there may be enough; otherwise the write fails.
             Ok(Err(error)) => {
                 tracing::debug!(%error, "could not read free disk space");
                 return Ok(());
             }
             Err(_) => return Ok(()),
         }
-        if self.take_seen(bytes, Duration::MAX) { Ok(()) } else { Err(Full) }
+        if self.reserve_from_reading(bytes, Duration::MAX) { Ok(()) } else { Err(Full) }
     }
 
     /// Reserves from the last reading, if that is recent enough.
-    fn take_seen(&self, bytes: u64, true_for: Duration) -> bool {
-        let mut seen = self.seen();
-        let is_true = seen.at.is_some_and(|at| at.elapsed() < true_for);
-        match seen.left.checked_sub(bytes).filter(|_| is_true) {
-            Some(left) => {
-                seen.left = left;
+    fn reserve_from_reading(&self, bytes: u64, valid_for: Duration) -> bool {
+        let mut reading = self.reading();
+        let is_valid = reading.taken_at.is_some_and(|taken_at| taken_at.elapsed() < valid_for);
+        match reading.available.checked_sub(bytes).filter(|_| is_valid) {
+            Some(available) => {
+                reading.available = available;
                 true
             }
             None => false,
         }
     }
 
-    fn look(&self) -> io::Result<()> {
+    fn refresh(&self) -> io::Result<()> {
         let free = (self.0.free)(&self.0.folders)?;
-        let mut seen = self.seen();
-        seen.at = Some(Instant::now());
-        seen.left = free.saturating_sub(self.0.free_bytes_min);
-        let is_full = seen.left == 0;
-        if is_full != seen.is_full {
-            seen.is_full = is_full;
+        let mut reading = self.reading();
+        reading.taken_at = Some(Instant::now());
+        reading.available = free.saturating_sub(self.0.free_bytes_min);
+        let is_full = reading.available == 0;
+        if is_full != reading.is_full {
+            reading.is_full = is_full;
             let (free_mib, free_min_mib) = (free >> 20, self.0.free_bytes_min >> 20);
             if is_full {
                 tracing::warn!(free_mib, free_min_mib, "disk is nearly full: uploads are refused");
@@ -117,20 +117,20 @@ impl Space {
         Ok(())
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.0.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The free bytes, for non-root users, on the fullest of the folders' disks.
 fn free_bytes(folders: &[PathBuf]) -> io::Result<u64> {
-    let mut least = u64::MAX;
+    let mut minimum = u64::MAX;
     for folder in folders {
-        let found = statvfs(folder)?;
-        let fragments: u64 = found.blocks_available();
-        least = least.min(fragments.saturating_mul(found.fragment_size()));
+        let stats = statvfs(folder)?;
+        let fragments: u64 = stats.blocks_available();
+        minimum = minimum.min(fragments.saturating_mul(stats.fragment_size()));
     }
-    Ok(least)
+    Ok(minimum)
 }
 
 #[cfg(test)]
@@ -144,30 +144,30 @@ mod tests {
 
     fn disk(free: u64) -> (Arc<AtomicU64>, Space) {
         let free = Arc::new(AtomicU64::new(free));
-        let told = free.clone();
-        (free, Space::told_by(Vec::new(), FLOOR, move |_| Ok(told.load(Ordering::Relaxed))))
+        let current = free.clone();
+        (free, Space::with_reader(Vec::new(), FLOOR, move |_| Ok(current.load(Ordering::Relaxed))))
     }
 
     #[tokio::test]
     async fn nothing_is_written_below_the_floor() {
         let (free, space) = disk(FLOOR + 10);
-        assert_eq!(space.take(6).await, Ok(()));
+        assert_eq!(space.reserve(6).await, Ok(()));
         // The reading is unchanged, so the reserved bytes are subtracted.
         free.store(FLOOR + 4, Ordering::Relaxed);
-        assert_eq!(space.take(5).await, Err(Full));
-        assert_eq!(space.take(4).await, Ok(()));
+        assert_eq!(space.reserve(5).await, Err(Full));
+        assert_eq!(space.reserve(4).await, Ok(()));
         free.store(0, Ordering::Relaxed);
-        assert_eq!(space.take(1).await, Err(Full));
+        assert_eq!(space.reserve(1).await, Err(Full));
         free.store(FLOOR + 1, Ordering::Relaxed);
-        assert_eq!(space.take(1).await, Ok(()), "there is space again");
+        assert_eq!(space.reserve(1).await, Ok(()), "there is space again");
     }
 
     #[tokio::test]
     async fn a_disk_that_does_not_tell_is_written_to_and_no_floor_is_none() {
-        let silent = Space::told_by(Vec::new(), FLOOR, |_| Err(io::ErrorKind::Unsupported.into()));
-        assert_eq!(silent.take(1 << 40).await, Ok(()));
-        let groundless = Space::told_by(Vec::new(), 0, |_| Ok(0));
-        assert_eq!(groundless.take(1 << 40).await, Ok(()));
+        let silent = Space::with_reader(Vec::new(), FLOOR, |_| Err(io::ErrorKind::Unsupported.into()));
+        assert_eq!(silent.reserve(1 << 40).await, Ok(()));
+        let no_floor = Space::with_reader(Vec::new(), 0, |_| Ok(0));
+        assert_eq!(no_floor.reserve(1 << 40).await, Ok(()));
     }
 
     #[tokio::test]
@@ -177,6 +177,6 @@ mod tests {
         assert!(free > 0 && free < 1 << 60, "{free}");
         assert!(free_bytes(&[folder.path().join("none")]).is_err());
         let space = Space::of(vec![folder.path().to_owned()], 1 << 60);
-        assert_eq!(space.take(1).await, Err(Full));
+        assert_eq!(space.reserve(1).await, Err(Full));
     }
 }

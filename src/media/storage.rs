@@ -19,16 +19,16 @@ use object_store::{Error, GetOptions, GetResult, MultipartUpload, ObjectStore, O
 use tokio::io::AsyncReadExt;
 use tokio::sync::Semaphore;
 
-use super::answers::Bounding;
 use super::disk::Disk;
 use super::error::{OpenError, ReadError};
-use super::incoming::{Arrived, rewind};
+use super::incoming::{SpooledFile, rewind};
+use super::response_limit::LimitedConnector;
 
 /// Size of a part in an upload to a bucket: the minimum that S3 allows.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
 /// Concurrent uploads to a bucket, each with a part in memory: 40 MiB at most. Others wait on disk.
-const SENDING_MAX: usize = 8;
+const UPLOADS_MAX: usize = 8;
 
 /// How often, and how long, a request to a bucket is retried. The upload waits for it.
 const RETRIES_MAX: usize = 4;
@@ -58,28 +58,28 @@ impl FromStr for StoreUrl {
 
 /// How often moving a file is retried: its target folder disappears if the last other file in it is removed at that
 /// moment.
-const MOVES_MAX: usize = 8;
+const RENAMES_MAX: usize = 8;
 
 /// The storage.
 pub(super) enum Storage {
     /// In the folder of incoming files: storing a file means syncing and renaming it, one at a time per company.
     Folder { store: LocalFileSystem, disk: Disk },
     /// In a bucket.
-    Bucket { store: Arc<dyn ObjectStore>, folder: String, sending: Semaphore },
+    Bucket { store: Arc<dyn ObjectStore>, folder: String, uploads: Semaphore },
 }
 
 impl Storage {
     pub(super) fn open(folder: &Folder, store: Option<&StoreUrl>, disk: Disk) -> Result<Self, OpenError> {
-        let said = |error: Error| OpenError::Store(error.to_string());
+        let open_error = |error: Error| OpenError::Store(error.to_string());
         let Some(StoreUrl { bucket, folder }) = store else {
-            let local = LocalFileSystem::new_with_prefix(folder).map_err(said)?;
+            let local = LocalFileSystem::new_with_prefix(folder).map_err(open_error)?;
             let store = local.with_fsync(true).with_automatic_cleanup(true);
             return Ok(Self::Folder { store, disk });
         };
         let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
         let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
-        let store = store.with_http_connector(Bounding::default()).build().map_err(said)?;
-        Ok(Self::Bucket { store: Arc::new(store), folder: folder.clone(), sending: Semaphore::new(SENDING_MAX) })
+        let store = store.with_http_connector(LimitedConnector::default()).build().map_err(open_error)?;
+        Ok(Self::Bucket { store: Arc::new(store), folder: folder.clone(), uploads: Semaphore::new(UPLOADS_MAX) })
     }
 
     fn store(&self) -> &dyn ObjectStore {
@@ -102,26 +102,26 @@ impl Storage {
     }
 
     /// Stores an incoming file, atomically and durably.
-    pub(super) async fn put(&self, company: CompanyId, id: &MediaId, mut arrived: Arrived) -> Result<(), String> {
+    pub(super) async fn put(&self, company: CompanyId, id: &MediaId, mut file: SpooledFile) -> Result<(), String> {
         let to = self.path_of(company, id);
         match self {
             Self::Folder { store, disk } => {
                 let _permit = disk.permit(company).await?;
-                arrived.file.sync_all().await.map_err(|error| error.to_string())?;
-                let from = arrived.name().ok_or("the file has no name")?;
+                file.file.sync_all().await.map_err(|error| error.to_string())?;
+                let from = file.name().ok_or("the file has no name")?;
                 let from = self.path(&["incoming", &from.to_string_lossy()]);
-                let mut moved = store.rename(&from, &to).await;
-                for _ in 1..MOVES_MAX {
-                    if moved.is_ok() {
+                let mut result = store.rename(&from, &to).await;
+                for _ in 1..RENAMES_MAX {
+                    if result.is_ok() {
                         break;
                     }
-                    moved = store.rename(&from, &to).await;
+                    result = store.rename(&from, &to).await;
                 }
-                moved.map_err(|error| error.to_string())?;
+                result.map_err(|error| error.to_string())?;
             }
-            Self::Bucket { store, sending, .. } => {
-                let _turn = sending.acquire().await.map_err(|error| error.to_string())?;
-                send(store.as_ref(), &to, &mut arrived).await?;
+            Self::Bucket { store, uploads, .. } => {
+                let _permit = uploads.acquire().await.map_err(|error| error.to_string())?;
+                upload_file(store.as_ref(), &to, &mut file).await?;
             }
         }
         hotline_persistence::fail_point!("media_published", |_| std::process::abort());
@@ -144,10 +144,10 @@ impl Storage {
 
     /// The files that were stored in an hour.
     pub(super) fn of_hour(&self, hour: i64) -> BoxStream<'static, Result<Owned, String>> {
-        let found = self.store().list(Some(&self.path(&[&hour_digits(hour)])));
+        let objects = self.store().list(Some(&self.path(&[&hour_digits(hour)])));
         // Objects that this service has not written are ignored.
-        let found = found.try_filter_map(|object| std::future::ready(Ok(owned(&object.location))));
-        found.map_err(|error| error.to_string()).boxed()
+        let objects = objects.try_filter_map(|object| std::future::ready(Ok(owner_of(&object.location))));
+        objects.map_err(|error| error.to_string()).boxed()
     }
 
     /// Removes files, at most some hundred; missing ones are not an error.
@@ -165,7 +165,7 @@ impl Storage {
 }
 
 /// The company and the id of the file at a path.
-fn owned(path: &Path) -> Option<Owned> {
+fn owner_of(path: &Path) -> Option<Owned> {
     let mut parts = path.as_ref().rsplit('/');
     let id = parts.next()?.parse().ok()?;
     let company = parts.next()?.parse().ok()?;
@@ -173,24 +173,24 @@ fn owned(path: &Path) -> Option<Owned> {
 }
 
 /// Uploads a file to a bucket, with at most one part of it in memory.
-async fn send(store: &dyn ObjectStore, to: &Path, arrived: &mut Arrived) -> Result<(), String> {
-    rewind(&mut arrived.file).await.map_err(|error| error.to_string())?;
-    if arrived.size <= PART_BYTES as u64 {
-        let whole = part(arrived).await?;
-        return store.put(to, whole.into()).await.map(drop).map_err(|error| error.to_string());
+async fn upload_file(store: &dyn ObjectStore, to: &Path, file: &mut SpooledFile) -> Result<(), String> {
+    rewind(&mut file.file).await.map_err(|error| error.to_string())?;
+    if file.size <= PART_BYTES as u64 {
+        let content = part(file).await?;
+        return store.put(to, content.into()).await.map(drop).map_err(|error| error.to_string());
     }
     let mut upload = store.put_multipart(to).await.map_err(|error| error.to_string())?;
-    let sent = send_parts(upload.as_mut(), arrived).await;
-    if sent.is_err() {
+    let result = upload_parts(upload.as_mut(), file).await;
+    if result.is_err() {
         // If this fails too, the bucket's own rule for incomplete uploads applies.
         let _ = upload.abort().await;
     }
-    sent
+    result
 }
 
-async fn send_parts(upload: &mut dyn MultipartUpload, arrived: &mut Arrived) -> Result<(), String> {
+async fn upload_parts(upload: &mut dyn MultipartUpload, file: &mut SpooledFile) -> Result<(), String> {
     loop {
-        let part = part(arrived).await?;
+        let part = part(file).await?;
         if part.is_empty() {
             return upload.complete().await.map(drop).map_err(|error| error.to_string());
         }
@@ -199,10 +199,10 @@ async fn send_parts(upload: &mut dyn MultipartUpload, arrived: &mut Arrived) -> 
 }
 
 /// The next part of a file; empty at its end.
-async fn part(arrived: &mut Arrived) -> Result<Bytes, String> {
+async fn part(file: &mut SpooledFile) -> Result<Bytes, String> {
     let mut part = BytesMut::with_capacity(PART_BYTES);
     while part.len() < PART_BYTES {
-        let mut rest = (&mut arrived.file).take((PART_BYTES - part.len()) as u64);
+        let mut rest = (&mut file.file).take((PART_BYTES - part.len()) as u64);
         if rest.read_buf(&mut part).await.map_err(|error| error.to_string())? == 0 {
             break;
         }
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn only_what_could_be_ours_is_seen() {
         let id = MediaId::new(chrono::DateTime::UNIX_EPOCH);
-        let at = |text: String| owned(&Path::parse(text).expect("a path"));
+        let at = |text: String| owner_of(&Path::parse(text).expect("a path"));
         assert_eq!(at(format!("a/{}/7/{id}", id.hour())), Some((CompanyId::new(7), id.clone())));
         assert_eq!(at(format!("{}/seven/{id}", id.hour())), None);
         assert_eq!(at(format!("{}/7/notes.txt", id.hour())), None);

@@ -27,20 +27,20 @@ const STEP_FILES: usize = 500;
 const HOURS_MAX: i64 = 24;
 
 /// Steps per sweep for files of deleted messages.
-const LEFT_STEPS_MAX: usize = 20;
+const DELETED_STEPS_MAX: usize = 20;
 
 /// Maximum time that a step waits for the tables or the store; after that, the next sweep continues.
 const STEP_TIME_MAX: Duration = Duration::from_secs(60);
 
 impl Media {
     /// Sweeps periodically and on request, for as long as the process lives.
-    pub async fn keep_swept(&self, engine: &Engine) {
+    pub async fn run_sweep(&self, engine: &Engine) {
         let mut ticks = tokio::time::interval(self.0.sweep_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                () = self.0.sweep_asked.notified() => {}
+                () = self.0.sweep_request.notified() => {}
             }
             if let Err(error) = self.sweep(engine, clock::now()).await {
                 tracing::debug!(error, "sweep of unused files will be retried");
@@ -50,7 +50,7 @@ impl Media {
 
     /// Requests a sweep, because messages were deleted.
     pub fn sweep_soon(&self) {
-        self.0.sweep_asked.notify_one();
+        self.0.sweep_request.notify_one();
     }
 
     /// Removes files without a message at this time; returns how many.
@@ -58,23 +58,23 @@ impl Media {
     /// # Errors
     /// When the database or the store cannot answer; files removed until then stay removed.
     pub async fn sweep(&self, engine: &Engine, now: DateTime<Utc>) -> Result<usize, String> {
-        Ok(self.sweep_left(engine).await? + self.sweep_hours(engine, now).await?)
+        Ok(self.sweep_deleted(engine).await? + self.sweep_hours(engine, now).await?)
     }
 
     /// Files whose message was deleted.
-    async fn sweep_left(&self, engine: &Engine) -> Result<usize, String> {
+    async fn sweep_deleted(&self, engine: &Engine) -> Result<usize, String> {
         let db = engine.store().housekeeper();
         let mut removed = 0;
-        for _ in 0..LEFT_STEPS_MAX {
-            let left = media::left(&engine.store().housekeeping, STEP_FILES as i64)
+        for _ in 0..DELETED_STEPS_MAX {
+            let files = media::left(&engine.store().housekeeping, STEP_FILES as i64)
                 .await
                 .map_err(|error| error.to_string())?;
-            if left.is_empty() {
+            if files.is_empty() {
                 break;
             }
-            in_time(self.0.place.remove(&left)).await?;
-            media::forget(db, &left).await.map_err(|error| error.to_string())?;
-            removed += left.len();
+            with_timeout(self.0.storage.remove(&files)).await?;
+            media::forget(db, &files).await.map_err(|error| error.to_string())?;
+            removed += files.len();
         }
         Ok(removed)
     }
@@ -84,35 +84,36 @@ impl Media {
         let db = &engine.store().housekeeping;
         // The last hour that ended before the grace period.
         let last = hour_of(now - GRACE) - 1;
-        let done = media::swept_hour(db).await.map_err(|error| error.to_string())?;
+        let last_swept = media::swept_hour(db).await.map_err(|error| error.to_string())?;
         let mut removed = 0;
-        for hour in (done + 1)..=last.min(done + HOURS_MAX) {
-            let mut found = self.0.place.of_hour(hour).try_chunks(STEP_FILES);
-            while let Some(files) = in_time(async { found.try_next().await.map_err(|error| error.to_string()) }).await?
+        for hour in (last_swept + 1)..=last.min(last_swept + HOURS_MAX) {
+            let mut files_of_hour = self.0.storage.of_hour(hour).try_chunks(STEP_FILES);
+            while let Some(files) =
+                with_timeout(async { files_of_hour.try_next().await.map_err(|error| error.to_string()) }).await?
             {
-                removed += self.remove_unnamed(engine, &files).await?;
+                removed += self.remove_unused(engine, &files).await?;
             }
             media::set_swept_hour(engine.store().housekeeper(), hour).await.map_err(|error| error.to_string())?;
         }
         Ok(removed)
     }
 
-    async fn remove_unnamed(&self, engine: &Engine, files: &[Owned]) -> Result<usize, String> {
+    async fn remove_unused(&self, engine: &Engine, files: &[Owned]) -> Result<usize, String> {
         let log = &engine.store().log;
         // All acknowledged messages must be in the tables before a missing one proves anything.
         let flushed = async { log.reached(log.appended()).await.map_err(|error| error.to_string()) };
-        in_time(flushed).await?;
-        let unnamed =
+        with_timeout(flushed).await?;
+        let unused =
             media::without_message(&engine.store().housekeeping, files).await.map_err(|error| error.to_string())?;
-        if !unnamed.is_empty() {
-            in_time(self.0.place.remove(&unnamed)).await?;
-            tracing::info!(files = unnamed.len(), "removed files that no message uses");
+        if !unused.is_empty() {
+            with_timeout(self.0.storage.remove(&unused)).await?;
+            tracing::info!(files = unused.len(), "removed files that no message uses");
         }
-        Ok(unnamed.len())
+        Ok(unused.len())
     }
 }
 
-async fn in_time<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+async fn with_timeout<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     match tokio::time::timeout(STEP_TIME_MAX, work).await {
         Ok(outcome) => outcome,
         Err(_) => Err(format!("no response within {} s", STEP_TIME_MAX.as_secs())),

@@ -31,7 +31,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     let retention = engine.retention.clone();
     engine.spawn(async move { retention.keep(|| media.sweep_soon()).await });
     let app = handles.app.clone();
-    engine.spawn(async move { app.media.keep_swept(&app.engine).await });
+    engine.spawn(async move { app.media.run_sweep(&app.engine).await });
 }
 
 /// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process

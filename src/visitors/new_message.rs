@@ -104,6 +104,6 @@ impl VisitorFile {
             message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)
         };
         let ask = async || app.engine.sessions.ask(company, &session.id, say).await;
-        Ok(published.named_by(ask, names).await?)
+        Ok(published.use_in(ask, names).await?)
     }
 }

@@ -60,7 +60,7 @@ pub async fn send(
             }
             Ok(sent)
         };
-        published.named_by(send, |_, _| true)
+        published.use_in(send, |_, _| true)
     };
     once.command(respond, execute).await
 }

@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 
 use self::queue::{DownloadLimits, DownloadQueue, PendingFile};
 use super::call::FileReference;
-use crate::media::{Declared, Media, Refused, StoreError};
+use crate::media::{Declared, FileRefused, Media, StoreError};
 use crate::outbound::{Outbound, OutboundError};
 use crate::providers::{Graph, GraphError};
 
@@ -278,7 +278,7 @@ impl Downloads {
         let declared = Declared { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
         match self.download(company, &account, &location, declared).await {
             // The declared type is wrong: the content decides, and what it does not show is bytes.
-            Err(DownloadError::Refused(Refused::TypeMismatch)) => {
+            Err(DownloadError::Refused(FileRefused::TypeMismatch)) => {
                 let bytes = Declared { mime_type: Some(OCTETS.to_owned()), file_name: None };
                 self.download(company, &account, &location, bytes).await.map_err(DownloadError::into_fetch_error)
             }
@@ -300,7 +300,7 @@ impl Downloads {
         let reply = reply.unwrap_or_default();
         let bytes_max = self.0.media.bytes_max();
         if reply["file_size"].as_u64().is_some_and(|size| size > bytes_max) {
-            return Err(DownloadError::Refused(Refused::TooLarge(bytes_max)).into_fetch_error());
+            return Err(DownloadError::Refused(FileRefused::TooLarge(bytes_max)).into_fetch_error());
         }
         let url = reply["url"].as_str().map(str::to_owned);
         let url =
@@ -352,7 +352,7 @@ struct FileLocation {
 /// Why a file was not stored.
 enum DownloadError {
     Fetch(FetchError),
-    Refused(Refused),
+    Refused(FileRefused),
 }
 
 impl DownloadError {
@@ -362,14 +362,14 @@ impl DownloadError {
             Self::Refused(refused) => refused,
         };
         let code = match refused {
-            Refused::Empty => "ERR_API_MEDIA_EMPTY",
-            Refused::TooLarge(_) => "ERR_API_PAYLOAD_TOO_LARGE",
-            Refused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
-            Refused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
+            FileRefused::Empty => "ERR_API_MEDIA_EMPTY",
+            FileRefused::TooLarge(_) => "ERR_API_PAYLOAD_TOO_LARGE",
+            FileRefused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
+            FileRefused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
         let message = match refused {
             // For the operator: the provider itself may accept larger ones.
-            Refused::TooLarge(_) => format!("{refused}, the limit set by --media-bytes-max"),
+            FileRefused::TooLarge(_) => format!("{refused}, the limit set by --media-bytes-max"),
             refused => refused.to_string(),
         };
         FetchError::Permanent(MessageError { code: code.to_owned(), message })

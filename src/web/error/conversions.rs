@@ -7,7 +7,7 @@ use hotline_persistence::{Error, Timestamp};
 use serde_json::json;
 
 use super::ApiError;
-use crate::media::{ReadError, Refused, StoreError, Unavailable};
+use crate::media::{FileRefused, ReadError, StoreError, Unavailable};
 
 /// `Retry-After` in seconds when the disk is nearly full: somebody must free space first.
 const DISK_FULL_RETRY_AFTER_S: u64 = 60;
@@ -87,13 +87,13 @@ impl From<Error> for ApiError {
     }
 }
 
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> Self {
+impl From<FileRefused> for ApiError {
+    fn from(refused: FileRefused) -> Self {
         let code = match refused {
-            Refused::TooLarge(_) => return Self { message: refused.to_string(), ..Self::payload_too_large("") },
-            Refused::Empty => "ERR_API_MEDIA_EMPTY",
-            Refused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
-            Refused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
+            FileRefused::TooLarge(_) => return Self { message: refused.to_string(), ..Self::payload_too_large("") },
+            FileRefused::Empty => "ERR_API_MEDIA_EMPTY",
+            FileRefused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
+            FileRefused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
         Self::new(StatusCode::BAD_REQUEST, code, refused.to_string())
     }

@@ -13,41 +13,41 @@ use object_store::client::{
 use crate::tls;
 
 /// Maximum size of a response that is not a file: a list of a thousand names has some hundred KiB.
-const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+const RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Creates clients with this limit.
 #[derive(Debug, Default)]
-pub(super) struct Bounding(ReqwestConnector);
+pub(super) struct LimitedConnector(ReqwestConnector);
 
 #[derive(Debug)]
-struct Bounded(HttpClient);
+struct LimitedClient(HttpClient);
 
 /// The response exceeds the limit.
 #[derive(Debug, thiserror::Error)]
-#[error("the bucket's response is longer than {ANSWER_BYTES_MAX} bytes")]
-struct TooLong;
+#[error("the bucket's response is longer than {RESPONSE_BYTES_MAX} bytes")]
+struct ResponseTooLong;
 
-impl HttpConnector for Bounding {
+impl HttpConnector for LimitedConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         tls::install();
-        Ok(HttpClient::new(Bounded(self.0.connect(options)?)))
+        Ok(HttpClient::new(LimitedClient(self.0.connect(options)?)))
     }
 }
 
-type Answered<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
+type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
 
-impl HttpService for Bounded {
+impl HttpService for LimitedClient {
     // The signature that the trait's macro generates.
-    fn call<'life0, 'async_trait>(&'life0 self, request: HttpRequest) -> Answered<'async_trait>
+    fn call<'life0, 'async_trait>(&'life0 self, request: HttpRequest) -> ResponseFuture<'async_trait>
     where
         'life0: 'async_trait,
         Self: 'async_trait,
     {
         Box::pin(async move {
             let is_list = request.uri().query().is_some_and(|query| query.contains("list-type="));
-            let asks_for_file = request.method() == "GET" && !is_list;
+            let is_file_request = request.method() == "GET" && !is_list;
             let response = self.0.execute(request).await?;
-            if asks_for_file && response.status().is_success() {
+            if is_file_request && response.status().is_success() {
                 // A file is streamed.
                 return Ok(response);
             }
@@ -56,8 +56,8 @@ impl HttpService for Bounded {
             let mut bytes = BytesMut::new();
             while let Some(chunk) = chunks.next().await {
                 let chunk = chunk?;
-                if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
-                    return Err(HttpError::new(HttpErrorKind::Decode, TooLong));
+                if bytes.len() + chunk.len() > RESPONSE_BYTES_MAX {
+                    return Err(HttpError::new(HttpErrorKind::Decode, ResponseTooLong));
                 }
                 bytes.extend_from_slice(&chunk);
             }
@@ -85,9 +85,9 @@ mod tests {
                     let _ = stream.read(&mut [0; 4096]).await;
                     let head = format!("HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n\r\n");
                     let chunk = [&b"1000\r\n"[..], &[b' '; 4096], b"\r\n"].concat();
-                    let mut sent = stream.write_all(head.as_bytes()).await;
-                    while sent.is_ok() {
-                        sent = stream.write_all(&chunk).await;
+                    let mut result = stream.write_all(head.as_bytes()).await;
+                    while result.is_ok() {
+                        result = stream.write_all(&chunk).await;
                     }
                 });
             }
@@ -97,7 +97,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_file_is_read_without_an_end() {
-        let client = Bounding::default().connect(&ClientOptions::new().with_allow_http(true)).expect("a client");
+        let client =
+            LimitedConnector::default().connect(&ClientOptions::new().with_allow_http(true)).expect("a client");
         let ask = async |method: &str, url: String| {
             let mut request = HttpRequest::new(HttpRequestBody::empty());
             *request.method_mut() = method.parse().expect("a method");
@@ -112,14 +113,14 @@ mod tests {
             ("POST", format!("{bad}/files?delete")),
             ("DELETE", format!("{good}/files/a")),
         ] {
-            let refused = ask(method, url).await.map(|answer| answer.status()).expect_err("too long");
-            assert_eq!(refused.kind(), HttpErrorKind::Decode, "{method}: {refused}");
+            let error = ask(method, url).await.map(|answer| answer.status()).expect_err("too long");
+            assert_eq!(error.kind(), HttpErrorKind::Decode, "{method}: {error}");
         }
         let file = ask("GET", format!("{good}/files/a")).await.expect("a file");
-        let mut pieces = file.into_body().bytes_stream();
+        let mut chunks = file.into_body().bytes_stream();
         let mut read = 0;
-        while read < 2 * ANSWER_BYTES_MAX {
-            read += pieces.next().await.expect("more").expect("a piece").len();
+        while read < 2 * RESPONSE_BYTES_MAX {
+            read += chunks.next().await.expect("more").expect("a piece").len();
         }
     }
 }
