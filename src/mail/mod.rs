@@ -1,5 +1,5 @@
-//! Outgoing mail: letters to people, sent to an SMTP relay. The queue is bounded, each letter is attempted once, and
-//! each attempt has a timeout: a person who misses a letter requests another one.
+//! Outgoing mail: e-mails to people, sent to an SMTP relay. The queue is bounded, each e-mail is attempted once, and
+//! each attempt has a timeout: a person who misses an e-mail requests another one.
 
 mod relay;
 
@@ -21,20 +21,20 @@ use self::relay::Security;
 use crate::metrics::Metrics;
 use crate::tls;
 
-/// Timeout of a letter, from its turn to the relay's acceptance.
+/// Timeout of an e-mail, from the connection to the relay's acceptance.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Maximum number of letters that wait or are being sent, some kilobytes each. An installation sends a few in an hour:
+/// Maximum number of e-mails that wait or are being sent, some kilobytes each. An installation sends a few in an hour:
 /// more means abuse, or a relay that hangs.
 const QUEUE_MAX: u32 = 200;
 
-/// How many of these people cause who have not signed in and ask for a link: the others are left to administrators.
-const ASKED_MAX: usize = QUEUE_MAX as usize / 2;
+/// How many of these may be requested without signing in, as links for passwords are. The others are for administrators.
+const UNAUTHENTICATED_MAX: usize = QUEUE_MAX as usize / 2;
 
-/// Concurrent connections to the relay: one that hangs does not delay the others; and how many of these are for letters that
-/// people cause who have not signed in.
+/// Concurrent connections to the relay: one that hangs does not delay the others; and how many of these are for e-mails that
+/// are requested without signing in.
 const CONNECTIONS_MAX: usize = 4;
-const ASKED_CONNECTIONS_MAX: usize = CONNECTIONS_MAX / 2;
+const UNAUTHENTICATED_CONNECTIONS_MAX: usize = CONNECTIONS_MAX / 2;
 
 /// The relay, and the sender's address.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct MailOptions {
     pub relay: Relay,
     /// The sender's address.
     pub from: Mailbox,
-    /// Timeout of a letter.
+    /// Timeout of an e-mail.
     pub send_time_max: Duration,
 }
 
@@ -54,12 +54,12 @@ impl MailOptions {
     }
 }
 
-/// Why a letter was not sent.
+/// Why an e-mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
     /// The recipient's address is invalid, or the text cannot be encoded.
     #[error("could not compose the e-mail: {0}")]
-    OutgoingEmail(String),
+    Message(String),
     /// The relay has not accepted it.
     #[error("the relay did not accept it: {0}")]
     Relay(#[from] lettre::transport::smtp::Error),
@@ -71,7 +71,7 @@ pub enum MailError {
     Stopping,
 }
 
-/// A plain-text letter to one person.
+/// A plain-text e-mail to one person.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct OutgoingEmail {
@@ -80,24 +80,24 @@ pub struct OutgoingEmail {
     pub text: String,
 }
 
-/// A place in the queue; released when dropped.
-pub struct Place {
+/// A reservation in the queue; released when dropped.
+pub struct QueuePermit {
     #[allow(dead_code)]
-    place: OwnedSemaphorePermit,
-    /// Of a letter that somebody causes who has not signed in: its place among these.
-    asked: Option<OwnedSemaphorePermit>,
+    permit: OwnedSemaphorePermit,
+    /// The permit among the e-mails that are requested without signing in.
+    unauthenticated: Option<OwnedSemaphorePermit>,
 }
 
-/// Sends letters. Cheap to clone.
+/// Sends e-mails. Cheap to clone.
 #[derive(Clone)]
 pub struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
     send_time_max: Duration,
-    places: Arc<Semaphore>,
-    asked_places: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+    unauthenticated_queue: Arc<Semaphore>,
     connections: Arc<Semaphore>,
-    asked_connections: Arc<Semaphore>,
+    unauthenticated_connections: Arc<Semaphore>,
     figures: Data<Metrics>,
 }
 
@@ -109,10 +109,10 @@ impl Mailer {
     pub fn new(options: &MailOptions, figures: Data<Metrics>) -> Result<Self, MailError> {
         tls::install();
         let MailOptions { relay, from, send_time_max } = options;
-        let checked = || TlsParameters::new(relay.host.clone());
+        let tls_parameters = || TlsParameters::new(relay.host.clone());
         let security = match relay.security {
-            Security::Tls => Tls::Wrapper(checked()?),
-            Security::StartTls => Tls::Required(checked()?),
+            Security::Tls => Tls::Wrapper(tls_parameters()?),
+            Security::StartTls => Tls::Required(tls_parameters()?),
             Security::None => Tls::None,
         };
         let transport = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&relay.host)
@@ -128,41 +128,42 @@ impl Mailer {
             transport: transport.build(),
             from: from.clone(),
             send_time_max: *send_time_max,
-            places: Arc::new(Semaphore::new(QUEUE_MAX as usize)),
-            asked_places: Arc::new(Semaphore::new(ASKED_MAX)),
+            queue: Arc::new(Semaphore::new(QUEUE_MAX as usize)),
+            unauthenticated_queue: Arc::new(Semaphore::new(UNAUTHENTICATED_MAX)),
             connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-            asked_connections: Arc::new(Semaphore::new(ASKED_CONNECTIONS_MAX)),
+            unauthenticated_connections: Arc::new(Semaphore::new(UNAUTHENTICATED_CONNECTIONS_MAX)),
             figures,
         })
     }
 
-    /// A place for a letter; `None` while the queue is full.
-    pub fn place(&self) -> Option<Place> {
-        let place = self.places.clone().try_acquire_owned().ok().map(|place| Place { place, asked: None });
-        if place.is_none() {
+    /// A reservation for an e-mail; `None` while the queue is full.
+    pub fn reserve(&self) -> Option<QueuePermit> {
+        let permit =
+            self.queue.clone().try_acquire_owned().ok().map(|permit| QueuePermit { permit, unauthenticated: None });
+        if permit.is_none() {
             self.figures.mails.add_failed();
             tracing::warn!("e-mail dropped: {QUEUE_MAX} are already queued");
         }
-        place
+        permit
     }
 
-    /// A place for a letter that somebody causes who has not signed in; `None` while their part of the queue is full.
-    pub fn place_asked(&self) -> Option<Place> {
-        let Ok(asked) = self.asked_places.clone().try_acquire_owned() else {
+    /// A reservation for an e-mail that is requested without signing in; `None` while that part of the queue is full.
+    pub fn reserve_unauthenticated(&self) -> Option<QueuePermit> {
+        let Ok(unauthenticated) = self.unauthenticated_queue.clone().try_acquire_owned() else {
             self.figures.mails.add_failed();
-            tracing::warn!("password e-mail dropped: {ASKED_MAX} are already queued");
+            tracing::warn!("password e-mail dropped: {UNAUTHENTICATED_MAX} are already queued");
             return None;
         };
-        Some(Place { asked: Some(asked), ..self.place()? })
+        Some(QueuePermit { unauthenticated: Some(unauthenticated), ..self.reserve()? })
     }
 
-    /// Sends a letter once it is its turn, within the timeout. The outcome is counted, and a failure is logged.
+    /// Sends an e-mail once a connection is free, within the timeout. The outcome is counted, and a failure is logged.
     ///
     /// # Errors
     /// When the relay has not accepted it.
-    pub async fn send(&self, place: Place, letter: OutgoingEmail) -> Result<(), MailError> {
-        let sent = self.hand_over(letter, place.asked.is_some()).await;
-        match &sent {
+    pub async fn send(&self, permit: QueuePermit, email: OutgoingEmail) -> Result<(), MailError> {
+        let result = self.send_to_relay(email, permit.unauthenticated.is_some()).await;
+        match &result {
             Ok(()) => self.figures.mails.add_sent(),
             Err(error) => {
                 self.figures.mails.add_failed();
@@ -170,61 +171,61 @@ impl Mailer {
                 tracing::warn!(%error, "could not send an e-mail");
             }
         }
-        sent
+        result
     }
 
-    async fn hand_over(&self, letter: OutgoingEmail, is_asked: bool) -> Result<(), MailError> {
-        // First among those that were asked for, so that none of them waits where the others do.
-        let _asked_turn = if is_asked {
-            Some(self.asked_connections.acquire().await.map_err(|_| MailError::Stopping)?)
+    async fn send_to_relay(&self, email: OutgoingEmail, is_unauthenticated: bool) -> Result<(), MailError> {
+        // Acquired first, so that these e-mails do not wait among the others.
+        let _unauthenticated_permit = if is_unauthenticated {
+            Some(self.unauthenticated_connections.acquire().await.map_err(|_| MailError::Stopping)?)
         } else {
             None
         };
-        let _turn = self.connections.acquire().await.map_err(|_| MailError::Stopping)?;
-        let message = self.written(letter)?;
+        let _permit = self.connections.acquire().await.map_err(|_| MailError::Stopping)?;
+        let message = self.build_message(email)?;
         match timeout(self.send_time_max, self.transport.send(message)).await {
-            Ok(sent) => Ok(sent.map(drop)?),
+            Ok(result) => Ok(result.map(drop)?),
             Err(_) => Err(MailError::Time(self.send_time_max)),
         }
     }
 
-    fn written(&self, letter: OutgoingEmail) -> Result<Message, MailError> {
-        let wrong = |error: &dyn std::fmt::Display| MailError::OutgoingEmail(error.to_string());
+    fn build_message(&self, email: OutgoingEmail) -> Result<Message, MailError> {
+        let compose_error = |error: &dyn std::fmt::Display| MailError::Message(error.to_string());
         // Only the address: a person's name may contain anything.
-        let to = Mailbox::new(None, letter.to.parse().map_err(|error| wrong(&error))?);
+        let to = Mailbox::new(None, email.to.parse().map_err(|error| compose_error(&error))?);
         let id = format!("<{}@{}>", uuid(), self.from.email.domain());
         let mut message = Message::builder()
             .from(self.from.clone())
             .to(to)
-            .subject(letter.subject)
+            .subject(email.subject)
             .message_id(Some(id))
             .header(ContentType::TEXT_PLAIN)
-            .body(letter.text)
-            .map_err(|error| wrong(&error))?;
+            .body(email.text)
+            .map_err(|error| compose_error(&error))?;
         // RFC 3834: prevents automatic replies.
         let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
         message.headers_mut().insert_raw(automatic);
         Ok(message)
     }
 
-    /// Waits until the queue is empty, at most for the timeout of a letter.
+    /// Waits until the queue is empty, at most for the timeout of an e-mail.
     pub async fn settle(&self) {
         // If the timeout expires, `close` reports it.
-        drop(timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await);
+        drop(timeout(self.send_time_max, self.queue.acquire_many(QUEUE_MAX)).await);
     }
 
-    /// Waits until the queue is empty, at most for the timeout of a letter; further letters are refused.
+    /// Waits until the queue is empty, at most for the timeout of an e-mail; further ones are refused.
     pub async fn close(&self) {
-        let all = timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await;
+        let all = timeout(self.send_time_max, self.queue.acquire_many(QUEUE_MAX)).await;
         if all.is_err() {
             tracing::warn!(
-                left = QUEUE_MAX as usize - self.places.available_permits(),
+                left = QUEUE_MAX as usize - self.queue.available_permits(),
                 "e-mails were dropped at shutdown"
             );
         }
-        self.places.close();
+        self.queue.close();
         self.connections.close();
-        self.asked_connections.close();
+        self.unauthenticated_connections.close();
     }
 }
 
@@ -242,32 +243,33 @@ mod tests {
 
     use super::*;
 
-    fn letter() -> OutgoingEmail {
+    fn email() -> OutgoingEmail {
         OutgoingEmail { to: "ana@example.com".to_owned(), subject: "A letter".to_owned(), text: "Hello".to_owned() }
     }
 
     #[actix_web::test]
     async fn letters_that_strangers_cause_take_a_part_of_the_queue_and_of_the_connections() {
-        // It accepts nothing, so each letter keeps its connection.
+        // It accepts nothing, so each e-mail keeps its connection.
         let relay = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("smtp://{}", relay.local_addr().expect("an address"));
         let from = "desk@acme.example".parse().expect("a sender");
         let options = MailOptions::new(url.parse().expect("a relay"), from);
         let mailer = Mailer::new(&options, Data::new(Metrics::new(Vec::new()))).expect("a mailer");
 
-        let asked: Vec<Place> = std::iter::from_fn(|| mailer.place_asked()).collect();
-        assert_eq!(asked.len(), ASKED_MAX);
-        let own: Vec<Place> = std::iter::from_fn(|| mailer.place()).collect();
-        assert_eq!(own.len(), QUEUE_MAX as usize - ASKED_MAX);
+        let unauthenticated: Vec<QueuePermit> = std::iter::from_fn(|| mailer.reserve_unauthenticated()).collect();
+        assert_eq!(unauthenticated.len(), UNAUTHENTICATED_MAX);
+        let authenticated: Vec<QueuePermit> = std::iter::from_fn(|| mailer.reserve()).collect();
+        assert_eq!(authenticated.len(), QUEUE_MAX as usize - UNAUTHENTICATED_MAX);
 
-        let mut sent: Vec<_> = asked.into_iter().map(|place| Box::pin(mailer.send(place, letter()))).collect();
-        assert!(sent.iter_mut().all(|sending| sending.as_mut().now_or_never().is_none()));
-        assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - ASKED_CONNECTIONS_MAX);
-        let place = own.into_iter().next().expect("a place");
-        let mut own = pin!(mailer.send(place, letter()));
-        assert!(own.as_mut().now_or_never().is_none());
-        assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - ASKED_CONNECTIONS_MAX - 1);
-        drop(sent);
-        assert!(mailer.place_asked().is_some());
+        let mut sends: Vec<_> =
+            unauthenticated.into_iter().map(|permit| Box::pin(mailer.send(permit, email()))).collect();
+        assert!(sends.iter_mut().all(|sending| sending.as_mut().now_or_never().is_none()));
+        assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - UNAUTHENTICATED_CONNECTIONS_MAX);
+        let permit = authenticated.into_iter().next().expect("a place");
+        let mut authenticated = pin!(mailer.send(permit, email()));
+        assert!(authenticated.as_mut().now_or_never().is_none());
+        assert_eq!(mailer.connections.available_permits(), CONNECTIONS_MAX - UNAUTHENTICATED_CONNECTIONS_MAX - 1);
+        drop(sends);
+        assert!(mailer.reserve_unauthenticated().is_some());
     }
 }

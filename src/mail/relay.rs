@@ -50,28 +50,27 @@ impl FromStr for Relay {
         if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
             return Err(FORM.to_owned());
         }
-        let is_own = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         let security = match (url.scheme(), url.query()) {
             ("smtps", None) => Security::Tls,
             // Connections within this machine cannot be intercepted.
-            ("smtp", None) if is_own => Security::None,
+            ("smtp", None) if is_local => Security::None,
             ("smtp", None | Some("tls=required")) => Security::StartTls,
             ("smtp", Some("tls=none")) => Security::None,
             ("smtp", Some(_)) => return Err("supports only the parameters tls=required and tls=none".to_owned()),
             _ => return Err(FORM.to_owned()),
         };
-        let decoded =
-            |part: &str| percent_decode_str(part).decode_utf8().map(String::from).map_err(|_| FORM.to_owned());
+        let decode = |part: &str| percent_decode_str(part).decode_utf8().map(String::from).map_err(|_| FORM.to_owned());
         let login = match (url.username(), url.password()) {
             ("", None) => None,
-            (user, Some(password)) if !user.is_empty() => Some((decoded(user)?, decoded(password)?)),
+            (user, Some(password)) if !user.is_empty() => Some((decode(user)?, decode(password)?)),
             _ => return Err("must have both a user and a password, or neither".to_owned()),
         };
-        if login.is_some() && security == Security::None && !is_own {
+        if login.is_some() && security == Security::None && !is_local {
             return Err("must not send a password without TLS".to_owned());
         }
-        let usual = if security == Security::Tls { PORT_TLS } else { PORT_STARTTLS };
-        Ok(Self { host, port: url.port().unwrap_or(usual), security, login })
+        let default_port = if security == Security::Tls { PORT_TLS } else { PORT_STARTTLS };
+        Ok(Self { host, port: url.port().unwrap_or(default_port), security, login })
     }
 }
 
@@ -106,10 +105,10 @@ mod tests {
             "smtp://:hidden@mail.example",
             "smtp://desk:hidden@mail.example?tls=none",
         ] {
-            let told = relay(bad).expect_err(bad);
-            assert!(!told.contains("hidden"), "{told}");
+            let error_text = relay(bad).expect_err(bad);
+            assert!(!error_text.contains("hidden"), "{error_text}");
         }
-        let told = format!("{:?}", relay("smtps://desk:hidden@mail.example"));
-        assert!(!told.contains("hidden") && told.contains("mail.example:465"), "{told}");
+        let error_text = format!("{:?}", relay("smtps://desk:hidden@mail.example"));
+        assert!(!error_text.contains("hidden") && error_text.contains("mail.example:465"), "{error_text}");
     }
 }

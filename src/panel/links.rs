@@ -162,7 +162,7 @@ pub async fn request(
     let (Some(mailer), Some(base)) = (panel.mailer.clone(), app.media.public_url()) else {
         return Err(ApiError::not_found());
     };
-    let place = mailer.place_asked().ok_or_else(ApiError::unavailable)?;
+    let permit = mailer.reserve_unauthenticated().ok_or_else(ApiError::unavailable)?;
     let (base, language) = (base.to_owned(), preferred_language(request.headers()));
     let from = SignInAudit::client_address(&app, &request);
     let background = app.engine.background().clone();
@@ -171,12 +171,12 @@ pub async fn request(
             let _guard = panel.reset_lock.lock().await;
             create_reset_emails(&app, &panel, &body.0.0, (&base, language), from).await
         };
-        let mut place = Some(place);
+        let mut permit = Some(permit);
         match emails {
             Ok(emails) => {
                 for email in emails {
-                    // Each e-mail needs its own reservation; `send` and `place` log and count failures.
-                    let Some(reservation) = place.take().or_else(|| mailer.place_asked()) else { break };
+                    // Each e-mail needs its own reservation; `send` and `permit` log and count failures.
+                    let Some(reservation) = permit.take().or_else(|| mailer.reserve_unauthenticated()) else { break };
                     drop(mailer.send(reservation, email).await);
                 }
             }

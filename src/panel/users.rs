@@ -98,7 +98,7 @@ async fn send_link(
         tracing::warn!(company.id = %company, "e-mail dropped: the company's hourly limit is reached");
         return None;
     }
-    let place = mailer.place()?;
+    let permit = mailer.reserve()?;
     let name = app.engine.directory().company(company).map(|company| company.company.name.clone());
     let to = Recipient {
         name: profile.name,
@@ -106,7 +106,7 @@ async fn send_link(
         language: profile.language.or_else(|| preferred_language(request.headers())).unwrap_or(Language::English),
     };
     let way = AccountLink { kind, company: name, url: url.to_owned() };
-    mailer.send(place, link_email(&to, &way)).await.is_ok().then_some(profile.email)
+    mailer.send(permit, link_email(&to, &way)).await.is_ok().then_some(profile.email)
 }
 
 /// `POST /users/{userId}/invitation`: valid for 7 days; invalidates the previous link.
