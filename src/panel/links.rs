@@ -175,7 +175,7 @@ pub async fn request(
         match emails {
             Ok(emails) => {
                 for email in emails {
-                    // Each e-mail needs its own reservation; `send` and `permit` log and count failures.
+                    // Each e-mail needs its own reservation; `send` and `reserve_unauthenticated` log and count failures.
                     let Some(reservation) = permit.take().or_else(|| mailer.reserve_unauthenticated()) else { break };
                     drop(mailer.send(reservation, email).await);
                 }

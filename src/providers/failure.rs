@@ -10,18 +10,18 @@ use hotline_persistence::tables::messages::MessageError;
 use super::GraphError;
 
 /// The access token has expired, was revoked or is invalid.
-const TOKEN: i64 = 190;
+const INVALID_TOKEN: i64 = 190;
 
 /// Rate limits: of the app (4), of the page (32, 613), of the business account (80007), or the number's message
 /// throughput (130429).
-const CHANNEL_PACED: &[i64] = &[4, 32, 613, 80_007, 130_429];
+const CHANNEL_RATE_LIMITS: &[i64] = &[4, 32, 613, 80_007, 130_429];
 
 /// Too many messages from this number to this recipient.
-const RECIPIENT_PACED: i64 = 131_056;
+const RECIPIENT_RATE_LIMIT: i64 = 131_056;
 
 /// Outages of the provider: unknown (1), overloaded (2), something went wrong (131000), service unavailable (131016),
 /// account in maintenance (131057), server unavailable (133004).
-const NOT_WELL: &[i64] = &[1, 2, 131_000, 131_016, 131_057, 133_004];
+const OUTAGES: &[i64] = &[1, 2, 131_000, 131_016, 131_057, 133_004];
 
 impl From<GraphError> for SendFailure {
     fn from(error: GraphError) -> Self {
@@ -38,11 +38,11 @@ impl From<GraphError> for SendFailure {
             }
         };
         match (status, code) {
-            (_, Some(TOKEN)) | (401, _) => Self::TokenRefused { reason: message },
-            (_, Some(RECIPIENT_PACED)) => Self::RecipientPaced { after },
-            (_, Some(code)) if CHANNEL_PACED.contains(&code) => Self::ChannelPaced { after },
+            (_, Some(INVALID_TOKEN)) | (401, _) => Self::TokenRefused { reason: message },
+            (_, Some(RECIPIENT_RATE_LIMIT)) => Self::RecipientPaced { after },
+            (_, Some(code)) if CHANNEL_RATE_LIMITS.contains(&code) => Self::ChannelPaced { after },
             (429, _) => Self::ChannelPaced { after },
-            (_, Some(code)) if NOT_WELL.contains(&code) => Self::Retry { reason, after },
+            (_, Some(code)) if OUTAGES.contains(&code) => Self::Retry { reason, after },
             (408 | 500.., _) => Self::Retry { reason, after },
             _ if is_transient => Self::Retry { reason, after },
             (status, code) => {
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(status: u16, code: Option<i64>) -> SendFailure {
+    fn failure(status: u16, code: Option<i64>) -> SendFailure {
         let (message, retry_after) = ("told so".to_owned(), Some(Duration::from_secs(7)));
         GraphError::Refused { status, code, is_transient: false, message, retry_after }.into()
     }
@@ -68,21 +68,21 @@ mod tests {
     fn the_code_decides_before_the_status() {
         let after = Some(Duration::from_secs(7));
         for (status, code) in [(400, Some(130_429)), (400, Some(4)), (429, None), (429, Some(613))] {
-            assert_eq!(refused(status, code), SendFailure::ChannelPaced { after }, "{status} {code:?}");
+            assert_eq!(failure(status, code), SendFailure::ChannelPaced { after }, "{status} {code:?}");
         }
         for status in [400, 429] {
-            assert_eq!(refused(status, Some(131_056)), SendFailure::RecipientPaced { after }, "{status}");
+            assert_eq!(failure(status, Some(131_056)), SendFailure::RecipientPaced { after }, "{status}");
         }
         for (status, code) in [(401, None), (400, Some(190)), (401, Some(0))] {
-            let refused = refused(status, code);
-            assert_eq!(refused, SendFailure::TokenRefused { reason: "told so".to_owned() }, "{status} {code:?}");
+            let failure = failure(status, code);
+            assert_eq!(failure, SendFailure::TokenRefused { reason: "told so".to_owned() }, "{status} {code:?}");
         }
         for (status, code) in [(500, None), (503, Some(131_016)), (400, Some(131_000)), (408, None), (502, Some(7))] {
-            assert!(matches!(refused(status, code), SendFailure::Retry { .. }), "{status} {code:?}");
+            assert!(matches!(failure(status, code), SendFailure::Retry { .. }), "{status} {code:?}");
         }
-        for (status, code, kept) in [(400, Some(131_026), "131026"), (404, None, "404"), (403, Some(10), "10")] {
-            let error = MessageError { code: kept.to_owned(), message: "told so".to_owned() };
-            assert_eq!(refused(status, code), SendFailure::Failed(error), "{status} {code:?}");
+        for (status, code, stored_code) in [(400, Some(131_026), "131026"), (404, None, "404"), (403, Some(10), "10")] {
+            let error = MessageError { code: stored_code.to_owned(), message: "told so".to_owned() };
+            assert_eq!(failure(status, code), SendFailure::Failed(error), "{status} {code:?}");
         }
     }
 

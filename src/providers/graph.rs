@@ -27,7 +27,7 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 const IDLE_CONNECTION_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Maximum size of a response: a page of templates is some hundred KiB, every other response far less.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// Maximum size of all pages of an account's templates: 6,000 templates need half of it.
 const TEMPLATES_BYTES_MAX: usize = 16 << 20;
@@ -45,7 +45,7 @@ pub struct Graph {
     /// For addresses of the operator.
     client: Client,
     /// For every other address.
-    guarded: Outbound,
+    restricted_client: Outbound,
     url: Arc<str>,
     version: Arc<str>,
 }
@@ -77,12 +77,12 @@ pub enum GraphError {
 
 /// A refusal in the format of the Graph API. <https://developers.facebook.com/docs/graph-api/guides/error-handling>
 #[derive(Deserialize)]
-struct Refused {
-    error: Reason,
+struct ErrorResponse {
+    error: ErrorDetails,
 }
 
 #[derive(Deserialize)]
-struct Reason {
+struct ErrorDetails {
     code: Option<i64>,
     #[serde(default)]
     message: String,
@@ -92,7 +92,7 @@ struct Reason {
 }
 
 impl Graph {
-    /// Creates the clients; `outbound` says which networks an address that is not the operator's may lead to.
+    /// Creates the clients; `outbound` restricts the networks of addresses that are not the operator's.
     ///
     /// # Errors
     /// When an HTTP client cannot be created.
@@ -107,8 +107,8 @@ impl Graph {
             .build()?;
         let url = options.url.trim_end_matches('/').into();
         let outbound = OutboundOptions { call_time_max: options.call_time_max, ..outbound.clone() };
-        let guarded = Outbound::of_providers(&outbound)?;
-        Ok(Self { client, guarded, url, version: options.version.as_str().into() })
+        let restricted_client = Outbound::of_providers(&outbound)?;
+        Ok(Self { client, restricted_client, url, version: options.version.as_str().into() })
     }
 
     /// Posts JSON to an edge of the account. `None`: it succeeded, but the response cannot be parsed.
@@ -154,12 +154,12 @@ impl Graph {
         let first = format!("{owner}/message_templates?fields={fields}&limit={TEMPLATES_PER_PAGE}");
         let mut templates = Vec::new();
         let mut next = first.clone();
-        let mut left = TEMPLATES_BYTES_MAX;
+        let mut remaining_bytes = TEMPLATES_BYTES_MAX;
         for _ in 0..TEMPLATE_PAGES_MAX {
-            let body = answer(self.request(Method::GET, account, &next)?).await?;
+            let body = response_body(self.request(Method::GET, account, &next)?).await?;
             let body = body.unwrap_or_default();
-            left = match left.checked_sub(body.len()) {
-                Some(left) => left,
+            remaining_bytes = match remaining_bytes.checked_sub(body.len()) {
+                Some(remaining_bytes) => remaining_bytes,
                 None => {
                     tracing::warn!(channel.id = %account.channel, "account has more templates than the limit; the rest are ignored");
                     break;
@@ -167,11 +167,11 @@ impl Graph {
             };
             let mut page: Value = serde_json::from_slice(&body).unwrap_or_default();
             if let Some(Value::Array(rows)) = page.get_mut("data").map(Value::take) {
-                templates.extend(rows.into_iter().map(storable));
+                templates.extend(rows.into_iter().map(without_control_characters));
             }
             let has_next = page["paging"]["next"].is_string();
             match page["paging"]["cursors"]["after"].as_str().filter(|_| has_next) {
-                Some(after) => next = format!("{first}&after={}", encoded(after)),
+                Some(after) => next = format!("{first}&after={}", url_encoded(after)),
                 None => break,
             }
         }
@@ -182,7 +182,7 @@ impl Graph {
     fn request(&self, method: Method, account: &Account, path: &str) -> Result<RequestBuilder, GraphError> {
         let request = match account.provider_url.as_deref() {
             Some(base) if !account.is_url_operators => {
-                self.guarded.request(method, &format!("{base}/{}/{path}", self.version))?
+                self.restricted_client.request(method, &format!("{base}/{}/{path}", self.version))?
             }
             base => self.client.request(method, format!("{}/{}/{path}", base.unwrap_or(&self.url), self.version)),
         };
@@ -218,33 +218,33 @@ impl From<OutboundError> for GraphError {
     }
 }
 
-/// Leaves out what no text holds: a template's text becomes a message's.
-fn storable(mut told: Value) -> Value {
-    controls::leave_out_of(&mut told);
-    told
+/// Removes control characters, which messages must not contain: a template's text becomes a message's.
+fn without_control_characters(mut template: Value) -> Value {
+    controls::leave_out_of(&mut template);
+    template
 }
 
-fn encoded(text: &str) -> String {
+fn url_encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 async fn read<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>, GraphError> {
-    let body = answer(request).await?;
+    let body = response_body(request).await?;
     Ok(body.and_then(|body| serde_json::from_slice(&body).ok()))
 }
 
 /// The body of a successful response. `None` when it cannot be read.
-async fn answer(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
+async fn response_body(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
     let response = request.send().await.map_err(outbound::failure)?;
-    if response.status().is_success() { Ok(body(response).await) } else { Err(refused(response).await) }
+    if response.status().is_success() { Ok(body(response).await) } else { Err(error_of(response).await) }
 }
 
-async fn refused(response: Response) -> GraphError {
+async fn error_of(response: Response) -> GraphError {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let retry_after = retry_after.map(Duration::from_secs);
     let body = body(response).await.unwrap_or_default();
-    let Ok(Refused { error }) = serde_json::from_slice(&body) else {
+    let Ok(ErrorResponse { error }) = serde_json::from_slice(&body) else {
         let message = format!("status {status}");
         return GraphError::Refused { status, code: None, is_transient: false, message, retry_after };
     };
@@ -258,7 +258,7 @@ async fn refused(response: Response) -> GraphError {
 async fn body(mut response: Response) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
-        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+        if body.len() + chunk.len() > RESPONSE_BYTES_MAX {
             return None;
         }
         body.extend_from_slice(&chunk);

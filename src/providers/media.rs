@@ -47,23 +47,23 @@ const UPLOAD_TIME_MAX: Duration = Duration::from_secs(3600);
 
 /// The uploads by message. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Uploads {
+pub(super) struct ProviderUploads {
     files: Arc<dyn MediaFiles>,
-    known: Arc<TtlCache<(CompanyId, MessageId), Uploaded>>,
+    cache: Arc<TtlCache<(CompanyId, MessageId), UploadedFile>>,
 }
 
 /// A file at the provider.
 #[derive(Clone, Debug)]
-pub(super) struct Uploaded {
+pub(super) struct UploadedFile {
     /// The provider's id.
     pub(super) id: Arc<str>,
     pub(super) file_name: Arc<str>,
     pub(super) mime_type: Arc<str>,
 }
 
-impl Uploads {
+impl ProviderUploads {
     pub(super) fn of(files: Arc<dyn MediaFiles>) -> Self {
-        Self { files, known: Arc::new(TtlCache::new(UPLOADS_MAX, UPLOAD_TIME_MAX)) }
+        Self { files, cache: Arc::new(TtlCache::new(UPLOADS_MAX, UPLOAD_TIME_MAX)) }
     }
 
     /// The message's file at the provider: an earlier upload, or a new one by `upload`, which returns its id.
@@ -71,9 +71,9 @@ impl Uploads {
         &self,
         message: &MessageRow,
         upload: impl AsyncFnOnce(&str, Part) -> Result<String, SendFailure>,
-    ) -> Result<Uploaded, SendFailure> {
+    ) -> Result<UploadedFile, SendFailure> {
         let key = (message.company_id, message.id);
-        if let Some(uploaded) = self.known.get(&key) {
+        if let Some(uploaded) = self.cache.get(&key) {
             return Ok(uploaded);
         }
         let file = self.files.open(message).await.map_err(|unavailable| match unavailable {
@@ -92,19 +92,19 @@ impl Uploads {
             })
         })?;
         let id = upload(&file.mime_type, part).await?.into();
-        let uploaded = Uploaded { id, file_name: file.file_name.into(), mime_type: file.mime_type.into() };
-        self.known.insert(key, uploaded.clone());
+        let uploaded = UploadedFile { id, file_name: file.file_name.into(), mime_type: file.mime_type.into() };
+        self.cache.insert(key, uploaded.clone());
         Ok(uploaded)
     }
 
     /// Drops the uploads of a company's messages.
     pub(super) fn forget_company(&self, company: CompanyId) {
-        let Self { files: _, known } = self;
-        known.remove_where(|(of, _)| *of == company);
+        let Self { files: _, cache } = self;
+        cache.remove_where(|(id, _)| *id == company);
     }
 
     /// Drops the upload of a message that was accepted.
     pub(super) fn forget(&self, message: &MessageRow) {
-        self.known.remove(&(message.company_id, message.id));
+        self.cache.remove(&(message.company_id, message.id));
     }
 }

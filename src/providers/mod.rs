@@ -22,7 +22,7 @@ use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::MessageError;
 
 pub use self::graph::{Graph, GraphError};
-use self::media::{MediaFiles, Uploads};
+use self::media::{MediaFiles, ProviderUploads};
 
 /// The settings for calling providers.
 #[derive(Clone, Debug)]
@@ -49,13 +49,13 @@ impl Default for ProviderOptions {
 #[derive(Clone)]
 pub struct Providers {
     graph: Graph,
-    uploads: Uploads,
+    uploads: ProviderUploads,
 }
 
 impl Providers {
     /// Calls every provider through `graph`; reads the files of messages from `files`.
     pub fn new(graph: Graph, files: Arc<dyn MediaFiles>) -> Self {
-        Self { graph, uploads: Uploads::of(files) }
+        Self { graph, uploads: ProviderUploads::of(files) }
     }
 }
 

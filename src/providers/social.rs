@@ -10,14 +10,18 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::graph::Graph;
-use super::media::{Uploaded, Uploads};
+use super::media::{ProviderUploads, UploadedFile};
 use super::unsupported;
 
 /// Maximum number of quick replies in a message.
 /// <https://developers.facebook.com/docs/messenger-platform/send-messages/quick-replies>
 const QUICK_REPLIES_MAX: usize = 13;
 
-pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
+pub(super) async fn send(
+    graph: &Graph,
+    uploads: &ProviderUploads,
+    delivery: &Delivery,
+) -> Result<Accepted, SendFailure> {
     let message = &delivery.message;
     let body = message.body.as_deref().filter(|body| !body.is_empty());
     let content = match message.kind {
@@ -37,7 +41,7 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
             return Err(unsupported("the channel does not support this type of message"));
         }
     };
-    let answer: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
+    let response: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
     if message.kind == MessageType::Media {
         // Files have no caption here: the text is sent as a second message, which is not retried.
         if let Some(body) = body {
@@ -46,7 +50,7 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
         }
         uploads.forget(message);
     }
-    let id = answer.and_then(|answer| answer["message_id"].as_str().map(str::to_owned));
+    let id = response.and_then(|response| response["message_id"].as_str().map(str::to_owned));
     Ok(Accepted { provider_message_id: id })
 }
 
@@ -61,10 +65,10 @@ fn envelope(delivery: &Delivery, mut content: Value) -> Value {
 }
 
 /// Converts an interactive object of the cloud API; `None` if it has no equivalent here.
-fn interactive(given: &Value) -> Option<Value> {
-    let text = given["body"]["text"].as_str()?;
-    let action = &given["action"];
-    match given["type"].as_str()? {
+fn interactive(message: &Value) -> Option<Value> {
+    let text = message["body"]["text"].as_str()?;
+    let action = &message["action"];
+    match message["type"].as_str()? {
         "button" => quick_replies(text, action["buttons"].as_array()?.iter().map(|button| &button["reply"])),
         "list" => {
             let sections = action["sections"].as_array()?;
@@ -96,15 +100,15 @@ fn kind_of(mime_type: &str) -> &'static str {
 }
 
 /// <https://developers.facebook.com/docs/messenger-platform/reference/attachment-upload-api>
-async fn upload(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Uploaded, SendFailure> {
+async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<UploadedFile, SendFailure> {
     let upload = async |mime_type: &str, part| {
         let attachment = json!({"attachment": {"type": kind_of(mime_type), "payload": {"is_reusable": false}}});
         let mut form = Form::new().text("message", attachment.to_string());
         if delivery.account.kind == ChannelType::Instagram {
             form = form.text("platform", "instagram");
         }
-        let answer = graph.post_form(&delivery.account, "message_attachments", form.part("filedata", part)).await?;
-        let id = answer.and_then(|answer| answer["attachment_id"].as_str().map(str::to_owned));
+        let response = graph.post_form(&delivery.account, "message_attachments", form.part("filedata", part)).await?;
+        let id = response.and_then(|response| response["attachment_id"].as_str().map(str::to_owned));
         id.ok_or_else(|| SendFailure::Retry { reason: "the response to an upload has no id".to_owned(), after: None })
     };
     uploads.of_message(&delivery.message, upload).await
@@ -141,13 +145,13 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_here_is_not_made_up() {
-        for given in [
+        for message in [
             json!({"type": "flow", "body": {"text": "x"}, "action": {}}),
             json!({"type": "button", "body": {"text": "x"}, "action": {"buttons": []}}),
             json!({"type": "list", "action": {"sections": []}}),
             json!("text"),
         ] {
-            assert_eq!(interactive(&given), None, "{given}");
+            assert_eq!(interactive(&message), None, "{message}");
         }
     }
 }

@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::graph::Graph;
-use super::media::{Uploaded, Uploads};
+use super::media::{ProviderUploads, UploadedFile};
 use super::unsupported;
 
 const PRODUCT: &str = "whatsapp";
 
-pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
+pub(super) async fn send(
+    graph: &Graph,
+    uploads: &ProviderUploads,
+    delivery: &Delivery,
+) -> Result<Accepted, SendFailure> {
     let Delivery { account, to, message } = delivery;
     let uploaded = match message.kind {
         // Boxed, so that the future of a text does not reserve the space that a file needs.
@@ -21,7 +25,7 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
         _ => None,
     };
     let envelope = Envelope::of(to, message, Content::of(message, uploaded.as_ref())?);
-    let answer: Option<Taken> = graph.post(account, "messages", &envelope).await?;
+    let response: Option<SendResponse> = graph.post(account, "messages", &envelope).await?;
     if let Some(uploaded) = uploaded {
         // Audio has no caption: the text is sent as a second message, which is not retried.
         if let Some(body) = message.body.as_deref().filter(|_| !has_caption(kind_of(&uploaded.mime_type))) {
@@ -30,8 +34,8 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
         }
         uploads.forget(message);
     }
-    let named = answer.and_then(|answer| answer.messages.into_iter().next());
-    Ok(Accepted { provider_message_id: named.map(|message| message.id) })
+    let sent_message = response.and_then(|response| response.messages.into_iter().next());
+    Ok(Accepted { provider_message_id: sent_message.map(|message| message.id) })
 }
 
 /// The parts that every message has. The API has no idempotency keys. It returns `biz_opaque_callback_data` with each
@@ -86,23 +90,23 @@ struct File<'a> {
 
 /// The response to an accepted message.
 #[derive(Deserialize)]
-struct Taken {
-    messages: Vec<Named>,
+struct SendResponse {
+    messages: Vec<SentMessage>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct SentMessage {
     id: String,
 }
 
 impl<'a> Content<'a> {
-    fn of(message: &'a MessageRow, uploaded: Option<&'a Uploaded>) -> Result<Self, SendFailure> {
+    fn of(message: &'a MessageRow, uploaded: Option<&'a UploadedFile>) -> Result<Self, SendFailure> {
         let body = message.body.as_deref();
         match (message.kind, uploaded) {
             (MessageType::Text, _) => Ok(Self::Text { text: Text { body: body.unwrap_or_default() } }),
             (MessageType::Template, _) => Ok(Self::Template { template: message.template.as_ref() }),
             (MessageType::Interactive, _) => Ok(Self::Interactive { interactive: message.interactive.as_ref() }),
-            (MessageType::Media, Some(Uploaded { id, file_name, mime_type })) => {
+            (MessageType::Media, Some(UploadedFile { id, file_name, mime_type })) => {
                 let kind = kind_of(mime_type);
                 let file = File { id, caption: body.filter(|_| has_caption(kind)), filename: None };
                 Ok(match kind {
@@ -132,11 +136,11 @@ fn has_caption(kind: &str) -> bool {
     kind != "audio"
 }
 
-async fn upload(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Uploaded, SendFailure> {
+async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<UploadedFile, SendFailure> {
     let upload = async |mime_type: &str, part| {
         let form = Form::new().text("messaging_product", PRODUCT).text("type", mime_type.to_owned()).part("file", part);
-        let answer = graph.post_form(&delivery.account, "media", form).await?;
-        let id = answer.and_then(|answer| answer["id"].as_str().map(str::to_owned));
+        let response = graph.post_form(&delivery.account, "media", form).await?;
+        let id = response.and_then(|response| response["id"].as_str().map(str::to_owned));
         id.ok_or_else(|| SendFailure::Retry { reason: "the response to an upload has no id".to_owned(), after: None })
     };
     uploads.of_message(&delivery.message, upload).await
