@@ -66,7 +66,7 @@ async fn run() {
     receive(&told, rate, messages).await;
 
     let silent =
-        Rc::new(Stage::start(&postgres, "silent", (1, TICKETS), |settings| settings.events.are_kept = false).await);
+        Rc::new(Stage::start(&postgres, "silent", (1, TICKETS), |settings| settings.events.enabled = false).await);
     let (mut with, mut without) = (Cost::default(), Cost::default());
     for turn in 0..=TURNS {
         let (more, less) = (cost(&told, &postgres, messages).await, cost(&silent, &postgres, messages).await);

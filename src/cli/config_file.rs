@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((per_hour, settings.wrong_tokens_per_minute), ([11, 12, 13], 14));
         assert_eq!((settings.media.free_bytes_min, &settings.media.watched[0]), (15 << 20, &settings.data_dir));
         assert_eq!((settings.outbound.allowed_networks.len(), settings.webhooks.allowed_networks.len()), (2, 1));
-        assert_eq!((settings.events.are_kept, settings.events.kept_for_days), (false, 17));
+        assert_eq!((settings.events.enabled, settings.events.retention_days), (false, 17));
         assert_eq!((settings.trusted_proxies.len(), settings.limits.per_address), (2, 17));
         assert_eq!(settings.engine.conversation_window, None, "no hours are no window");
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());

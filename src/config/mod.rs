@@ -123,7 +123,7 @@ pub struct ServeArgs {
         value_parser = clap::builder::BoolishValueParser::new())]
     pub no_events: bool,
     /// Days for which events are kept
-    #[arg(long, env = "HOTLINE_EVENTS_KEPT_FOR_DAYS", default_value_t = EventOptions::default().kept_for_days,
+    #[arg(long, env = "HOTLINE_EVENTS_KEPT_FOR_DAYS", default_value_t = EventOptions::default().retention_days,
         value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=EVENTS_KEPT_FOR_DAYS_MAX))]
     pub events_kept_for_days: u32,
     /// Address and port for Prometheus metrics; without it, metrics are disabled
@@ -258,7 +258,7 @@ impl ServeArgs {
                 ..VISITORS
             },
             wrong_tokens_per_minute: self.wrong_tokens_per_minute,
-            events: EventOptions { are_kept: !self.no_events, kept_for_days: self.events_kept_for_days },
+            events: EventOptions { enabled: !self.no_events, retention_days: self.events_kept_for_days },
             metrics_listen: self.metrics_listen,
             provider: self.sending.provider(),
             outbound: self.sending.outbound(),

@@ -35,7 +35,7 @@ pub struct Listener {
     /// The address it listens on.
     pub address: SocketAddr,
     server: ServerHandle,
-    serving: JoinHandle<io::Result<()>>,
+    server_task: JoinHandle<io::Result<()>>,
 }
 
 impl Listener {
@@ -68,14 +68,14 @@ impl Listener {
         .run();
         let handle = server.handle();
         tracing::info!(%address, "serving metrics at {PATH}");
-        Ok(Self { address, server: handle, serving: tokio::spawn(server) })
+        Ok(Self { address, server: handle, server_task: tokio::spawn(server) })
     }
 
     /// Stops serving.
     pub async fn stop(self) {
         self.server.stop(true).await;
         // Errors no longer matter here.
-        drop(self.serving.await);
+        drop(self.server_task.await);
     }
 }
 

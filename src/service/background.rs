@@ -12,7 +12,7 @@ use super::EventOptions;
 use crate::routes::Handles;
 
 /// How often the partitions of events are checked. A partition in use at that time is dropped an hour later.
-const EVENT_DAYS_EVERY: Duration = Duration::from_secs(3600);
+const PARTITION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Starts all of them.
 pub(super) fn start(handles: &Handles, events: EventOptions) {
@@ -26,7 +26,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     let pending = engine.inbound.clone();
     engine.spawn(async move { pending.keep_pending().await });
     let store = engine.store().clone();
-    engine.spawn(async move { keep_event_days(store, events).await });
+    engine.spawn(async move { run_partition_maintenance(store, events).await });
     let media = handles.app.media.clone();
     let retention = engine.retention.clone();
     engine.spawn(async move { retention.keep(|| media.sweep_soon()).await });
@@ -36,21 +36,21 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
 
 /// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process
 /// lives.
-async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
-    let mut ticks = tokio::time::interval(EVENT_DAYS_EVERY);
+async fn run_partition_maintenance(store: Arc<Store>, options: EventOptions) {
+    let mut ticks = tokio::time::interval(PARTITION_CHECK_INTERVAL);
     loop {
         ticks.tick().await;
-        if let Err(error) = turn_event_days(&store, options).await {
+        if let Err(error) = maintain_partitions(&store, options).await {
             tracing::debug!(%error, "maintenance of event partitions will be retried");
         }
     }
 }
 
-async fn turn_event_days(store: &Store, options: EventOptions) -> Result<(), Error> {
+async fn maintain_partitions(store: &Store, options: EventOptions) -> Result<(), Error> {
     let now = clock::now();
     audit_log::turn(store.housekeeper(), now).await?;
-    if options.are_kept {
+    if options.enabled {
         events::make_room(store.housekeeper(), now).await?;
     }
-    events::drop_expired(store.housekeeper(), now - TimeDelta::days(options.kept_for_days.into())).await
+    events::drop_expired(store.housekeeper(), now - TimeDelta::days(options.retention_days.into())).await
 }

@@ -1,10 +1,10 @@
 //! The whole service, and the order of its startup (database, recovery, actors, listener) and shutdown.
 
 mod background;
-mod doors;
 mod error;
-mod forget;
+mod eviction;
 mod settings;
+mod sockets;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use self::doors::{Doors, LISTEN, METRICS_LISTEN};
 pub use self::error::ServiceError;
-use self::forget::CompanyEviction;
+use self::eviction::CompanyEviction;
 pub use self::settings::{ClusterSettings, EventOptions, Settings};
+use self::sockets::{BoundSockets, LISTEN, METRICS_LISTEN};
 use crate::app::App;
 use crate::cluster::{Edge, EdgeService, Member, MemberDeps};
 use crate::deliveries::Deliveries;
@@ -59,7 +59,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How long no other process may have sent a request before this one stops serving its peers: they read the placement
 /// every second, in case a notification was lost.
-const QUIET: Duration = Duration::from_millis(1500);
+const QUIET_PERIOD: Duration = Duration::from_millis(1500);
 
 /// Maximum wait for that. A process that does not know by then has lost its database, and its own slots with it.
 const QUIET_TIME_MAX: Duration = Duration::from_secs(10);
@@ -82,12 +82,12 @@ pub struct Service {
     deliveries: Option<Deliveries>,
     /// This process as a member of a cluster; `None`: it is alone.
     pub member: Option<Member>,
-    /// How long a member still answers after it has announced its shutdown.
+    /// How long a member still serves requests after it has announced its shutdown.
     notice: Duration,
     cluster: Option<Cluster>,
     server: ServerHandle,
-    serving: JoinHandle<std::io::Result<()>>,
-    following: JoinHandle<()>,
+    server_task: JoinHandle<std::io::Result<()>>,
+    directory_task: JoinHandle<()>,
 }
 
 impl Service {
@@ -97,13 +97,13 @@ impl Service {
     /// When a part cannot start; the parts before it are stopped again.
     pub async fn start(settings: Settings) -> Result<Self, ServiceError> {
         // Bound before anything else: a taken port must be reported before PostgreSQL is started and a recovery runs.
-        let doors = match Doors::bind(&settings) {
+        let sockets = match BoundSockets::bind(&settings) {
             // Usually the other process is the service of this very folder, which is the more useful error.
             Err(error) if settings.database.is_none() => {
                 Cluster::not_served(&settings.data_dir)?;
                 return Err(error);
             }
-            doors => doors?,
+            sockets => sockets?,
         };
         let (cluster, database) = match settings.database.clone() {
             Some(database) => (None, database),
@@ -113,7 +113,7 @@ impl Service {
                 (Some(cluster), database)
             }
         };
-        match Self::start_on(&settings, doors, database).await {
+        match Self::start_on(&settings, sockets, database).await {
             Ok(service) => Ok(Self { cluster, ..service }),
             Err(error) => {
                 if let Some(cluster) = cluster {
@@ -125,7 +125,11 @@ impl Service {
     }
 
     /// Starts everything that needs a database, from the store up.
-    async fn start_on(settings: &Settings, doors: Doors, database: PgConnectOptions) -> Result<Self, ServiceError> {
+    async fn start_on(
+        settings: &Settings,
+        sockets: BoundSockets,
+        database: PgConnectOptions,
+    ) -> Result<Self, ServiceError> {
         let store = Store::open(settings.store(database), fail).await?;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
         let keys = match store.membership() {
@@ -141,7 +145,7 @@ impl Service {
         let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
         let key = installation_keys::find_or_create(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
         let cursors = Cursors::new(key);
-        let following = tokio::spawn(directory.clone().follow(
+        let directory_task = tokio::spawn(directory.clone().follow(
             store.housekeeping.clone(),
             store.events.clone(),
             store.webhooks.clone(),
@@ -161,15 +165,15 @@ impl Service {
             None => None,
         };
         let eviction = CompanyEviction::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
-        let Listeners { address, peers, server } = listen(settings, doors.http, doors.peers, &handles)?;
-        let metrics = match doors.figures {
+        let Listeners { address, peers, server } = listen(settings, sockets.http, sockets.peers, &handles)?;
+        let metrics = match sockets.figures {
             Some((address, socket)) => {
-                let started = Listener::start(socket, engine, handles.app.figures.clone());
-                Some(started.map_err(Doors::not_there(METRICS_LISTEN, address))?)
+                let result = Listener::start(socket, engine, handles.app.figures.clone());
+                Some(result.map_err(BoundSockets::listen_error(METRICS_LISTEN, address))?)
             }
             None => None,
         };
-        let (opened, deliveries) = (handles.clone(), eviction.clone());
+        let (opened_handles, deliveries) = (handles.clone(), eviction.clone());
         let member = Member::start(MemberDeps {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
@@ -182,8 +186,8 @@ impl Service {
                 Box::pin(async move { eviction.forget(company).await })
             }),
             on_opened: Arc::new(move || {
-                let engine = &opened.app.engine;
-                opened.hooks.downloads.search_soon();
+                let engine = &opened_handles.app.engine;
+                opened_handles.hooks.downloads.search_soon();
                 let pending = engine.inbound.clone();
                 engine.spawn(async move { pending.find_pending().await });
             }),
@@ -202,15 +206,15 @@ impl Service {
             notice: settings.cluster.as_ref().map_or(Duration::ZERO, |cluster| cluster.notice),
             cluster: None,
             server: server.handle(),
-            serving: tokio::spawn(server),
-            following,
+            server_task: tokio::spawn(server),
+            directory_task,
         })
     }
 
     /// Stops accepting, finishes requests in flight, writes everything out, and stops PostgreSQL.
     ///
     /// # Errors
-    /// When the database does not take the last changes; the journal keeps them for the next start.
+    /// When the database does not accept the last changes; the journal keeps them for the next start.
     pub async fn stop(self) -> Result<(), ServiceError> {
         if let Some(member) = &self.member {
             self.retire(member).await;
@@ -223,7 +227,7 @@ impl Service {
             peers.stop(DRAIN_TIME_MAX).await;
         }
         self.server.stop(true).await;
-        let _ = self.serving.await;
+        let _ = self.server_task.await;
         self.handles.panel.close().await;
         if let Some(deliveries) = self.deliveries {
             deliveries.stop().await;
@@ -232,7 +236,7 @@ impl Service {
             metrics.stop().await;
         }
         self.app.engine.sending.stop().await;
-        self.following.abort();
+        self.directory_task.abort();
         if let Some(member) = &self.member {
             member.begin_ending();
         }
@@ -248,23 +252,23 @@ impl Service {
     }
 
     /// Ensures that no more requests are sent here: load balancers read `/health/ready`, and the other processes take
-    /// over the slots. Requests that arrive meanwhile are still answered.
+    /// over the slots. Requests that arrive meanwhile are still served.
     async fn retire(&self, member: &Member) {
-        let told = Instant::now();
+        let announced_at = Instant::now();
         member.membership().begin_retiring();
         member.drain().await;
         if member.is_last().await {
             // There is no other process to send them to.
             return;
         }
-        sleep_until(told + self.notice).await;
+        sleep_until(announced_at + self.notice).await;
         let edge = &self.app.figures.cluster;
-        let given_up = Instant::now() + QUIET_TIME_MAX;
-        let mut taken = edge.received();
+        let deadline = Instant::now() + QUIET_TIME_MAX;
+        let mut received = edge.received();
         loop {
-            sleep(QUIET).await;
-            let before = std::mem::replace(&mut taken, edge.received());
-            if before == taken || Instant::now() >= given_up {
+            sleep(QUIET_PERIOD).await;
+            let previous = std::mem::replace(&mut received, edge.received());
+            if previous == received || Instant::now() >= deadline {
                 return;
             }
         }
@@ -352,7 +356,7 @@ fn listen(
         let (figures, stopping) = (handles.app.figures.clone(), handles.app.stopping());
         Edge::new(membership.clone(), directory, ownership, figures, stopping)
     });
-    let listened = wire::listen(options, move |side| {
+    let result = wire::listen(options, move |side| {
         if side == Side::Public {
             // Called on each serving thread.
             handles.app.engine.live_here();
@@ -365,11 +369,11 @@ fn listen(
             .configure(routes::configure(handles.clone()));
         EdgeService::new(routes, edge.clone(), side)
     });
-    listened.map_err(Doors::not_there(LISTEN, settings.listen))
+    result.map_err(BoundSockets::listen_error(LISTEN, settings.listen))
 }
 
-/// Memory is ahead of the disk, and only a recovery can repair that: the process exits at once, without answering those
-/// that wait.
+/// Memory is ahead of the disk, and only a recovery can repair that: the process exits at once, without responding to
+/// waiting requests.
 fn fail(reason: String) {
     tracing::error!(reason, "changes can no longer be made durable; stopping");
     std::process::exit(1);

@@ -55,7 +55,7 @@ pub struct Settings {
     pub wrong_tokens_per_minute: u32,
     /// The visitor's door.
     pub visitors: VisitorOptions,
-    /// Whether events are kept, and for how long.
+    /// Whether events are stored, and for how long.
     pub events: EventOptions,
     /// The address for metrics; `None`: they are not served.
     pub metrics_listen: Option<SocketAddr>,
@@ -84,30 +84,30 @@ pub struct ClusterSettings {
     pub address: String,
     /// The name of the machine, for people.
     pub node: String,
-    /// How long it still answers after it has announced its shutdown.
+    /// How long it still serves requests after it has announced its shutdown.
     pub notice: Duration,
 }
 
-/// Whether events are kept, and for how long.
+/// Whether events are stored, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct EventOptions {
-    /// Whether they are kept.
-    pub are_kept: bool,
+    /// Whether they are stored.
+    pub enabled: bool,
     /// Days after which they are dropped.
-    pub kept_for_days: u32,
+    pub retention_days: u32,
 }
 
 impl Default for EventOptions {
     fn default() -> Self {
-        Self { are_kept: true, kept_for_days: 30 }
+        Self { enabled: true, retention_days: 30 }
     }
 }
 
 impl Settings {
     /// The options of the private PostgreSQL.
     pub(super) fn cluster(&self) -> ClusterOptions {
-        // Tables have no statistics until autovacuum has looked. Until then a list of a new installation's first import by a tag
-        // takes seconds, as if the tables were empty; PostgreSQL's own minute is too long for that.
+        // Tables have no statistics before autovacuum runs, and PostgreSQL plans as if they were empty: listing the first import
+        // of a new installation by tag takes seconds. PostgreSQL's default interval of a minute is too long for that.
         let settings = vec![("autovacuum_naptime".to_owned(), "5s".to_owned())];
         ClusterOptions { binaries: self.pg_bin.clone(), settings, ..ClusterOptions::new(&self.data_dir) }
     }
@@ -120,7 +120,7 @@ impl Settings {
             journal: self.journal.clone(),
             durability: self.durability,
             keys: Keyring::at(&self.key_file),
-            events: self.events.are_kept,
+            events: self.events.enabled,
             role: match &self.cluster {
                 None => Role::Alone,
                 Some(cluster) => Role::Member(NewLife {

@@ -12,7 +12,7 @@ use crate::support::service::TestOptions;
 #[actix_web::test]
 async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     // Nobody else's statements hold the tables, and the service itself drops none of these days.
-    let events = EventOptions { kept_for_days: 366, ..EventOptions::default() };
+    let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..TestOptions::default() }).await;
     let db = &app.db;
     for name in ["A", "B", "C"] {

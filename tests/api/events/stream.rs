@@ -126,7 +126,7 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
     app.stop().await;
 
     let mut options = TestOptions::default();
-    options.events.are_kept = false;
+    options.events.enabled = false;
     let app = OwnApp::start_with(options).await;
     app.api.get("/events").await.error(404, "ERR_API_NOT_FOUND");
     app.api.get("/events/stream").await.error(404, "ERR_API_NOT_FOUND");

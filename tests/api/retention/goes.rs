@@ -144,7 +144,7 @@ async fn what_waits_for_its_provider_or_has_a_visitor_in_it_stays_until_it_has_n
 
 #[actix_web::test]
 async fn old_events_go_with_old_conversations() {
-    let events = EventOptions { kept_for_days: 366, ..EventOptions::default() };
+    let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..quick() }).await;
     let (_, other_api) = app.another_company().await;
     let told = async |api: &crate::support::Api| -> Vec<i64> {

@@ -20,7 +20,7 @@ fn said(request: &Received) -> String {
 async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_sent() {
     const HOUR_MS: u64 = 3_600_000;
     // The service itself drops none of the days that the test makes.
-    let events = EventOptions { kept_for_days: 366, ..EventOptions::default() };
+    let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..quick(&[HOUR_MS]) }).await;
     let db = &app.db;
     let (webhook, receiver) = told(&app, &["note.added"]).await;

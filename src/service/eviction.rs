@@ -1,6 +1,6 @@
-//! Drops everything memory holds of a company, and serves the company again from the tables: this is what both sides do
-//! when a company moves between processes. Meanwhile its requests wait, or are answered 503 with `Retry-After`; other
-//! companies are not affected.
+//! Drops all in-memory state of a company, and serves the company again from the tables: both sides do this when a company
+//! moves between processes. Meanwhile its requests wait, or get a 503 with `Retry-After`; other companies are not
+//! affected.
 
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
@@ -43,7 +43,7 @@ impl CompanyEviction {
     /// Drops a company, and serves it again if its slot is open here.
     pub(super) async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let engine = &self.handles.app.engine;
-        // Before the company is closed, which waits for what couriers have in memory.
+        // Before the company is closed, which waits for the couriers' events in memory.
         let _paused = PausedDeliveries::of(self.deliveries.as_ref(), company).await;
         let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;
@@ -85,7 +85,7 @@ impl Drop for PausedDeliveries<'_> {
 }
 
 impl Handles {
-    /// Drops what the layers outside the engine hold.
+    /// Drops the state of the layers outside the engine.
     fn forget(&self, company: CompanyId) {
         // The documents belong to no company, and the demo's page depends only on the settings. Sign-in attempts are
         // counted by account, address and person for some minutes; sessions are not held in memory.
