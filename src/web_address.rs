@@ -1,6 +1,6 @@
-//! Addresses of the web as they are written. The URL parser is made for browsers, and corrects what people mistype: it takes
-//! `https:x` and `https:\\x` for `https://x`, drops line breaks, and has almost any text for a host. Such an address leads
-//! elsewhere than its reader sees, or nowhere, and is refused.
+//! Strict parsing of web addresses. The URL parser is made for browsers and corrects mistakes: it accepts `https:x` and
+//! `https:\\x` as `https://x`, removes line breaks, and accepts almost any text as a host. Such an address leads elsewhere
+//! than its reader expects, or nowhere, and is refused.
 
 use url::{Host, Url};
 
@@ -8,38 +8,38 @@ use url::{Host, Url};
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Why a text is no address of the web.
+/// Why a text is not a valid web address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoAddress {
+pub enum InvalidWebAddress {
     /// It does not begin with `https://` or `http://`.
     Scheme,
-    /// What follows is no address, or names no host that can exist.
+    /// The rest is not an address, or its host cannot exist.
     Host,
 }
 
-/// Reads an `https` or `http` address; blanks around it do not count.
+/// Parses an `https` or `http` address; surrounding whitespace is ignored.
 ///
 /// # Errors
-/// When it is none.
-pub fn parse(text: &str) -> Result<Url, NoAddress> {
+/// When it is not a valid one.
+pub fn parse(text: &str) -> Result<Url, InvalidWebAddress> {
     let text = text.trim();
     let after = |scheme: &str| {
-        let (given, rest) = text.split_at_checked(scheme.len())?;
-        given.eq_ignore_ascii_case(scheme).then_some(rest)
+        let (prefix, rest) = text.split_at_checked(scheme.len())?;
+        prefix.eq_ignore_ascii_case(scheme).then_some(rest)
     };
-    let rest = after("https://").or_else(|| after("http://")).ok_or(NoAddress::Scheme)?;
+    let rest = after("https://").or_else(|| after("http://")).ok_or(InvalidWebAddress::Scheme)?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_strange = |character: char| character.is_whitespace() || character == '\\';
-    if authority.is_empty() || authority.contains(is_strange) || text.contains(char::is_control) {
-        return Err(NoAddress::Host);
+    let is_invalid = |character: char| character.is_whitespace() || character == '\\';
+    if authority.is_empty() || authority.contains(is_invalid) || text.contains(char::is_control) {
+        return Err(InvalidWebAddress::Host);
     }
-    let url = Url::parse(text).map_err(|_| NoAddress::Host)?;
-    if url.host().is_some_and(is_sound) { Ok(url) } else { Err(NoAddress::Host) }
+    let url = Url::parse(text).map_err(|_| InvalidWebAddress::Host)?;
+    if url.host().is_some_and(is_valid_host) { Ok(url) } else { Err(InvalidWebAddress::Host) }
 }
 
-/// Whether a host can exist: an IP address, or labels of letters, digits, hyphens and, as some hosts have them, underscores.
-/// Letters beyond ASCII are encoded already.
-pub fn is_sound(host: Host<&str>) -> bool {
+/// Whether a host can exist: an IP address, or labels of letters, digits, hyphens and, because some hosts have them, underscores.
+/// Other letters are already encoded.
+pub fn is_valid_host(host: Host<&str>) -> bool {
     let Host::Domain(name) = host else { return true };
     // The root may be named.
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -78,38 +78,38 @@ mod tests {
             assert!(parse(good).is_ok(), "{good}");
         }
         for (bad, why) in [
-            ("", NoAddress::Scheme),
-            ("example.com", NoAddress::Scheme),
-            ("https:x", NoAddress::Scheme),
-            ("https:/x", NoAddress::Scheme),
-            ("https:\\\\x", NoAddress::Scheme),
-            ("https:/\\x", NoAddress::Scheme),
-            ("ht\ttps://x", NoAddress::Scheme),
-            ("ftp://example.com", NoAddress::Scheme),
-            ("//example.com", NoAddress::Scheme),
-            ("https://", NoAddress::Host),
-            ("https:///example.com", NoAddress::Host),
-            ("https://\\example.com", NoAddress::Host),
-            ("https://?example.com", NoAddress::Host),
-            ("https://#example.com", NoAddress::Host),
-            ("https://./", NoAddress::Host),
-            ("https://../", NoAddress::Host),
-            ("https://a..b/", NoAddress::Host),
-            ("https://.a/", NoAddress::Host),
-            ("https://a../", NoAddress::Host),
-            ("https://-a.example/", NoAddress::Host),
-            ("https://a-.example/", NoAddress::Host),
-            ("https://a!b.example/", NoAddress::Host),
-            ("https://{a}.example/", NoAddress::Host),
-            ("https://exa mple.com/", NoAddress::Host),
-            ("https://exa\tmple.com/", NoAddress::Host),
-            ("https://example.com/a\nb", NoAddress::Host),
-            ("https://example.com\\@other.example/", NoAddress::Host),
-            ("https://example.com:99999/", NoAddress::Host),
-            ("https://:443/", NoAddress::Host),
-            ("https://user@/", NoAddress::Host),
-            (&long(64), NoAddress::Host),
-            (&labels(128), NoAddress::Host),
+            ("", InvalidWebAddress::Scheme),
+            ("example.com", InvalidWebAddress::Scheme),
+            ("https:x", InvalidWebAddress::Scheme),
+            ("https:/x", InvalidWebAddress::Scheme),
+            ("https:\\\\x", InvalidWebAddress::Scheme),
+            ("https:/\\x", InvalidWebAddress::Scheme),
+            ("ht\ttps://x", InvalidWebAddress::Scheme),
+            ("ftp://example.com", InvalidWebAddress::Scheme),
+            ("//example.com", InvalidWebAddress::Scheme),
+            ("https://", InvalidWebAddress::Host),
+            ("https:///example.com", InvalidWebAddress::Host),
+            ("https://\\example.com", InvalidWebAddress::Host),
+            ("https://?example.com", InvalidWebAddress::Host),
+            ("https://#example.com", InvalidWebAddress::Host),
+            ("https://./", InvalidWebAddress::Host),
+            ("https://../", InvalidWebAddress::Host),
+            ("https://a..b/", InvalidWebAddress::Host),
+            ("https://.a/", InvalidWebAddress::Host),
+            ("https://a../", InvalidWebAddress::Host),
+            ("https://-a.example/", InvalidWebAddress::Host),
+            ("https://a-.example/", InvalidWebAddress::Host),
+            ("https://a!b.example/", InvalidWebAddress::Host),
+            ("https://{a}.example/", InvalidWebAddress::Host),
+            ("https://exa mple.com/", InvalidWebAddress::Host),
+            ("https://exa\tmple.com/", InvalidWebAddress::Host),
+            ("https://example.com/a\nb", InvalidWebAddress::Host),
+            ("https://example.com\\@other.example/", InvalidWebAddress::Host),
+            ("https://example.com:99999/", InvalidWebAddress::Host),
+            ("https://:443/", InvalidWebAddress::Host),
+            ("https://user@/", InvalidWebAddress::Host),
+            (&long(64), InvalidWebAddress::Host),
+            (&labels(128), InvalidWebAddress::Host),
         ] {
             assert_eq!(parse(bad).map(|url| url.to_string()), Err(why), "{bad:?}");
         }

@@ -22,7 +22,7 @@ pub struct ClusterArgs {
     #[arg(long, env = "HOTLINE_CLUSTER_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub cluster_listen: Option<SocketAddr>,
     /// Host and port at which the other processes reach --cluster-listen; by default its value
-    #[arg(long, env = "HOTLINE_CLUSTER_ADDRESS", value_name = "HOST:PORT", value_parser = reached_at)]
+    #[arg(long, env = "HOTLINE_CLUSTER_ADDRESS", value_name = "HOST:PORT", value_parser = host_and_port)]
     pub cluster_address: Option<String>,
     /// Name of this process in `hotline cluster status`; by default its cluster address
     #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node)]
@@ -102,13 +102,13 @@ fn node(text: &str) -> Result<String, String> {
 }
 
 /// Parses `host:port`; the host may be a name that only the other processes can resolve.
-fn reached_at(text: &str) -> Result<String, String> {
-    let refused = || "must be a host with a port, for example node-1.internal:7400 or [fd00::1]:7400".to_owned();
-    let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
+fn host_and_port(text: &str) -> Result<String, String> {
+    let error = || "must be a host with a port, for example node-1.internal:7400 or [fd00::1]:7400".to_owned();
+    let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
     let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
-    let url = url::Url::parse(&format!("http://{text}")).map_err(|_| refused())?;
+    let url = url::Url::parse(&format!("http://{text}")).map_err(|_| error())?;
     let is_bare = url.path() == "/" && url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
-    if is_port && is_bare && !host.is_empty() && !text.ends_with('/') { Ok(text.to_owned()) } else { Err(refused()) }
+    if is_port && is_bare && !host.is_empty() && !text.ends_with('/') { Ok(text.to_owned()) } else { Err(error()) }
 }
 
 #[cfg(test)]
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn the_address_for_others_is_a_host_with_a_port() {
         for good in ["node-1:7400", "10.0.0.1:7400", "[fd00::1]:7400", "node-1.internal:80"] {
-            assert_eq!(reached_at(good), Ok(good.to_owned()));
+            assert_eq!(host_and_port(good), Ok(good.to_owned()));
         }
         for bad in ["node-1", ":7400", "node-1:0", "node-1:70000", "http://node-1:7400", "node-1:7400/", "a@b:1", ""] {
-            assert!(reached_at(bad).is_err(), "{bad}");
+            assert!(host_and_port(bad).is_err(), "{bad}");
         }
         assert!(node("node-1").is_ok() && node("").is_err() && node("node 1").is_err());
     }

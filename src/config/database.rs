@@ -64,7 +64,7 @@ mod tests {
         for good in ["postgres://hotline@db.example/hotline", "postgresql:///hotline?host=/run/postgresql"] {
             assert!(database(good).is_ok(), "{good}");
         }
-        for (bad, said) in [
+        for (bad, expected) in [
             ("mysql://hotline:hidden@db.example/hotline", "`mysql://`"),
             ("https://hotline:hidden@db.example", "`https://`"),
             ("hotline:hidden@db.example", "must be a URL"),
@@ -72,8 +72,8 @@ mod tests {
             ("postgres://hotline:hidden@db.example:port/hotline", "--database-url"),
             ("", "must be a URL"),
         ] {
-            let told = database(bad).expect_err(bad);
-            assert!(told.contains(said) && !told.contains("hidden"), "{bad}: {told}");
+            let error = database(bad).expect_err(bad);
+            assert!(error.contains(expected) && !error.contains("hidden"), "{bad}: {error}");
         }
     }
 }

@@ -33,20 +33,20 @@ pub fn public_url(text: &str) -> Result<String, String> {
 /// Parses an address with a port in the common notations: `:8080` means all IPv4 addresses, `localhost:8080` this
 /// machine's own, and a host name is resolved by the system.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    let refused = || "must be an address with a port, for example 127.0.0.1:8080, localhost:8080 or :8080".to_owned();
+    let error = || "must be an address with a port, for example 127.0.0.1:8080, localhost:8080 or :8080".to_owned();
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
-    let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
-    let port: u16 = port.parse().map_err(|_| refused())?;
+    let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
+    let port: u16 = port.parse().map_err(|_| error())?;
     match host {
         "" | "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
         // Fixed to IPv4, whatever the system resolves it to: clients try this address first everywhere.
         "localhost" => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        host if host.contains(':') => Err(refused()),
+        host if host.contains(':') => Err(error()),
         host => {
-            let found = (host, port).to_socket_addrs().map_err(|error| format!("`{host}`: {error}"))?;
-            found.into_iter().next().ok_or_else(refused)
+            let addresses = (host, port).to_socket_addrs().map_err(|error| format!("`{host}`: {error}"))?;
+            addresses.into_iter().next().ok_or_else(error)
         }
     }
 }

@@ -5,8 +5,8 @@
 //! The checks, and when they happen:
 //!
 //! - the URL, before the request: `https`, no user or password, and a host. If the host is an IP address in any
-//!   notation, it must be reachable by the rules ([`Reach`]);
-//! - the addresses of a host name, when connecting: the connector receives only permitted addresses (`Guarded`), so DNS
+//!   notation, it must be reachable by the rules ([`NetworkPolicy`]);
+//! - the addresses of a host name, when connecting: the connector receives only permitted addresses (`FilteringResolver`), so DNS
 //!   cannot give one address to the check and another one to the connection;
 //! - every redirect, like the first URL, and at most `REDIRECTS_MAX` of them. A token is sent only to the origin it was
 //!   meant for.
@@ -24,7 +24,7 @@
 //! Webhooks ([`Outbound::post`]) have their own client with stricter rules: their own allowed networks
 //! (`--webhook-allow-network`), `http` only to this machine, and no redirects.
 
-mod reach;
+mod network_policy;
 mod resolver;
 
 use std::error::Error;
@@ -38,8 +38,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use url::{Host, Url};
 
-pub use self::reach::Reach;
-use self::resolver::{Guarded, NotReached};
+pub use self::network_policy::NetworkPolicy;
+use self::resolver::{FilteringResolver, NoPermittedAddress};
 pub use self::resolver::{Lookup, SystemLookup};
 
 /// Timeout for connecting.
@@ -53,8 +53,8 @@ const URL_BYTES_MAX: usize = 8 * 1024;
 
 /// Idle connections per host that are reused for the next delivery, and for how long: a busy endpoint has them open
 /// anyway, and thousands of quiet ones must not occupy file descriptors.
-const KEPT_PER_HOST: usize = 16;
-const KEPT_FOR: Duration = Duration::from_secs(10);
+const IDLE_PER_HOST_MAX: usize = 16;
+const IDLE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The networks that may be reached, and the timeout.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub struct Outbound {
     secure: Client,
     /// For `http`: reaches only allowed networks.
     plain: Client,
-    reach: Arc<Reach>,
+    policy: Arc<NetworkPolicy>,
 }
 
 /// Why a call failed.
@@ -109,7 +109,7 @@ impl Outbound {
     /// # Errors
     /// When the HTTP client cannot be created.
     pub fn with_lookup(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
-        Self::build(options, lookup, Reach::new(options.allowed_networks.clone()), 0)
+        Self::build(options, lookup, NetworkPolicy::new(options.allowed_networks.clone()), 0)
     }
 
     /// The client for webhooks: without TLS only to this machine, if the operator has allowed that.
@@ -117,7 +117,7 @@ impl Outbound {
     /// # Errors
     /// When the HTTP client cannot be created.
     pub fn of_webhooks(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
-        Self::build(options, lookup, Reach::strict(options.allowed_networks.clone()), KEPT_PER_HOST)
+        Self::build(options, lookup, NetworkPolicy::strict(options.allowed_networks.clone()), IDLE_PER_HOST_MAX)
     }
 
     /// The client for providers at an address that a channel names.
@@ -125,33 +125,38 @@ impl Outbound {
     /// # Errors
     /// When the HTTP client cannot be created.
     pub fn of_providers(options: &OutboundOptions) -> Result<Self, reqwest::Error> {
-        Self::build(options, Arc::new(SystemLookup), Reach::new(options.allowed_networks.clone()), KEPT_PER_HOST)
+        Self::build(
+            options,
+            Arc::new(SystemLookup),
+            NetworkPolicy::new(options.allowed_networks.clone()),
+            IDLE_PER_HOST_MAX,
+        )
     }
 
     fn build(
         options: &OutboundOptions,
         lookup: Arc<dyn Lookup>,
-        reach: Reach,
-        kept_per_host: usize,
+        policy: NetworkPolicy,
+        idle_per_host_max: usize,
     ) -> Result<Self, reqwest::Error> {
-        let reach = Arc::new(reach);
+        let policy = Arc::new(policy);
         let client = |is_secure: bool| {
-            let guarded = Guarded::new(lookup.clone(), reach.clone(), is_secure);
+            let resolver = FilteringResolver::new(lookup.clone(), policy.clone(), is_secure);
             crate::tls::http1_client()
                 .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIME_MAX)
                 .timeout(options.call_time_max)
-                .pool_max_idle_per_host(kept_per_host)
-                .pool_idle_timeout(KEPT_FOR)
+                .pool_max_idle_per_host(idle_per_host_max)
+                .pool_idle_timeout(IDLE_TIME_MAX)
                 .tcp_nodelay(true)
                 .https_only(is_secure)
                 .no_proxy()
                 .redirect(Policy::none())
                 .referer(false)
-                .dns_resolver(Arc::new(guarded))
+                .dns_resolver(Arc::new(resolver))
                 .build()
         };
-        Ok(Self { secure: client(true)?, plain: client(false)?, reach })
+        Ok(Self { secure: client(true)?, plain: client(false)?, policy })
     }
 
     /// Requests a URL. The response's body is not read yet; the caller must limit it.
@@ -160,13 +165,13 @@ impl Outbound {
     /// Why the call failed.
     pub async fn get(&self, address: &str, bearer: Option<&str>) -> Result<Response, OutboundError> {
         let mut url = parse(address)?;
-        let asked = url.origin();
+        let first_origin = url.origin();
         for _ in 0..=REDIRECTS_MAX {
             let client = self.check(&url)?;
             // The token is sent only to the origin it was meant for.
-            let shown = bearer.filter(|_| url.origin() == asked);
+            let token = bearer.filter(|_| url.origin() == first_origin);
             let request = client.get(url.clone());
-            let request = match shown {
+            let request = match token {
                 Some(token) => request.bearer_auth(token),
                 None => request,
             };
@@ -175,7 +180,7 @@ impl Outbound {
             if status.is_success() {
                 return Ok(response);
             }
-            match elsewhere(status, response.headers()) {
+            match redirect_location(status, response.headers()) {
                 Some(location) => url = parse_from(&url, location)?,
                 None => return Err(OutboundError::Status(status.as_u16())),
             }
@@ -202,7 +207,7 @@ impl Outbound {
         request.body(json).send().await.map_err(failure)
     }
 
-    /// A request to a URL that follows no redirect. [`failure`] tells why it was not answered.
+    /// A request to a URL that follows no redirect. [`failure`] describes why it got no response.
     ///
     /// # Errors
     /// [`OutboundError::Forbidden`] when the URL is never called.
@@ -215,7 +220,7 @@ impl Outbound {
     fn check(&self, url: &Url) -> Result<&Client, OutboundError> {
         let is_secure = match url.scheme() {
             "https" => true,
-            "http" if self.reach.has_allowed() => false,
+            "http" if self.policy.has_allowed() => false,
             "http" => return Err(OutboundError::Forbidden("it must start with https://")),
             _ => return Err(OutboundError::Forbidden("it is not a valid URL")),
         };
@@ -229,7 +234,7 @@ impl Outbound {
             Some(Host::Ipv6(address)) => Some(address.into()),
             None => return Err(OutboundError::Forbidden("it has no host")),
         };
-        if address.is_some_and(|address| !self.reach.permits(address, is_secure)) {
+        if address.is_some_and(|address| !self.policy.permits(address, is_secure)) {
             return Err(OutboundError::Forbidden("it points to a private network"));
         }
         Ok(if is_secure { &self.secure } else { &self.plain })
@@ -250,19 +255,19 @@ fn parse_from(base: &Url, location: &str) -> Result<Url, OutboundError> {
     base.join(location).map_err(|_| OutboundError::Forbidden("it redirects to an invalid URL"))
 }
 
-fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
+fn redirect_location(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
     let is_redirect = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
     headers.get(LOCATION).filter(|_| is_redirect)?.to_str().ok()
 }
 
-/// Why a request was not answered. The text goes into logs and messages, so it must not contain the URL, which may be
+/// Why a request got no response. The text goes into logs and messages, so it must not contain the URL, which may be
 /// secret.
 pub fn failure(error: reqwest::Error) -> OutboundError {
     let error = error.without_url();
     let mut source = Some(&error as &dyn Error);
     let mut last = String::new();
     while let Some(cause) = source {
-        if cause.is::<NotReached>() {
+        if cause.is::<NoPermittedAddress>() {
             return OutboundError::Forbidden("its host resolves to a private network");
         }
         last = cause.to_string();

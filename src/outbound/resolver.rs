@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::Reach;
+use super::NetworkPolicy;
 
 /// Maximum number of addresses per name that are tried, because each attempt may take a while.
 const ADDRESSES_MAX: usize = 8;
@@ -26,43 +26,43 @@ impl Lookup for SystemLookup {
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         let name = name.to_owned();
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let addresses = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(addresses.map(|address| address.ip()).collect())
         })
     }
 }
 
 /// Returns only permitted addresses to the connector, which connects to these and resolves nothing itself.
-pub(super) struct Guarded {
+pub(super) struct FilteringResolver {
     lookup: Arc<dyn Lookup>,
-    reach: Arc<Reach>,
+    policy: Arc<NetworkPolicy>,
     is_secure: bool,
 }
 
 /// None of the name's addresses is permitted.
 #[derive(Debug, thiserror::Error)]
 #[error("none of the host's addresses is allowed")]
-pub(super) struct NotReached;
+pub(super) struct NoPermittedAddress;
 
-impl Guarded {
-    pub(super) fn new(lookup: Arc<dyn Lookup>, reach: Arc<Reach>, is_secure: bool) -> Self {
-        Self { lookup, reach, is_secure }
+impl FilteringResolver {
+    pub(super) fn new(lookup: Arc<dyn Lookup>, policy: Arc<NetworkPolicy>, is_secure: bool) -> Self {
+        Self { lookup, policy, is_secure }
     }
 }
 
-impl Resolve for Guarded {
+impl Resolve for FilteringResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, is_secure) = (self.reach.clone(), self.is_secure);
-        let found = self.lookup.addresses(name.as_str());
+        let (policy, is_secure) = (self.policy.clone(), self.is_secure);
+        let addresses = self.lookup.addresses(name.as_str());
         Box::pin(async move {
-            let found = found.await?;
-            let is_known = !found.is_empty();
-            let reached = found.into_iter().filter(|address| reach.permits(*address, is_secure));
+            let addresses = addresses.await?;
+            let is_known = !addresses.is_empty();
+            let permitted = addresses.into_iter().filter(|address| policy.permits(*address, is_secure));
             // The connector sets the port.
-            let reached: Vec<SocketAddr> = reached.take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
-            match (reached.is_empty(), is_known) {
-                (false, _) => Ok(Box::new(reached.into_iter()) as Addrs),
-                (true, true) => Err(NotReached.into()),
+            let permitted: Vec<SocketAddr> = permitted.take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
+            match (permitted.is_empty(), is_known) {
+                (false, _) => Ok(Box::new(permitted.into_iter()) as Addrs),
+                (true, true) => Err(NoPermittedAddress.into()),
                 (true, false) => Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address").into()),
             }
         })

@@ -16,29 +16,29 @@ use super::*;
 #[derive(Default)]
 struct Names {
     known: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,
-    asked: AtomicUsize,
+    lookups: AtomicUsize,
 }
 
 impl Names {
     fn of(names: &[(&str, &[&[&str]])]) -> Arc<Self> {
         let parse = |text: &&str| text.parse().expect("an address");
-        let known = names.iter().map(|(name, answers)| {
-            ((*name).to_owned(), answers.iter().map(|answer| answer.iter().map(parse).collect()).collect())
+        let known = names.iter().map(|(name, responses)| {
+            ((*name).to_owned(), responses.iter().map(|response| response.iter().map(parse).collect()).collect())
         });
-        Arc::new(Self { known: Mutex::new(known.collect()), asked: AtomicUsize::new(0) })
+        Arc::new(Self { known: Mutex::new(known.collect()), lookups: AtomicUsize::new(0) })
     }
 }
 
 impl Lookup for Names {
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.lookups.fetch_add(1, Ordering::Relaxed);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let answers = known.get_mut(name);
-        let answer = answers.map(|answers| match answers.len() {
-            1 => answers[0].clone(),
-            _ => answers.pop_front().unwrap_or_default(),
+        let responses = known.get_mut(name);
+        let response = responses.map(|responses| match responses.len() {
+            1 => responses[0].clone(),
+            _ => responses.pop_front().unwrap_or_default(),
         });
-        Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })
+        Box::pin(async move { response.ok_or_else(|| io::ErrorKind::NotFound.into()) })
     }
 }
 
@@ -49,26 +49,26 @@ struct Server {
 }
 
 impl Server {
-    async fn start(answer: impl Into<String>) -> Self {
-        Self::start_at("127.0.0.1", answer).await
+    async fn start(response: impl Into<String>) -> Self {
+        Self::start_at("127.0.0.1", response).await
     }
 
-    async fn start_at(address: &str, answer: impl Into<String>) -> Self {
+    async fn start_at(address: &str, response: impl Into<String>) -> Self {
         let listener = TcpListener::bind((address, 0)).await.expect("a socket");
         let port = listener.local_addr().expect("an address").port();
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let (answer, seen): (String, _) = (answer.into(), heads.clone());
+        let (response, received): (String, _) = (response.into(), heads.clone());
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (answer, seen) = (answer.clone(), seen.clone());
+                let (response, received) = (response.clone(), received.clone());
                 tokio::spawn(async move {
                     let mut head = Vec::new();
                     let mut byte = [0];
                     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.is_ok_and(|read| read > 0) {
                         head.push(byte[0]);
                     }
-                    seen.lock().expect("heads").push(String::from_utf8_lossy(&head).into_owned());
-                    drop(stream.write_all(answer.as_bytes()).await);
+                    received.lock().expect("heads").push(String::from_utf8_lossy(&head).into_owned());
+                    drop(stream.write_all(response.as_bytes()).await);
                 });
             }
         });
@@ -86,7 +86,7 @@ fn closed(names: Arc<Names>) -> Outbound {
     Outbound::with_lookup(&OutboundOptions::default(), names).expect("a client")
 }
 
-fn opened(networks: &[&str], names: Arc<Names>) -> Outbound {
+fn allowing(networks: &[&str], names: Arc<Names>) -> Outbound {
     let allowed_networks = networks.iter().map(|network| network.parse().expect("a network")).collect();
     let options = OutboundOptions { allowed_networks, ..OutboundOptions::default() };
     Outbound::with_lookup(&options, names).expect("a client")
@@ -125,8 +125,8 @@ async fn no_spelling_of_an_address_of_this_machine_is_reached() {
         "[fe80::1]",
     ] {
         for scheme in ["https", "http", "HTTPS"] {
-            let refused = refusal(&outbound, &format!("{scheme}://{host}:{port}/metrics")).await;
-            assert!(matches!(refused, OutboundError::Forbidden(_)), "{scheme}://{host}: {refused}");
+            let error = refusal(&outbound, &format!("{scheme}://{host}:{port}/metrics")).await;
+            assert!(matches!(error, OutboundError::Forbidden(_)), "{scheme}://{host}: {error}");
         }
     }
     assert_eq!(server.requests(), [""; 0]);
@@ -155,10 +155,10 @@ async fn what_is_no_plain_address_of_the_web_is_not_asked() {
         "https://a b/",
         &long,
     ] {
-        let refused = refusal(&outbound, url).await;
-        assert!(matches!(refused, OutboundError::Forbidden(_)), "{url}: {refused}");
+        let error = refusal(&outbound, url).await;
+        assert!(matches!(error, OutboundError::Forbidden(_)), "{url}: {error}");
     }
-    assert_eq!(names.asked.load(Ordering::Relaxed), 0, "a name was looked up");
+    assert_eq!(names.lookups.load(Ordering::Relaxed), 0, "a name was looked up");
 }
 
 #[tokio::test]
@@ -167,12 +167,12 @@ async fn a_name_that_leads_inside_is_not_reached() {
     let inside = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"];
     for address in inside {
         let outbound = closed(Names::of(&[("inside.example", &[&[address]])]));
-        let refused = refusal(&outbound, &format!("https://inside.example:{}/", server.port)).await;
-        assert!(matches!(refused, OutboundError::Forbidden(_)), "{address}: {refused}");
+        let error = refusal(&outbound, &format!("https://inside.example:{}/", server.port)).await;
+        assert!(matches!(error, OutboundError::Forbidden(_)), "{address}: {error}");
     }
     // An unknown name is not forbidden: it may exist later.
-    let refused = refusal(&closed(Names::of(&[])), "https://nobody.example/").await;
-    assert!(matches!(refused, OutboundError::Unreachable(_)), "{refused}");
+    let error = refusal(&closed(Names::of(&[])), "https://nobody.example/").await;
+    assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
     assert_eq!(server.requests(), [""; 0]);
 }
 
@@ -184,17 +184,17 @@ async fn a_name_that_changes_its_mind_gains_nothing() {
     // An allowed and a forbidden part of loopback stand for public and private: all that matters is that one is
     // permitted.
     let names = Names::of(&[("rebinds.example", &[&["127.0.0.2"], &["127.0.0.1"]])]);
-    let outbound = opened(&["127.0.0.2/32"], names.clone());
+    let outbound = allowing(&["127.0.0.2/32"], names.clone());
     let url = format!("http://rebinds.example:{}/", server.port);
     let first = refusal(&outbound, &url).await;
     assert!(matches!(first, OutboundError::Unreachable(_)), "nobody listens at 127.0.0.2: {first}");
-    assert_eq!(names.asked.load(Ordering::Relaxed), 1, "one look for one connection");
+    assert_eq!(names.lookups.load(Ordering::Relaxed), 1, "one look for one connection");
     let second = refusal(&outbound, &url).await;
     assert!(matches!(second, OutboundError::Forbidden(_)), "{second}");
     // Of several addresses only the permitted ones are tried.
-    let both = opened(&["127.0.0.2/32"], Names::of(&[("both.example", &[&["127.0.0.1", "127.0.0.2"]])]));
-    let refused = refusal(&both, &format!("http://both.example:{}/", server.port)).await;
-    assert!(matches!(refused, OutboundError::Unreachable(_)), "{refused}");
+    let both = allowing(&["127.0.0.2/32"], Names::of(&[("both.example", &[&["127.0.0.1", "127.0.0.2"]])]));
+    let error = refusal(&both, &format!("http://both.example:{}/", server.port)).await;
+    assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
     assert_eq!(server.requests(), [""; 0]);
 }
 
@@ -213,8 +213,8 @@ async fn a_redirect_is_looked_at_like_the_first_address() {
         let head = format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
         let outside = Server::start_at("127.0.0.9", head).await;
         let url = format!("http://cdn.example:{}/", outside.port);
-        let refused = refusal(&opened(&["127.0.0.9/32"], names()), &url).await;
-        assert!(matches!(refused, OutboundError::Forbidden(_)), "{target}: {refused}");
+        let error = refusal(&allowing(&["127.0.0.9/32"], names()), &url).await;
+        assert!(matches!(error, OutboundError::Forbidden(_)), "{target}: {error}");
         assert_eq!(outside.requests().len(), 1);
     }
     assert_eq!(inside.requests(), [""; 0]);
@@ -224,9 +224,9 @@ async fn a_redirect_is_looked_at_like_the_first_address() {
 async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
     let round = Server::start("HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n").await;
     let names = || Names::of(&[("a.example", &[&["127.0.0.1"]]), ("b.example", &[&["127.0.0.1"]])]);
-    let outbound = opened(&["127.0.0.0/8"], names());
-    let refused = refusal(&outbound, &format!("http://a.example:{}/", round.port)).await;
-    assert!(matches!(refused, OutboundError::Unreachable(_)), "{refused}");
+    let outbound = allowing(&["127.0.0.0/8"], names());
+    let error = refusal(&outbound, &format!("http://a.example:{}/", round.port)).await;
+    assert!(matches!(error, OutboundError::Unreachable(_)), "{error}");
     let heads = round.requests();
     assert_eq!(heads.len(), REDIRECTS_MAX + 1);
     assert!(heads.iter().all(|head| head.contains("authorization: Bearer token")), "{heads:?}");
@@ -235,8 +235,8 @@ async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
     let location = format!("http://b.example:{}/file", file.port);
     let moved = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
     let first = Server::start(moved).await;
-    let found = outbound.get(&format!("http://a.example:{}/", first.port), Some("token")).await.expect("an answer");
-    assert_eq!(found.text().await.expect("a body"), "secret");
+    let response = outbound.get(&format!("http://a.example:{}/", first.port), Some("token")).await.expect("an answer");
+    assert_eq!(response.text().await.expect("a body"), "secret");
     assert!(first.requests()[0].contains("authorization: Bearer token"));
     assert!(!file.requests()[0].contains("authorization"), "{:?}", file.requests());
 }
@@ -245,7 +245,7 @@ async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
 async fn of_an_answer_that_is_no_success_the_status_is_told_and_nothing_is_read() {
     // It declares a huge length.
     let server = Server::start("HTTP/1.1 404 Not Found\r\ncontent-length: 9999999999999\r\n\r\n").await;
-    let outbound = opened(&["127.0.0.1/32"], Names::of(&[]));
-    let refused = refusal(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;
-    assert_eq!(refused, OutboundError::Status(404));
+    let outbound = allowing(&["127.0.0.1/32"], Names::of(&[]));
+    let error = refusal(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;
+    assert_eq!(error, OutboundError::Status(404));
 }

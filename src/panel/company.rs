@@ -161,9 +161,9 @@ pub async fn list(_: Installer, app: Data<App>, query: Query<Filters>) -> ApiRes
 }
 
 /// The fields that only administrators of the installation may change.
-struct Plan(CompanyChanges);
+struct AdministratorChanges(CompanyChanges);
 
-impl Plan {
+impl AdministratorChanges {
     fn read(fields: &mut Fields<'_>, own: CompanyChanges) -> Self {
         let rate = match fields.patch::<Count<0>>("ratePerMinute") {
             Patch::Absent => None,
@@ -194,7 +194,7 @@ impl Input for NewCompany {
             second_factor_required: fields.changed::<bool>("secondFactorRequired"),
             ..CompanyChanges::default()
         };
-        let Plan(changes) = Plan::read(fields, own);
+        let AdministratorChanges(changes) = AdministratorChanges::read(fields, own);
         Some(Self(name?.0, changes))
     }
 }
@@ -230,7 +230,7 @@ impl Input for CompanyChange {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let own = read_own(fields);
         let active = fields.changed("active");
-        let Plan(changes) = Plan::read(fields, own);
+        let AdministratorChanges(changes) = AdministratorChanges::read(fields, own);
         Some(Self(CompanyChanges { active, ..changes }))
     }
 }

@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-use crate::web_address::is_sound;
+use crate::web_address::is_valid_host;
 
 /// The prefix that stands for any subdomain.
 const WILDCARD: &str = "*.";
@@ -34,7 +34,7 @@ pub fn read(text: &str) -> Result<String, String> {
     let url = Url::parse(&format!("{scheme}://{host}")).map_err(|_| WRONG.to_owned())?;
     let origin = url.origin().ascii_serialization();
     if !is_wildcard {
-        return if url.host().is_some_and(is_sound) { Ok(origin) } else { Err(WRONG.to_owned()) };
+        return if url.host().is_some_and(is_valid_host) { Ok(origin) } else { Err(WRONG.to_owned()) };
     }
     let Some(Host::Domain(domain)) = url.host() else { return Err(WRONG.to_owned()) };
     let domain = domain.strip_prefix(SAMPLE).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use url::Host;
 
-use crate::web_address::{self, NoAddress};
+use crate::web_address::{self, InvalidWebAddress};
 
 /// Maximum length of a URL, in characters.
 pub const ADDRESS_CHARACTERS_MAX: usize = 2_000;
@@ -17,8 +17,8 @@ pub fn check_address(text: &str) -> Result<(), String> {
         return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));
     }
     let url = web_address::parse(text).map_err(|why| match why {
-        NoAddress::Scheme => "must be a URL that starts with https://".to_owned(),
-        NoAddress::Host => "must include a host".to_owned(),
+        InvalidWebAddress::Scheme => "must be a URL that starts with https://".to_owned(),
+        InvalidWebAddress::Host => "must include a host".to_owned(),
     })?;
     let is_here = match url.host() {
         Some(Host::Domain(name)) => name.trim_end_matches('.') == "localhost",

@@ -5,7 +5,7 @@
 //! `webhook-timestamp` and `webhook-signature`.
 
 mod address;
-mod plan;
+mod retry_policy;
 mod signature;
 
 use std::fmt;
@@ -26,21 +26,21 @@ use reqwest::Response;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 pub use self::address::{ADDRESS_CHARACTERS_MAX, check_address};
-pub use self::plan::{PAUSES, Plan};
+pub use self::retry_policy::{PAUSES, RetryPolicy};
 pub use self::signature::{new_secret, signature};
 use crate::outbound::{Lookup, Outbound, OutboundError, OutboundOptions, SystemLookup};
 
 /// Timeout for an endpoint's response.
-pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(15);
+pub const RESPONSE_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Characters of a response that a test returns.
-pub const ANSWER_CHARACTERS_MAX: usize = 1_000;
+pub const RESPONSE_CHARACTERS_MAX: usize = 1_000;
 
 /// Bytes of a response that are read: enough for those characters, and for reusing the connection.
-const ANSWER_BYTES_MAX: usize = 4 * ANSWER_CHARACTERS_MAX;
+const RESPONSE_BYTES_MAX: usize = 4 * RESPONSE_CHARACTERS_MAX;
 
 /// Timeout for reading them; the status is already known then.
-const REST_TIME_MAX: Duration = Duration::from_secs(1);
+const BODY_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The status of an endpoint that no longer exists.
 const GONE: u16 = 410;
@@ -55,9 +55,9 @@ pub struct WebhookOptions {
     /// Non-public networks that may be reached; this machine's own also over `http`.
     pub allowed_networks: Vec<IpNet>,
     /// Timeout for an endpoint's response.
-    pub answer_time_max: Duration,
+    pub response_time_max: Duration,
     /// When a delivery is retried, and when an endpoint is disabled.
-    pub plan: Plan,
+    pub retry_policy: RetryPolicy,
     /// The resolver of host names.
     pub lookup: Arc<dyn Lookup>,
 }
@@ -66,8 +66,8 @@ impl Default for WebhookOptions {
     fn default() -> Self {
         Self {
             allowed_networks: Vec::new(),
-            answer_time_max: ANSWER_TIME_MAX,
-            plan: Plan::default(),
+            response_time_max: RESPONSE_TIME_MAX,
+            retry_policy: RetryPolicy::default(),
             lookup: Arc::new(SystemLookup),
         }
     }
@@ -75,11 +75,11 @@ impl Default for WebhookOptions {
 
 impl fmt::Debug for WebhookOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { allowed_networks, answer_time_max, plan, lookup: _ } = self;
+        let Self { allowed_networks, response_time_max, retry_policy, lookup: _ } = self;
         f.debug_struct("WebhookOptions")
             .field("allowed_networks", allowed_networks)
-            .field("answer_time_max", answer_time_max)
-            .field("plan", plan)
+            .field("response_time_max", response_time_max)
+            .field("retry_policy", retry_policy)
             .finish_non_exhaustive()
     }
 }
@@ -91,7 +91,7 @@ pub struct Webhooks {
     /// Webhooks that are being tested: one test of each at a time.
     tests: Arc<DashSet<(CompanyId, WebhookId)>>,
     /// When a delivery is retried, and when an endpoint is disabled.
-    pub plan: Arc<Plan>,
+    pub retry_policy: Arc<RetryPolicy>,
 }
 
 /// A running test of a webhook.
@@ -166,10 +166,10 @@ impl Webhooks {
     pub fn new(options: &WebhookOptions) -> Result<Self, reqwest::Error> {
         let outbound = OutboundOptions {
             allowed_networks: options.allowed_networks.clone(),
-            call_time_max: options.answer_time_max,
+            call_time_max: options.response_time_max,
         };
         let outbound = Outbound::of_webhooks(&outbound, options.lookup.clone())?;
-        Ok(Self { outbound, tests: Arc::default(), plan: Arc::new(options.plan.clone()) })
+        Ok(Self { outbound, tests: Arc::default(), retry_policy: Arc::new(options.retry_policy.clone()) })
     }
 
     /// Starts a test of a webhook, unless one is running.
@@ -209,15 +209,15 @@ impl Webhooks {
             Err(error) => result(None, Some(error.to_string())),
             Ok(response) => {
                 let status = response.status();
-                let result = result(Some(status.as_u16()), refused(status.as_u16()));
-                AttemptResult { body: beginning(response).await, ..result }
+                let result = result(Some(status.as_u16()), status_error(status.as_u16()));
+                AttemptResult { body: body_start(response).await, ..result }
             }
         }
     }
 }
 
 /// Why a status does not count as delivered; `None` if it does.
-fn refused(status: u16) -> Option<String> {
+fn status_error(status: u16) -> Option<String> {
     match status {
         200..=299 => None,
         300..=399 => Some(format!("the endpoint responded with {status}; redirects are not followed")),
@@ -239,18 +239,18 @@ fn headers(secrets: &[Secret], id: &str, at: DateTime<Utc>, json: &[u8]) -> Resu
 }
 
 /// The beginning of a response. If it is read to its end, the connection can be reused.
-async fn beginning(response: Response) -> String {
+async fn body_start(response: Response) -> String {
     let mut read = Vec::new();
     let mut stream = response.bytes_stream();
     let reading = async {
         while let Some(Ok(chunk)) = stream.next().await {
             read.extend_from_slice(&chunk);
-            if read.len() >= ANSWER_BYTES_MAX {
+            if read.len() >= RESPONSE_BYTES_MAX {
                 break;
             }
         }
     };
     // After the timeout, the bytes received so far are used.
-    drop(tokio::time::timeout(REST_TIME_MAX, reading).await);
-    String::from_utf8_lossy(&read).chars().take(ANSWER_CHARACTERS_MAX).collect()
+    drop(tokio::time::timeout(BODY_TIME_MAX, reading).await);
+    String::from_utf8_lossy(&read).chars().take(RESPONSE_CHARACTERS_MAX).collect()
 }

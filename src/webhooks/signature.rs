@@ -26,10 +26,10 @@ pub fn new_secret() -> Secret {
 /// # Errors
 /// When the secret is malformed; secrets from [`new_secret`] are not.
 pub fn signature(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> Result<String, String> {
-    let refused = || "the webhook's secret is damaged; rotate it".to_owned();
+    let error = || "the webhook's secret is damaged; rotate it".to_owned();
     let key = secret.0.strip_prefix(PREFIX).and_then(|key| BASE64_STANDARD.decode(key).ok());
-    let key = key.filter(|key| !key.is_empty()).ok_or_else(refused)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| refused())?;
+    let key = key.filter(|key| !key.is_empty()).ok_or_else(error)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| error())?;
     mac.update(format!("{id}.{timestamp}.").as_bytes());
     mac.update(body);
     Ok(format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes())))

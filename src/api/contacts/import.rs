@@ -117,7 +117,7 @@ pub async fn import(
 }
 
 /// The contacts to store, and the response.
-struct Plan {
+struct ImportPlan {
     contacts: Vec<PlannedContact>,
     /// The contacts that rows have matched without a change.
     unchanged: HashMap<usize, ContactId>,
@@ -126,7 +126,7 @@ struct Plan {
     rows: Vec<(usize, usize, ImportResult)>,
 }
 
-impl Plan {
+impl ImportPlan {
     /// The response, once the contacts have ids.
     fn into_report(self) -> ImportReport {
         let Self { contacts, unchanged: mut ids, mut report, rows } = self;
@@ -153,7 +153,7 @@ struct PlannedContact {
     values: BTreeMap<CustomFieldId, Option<String>>,
 }
 
-async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<Plan> {
+async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<ImportPlan> {
     let rows = || import.rows.iter().flatten();
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
     let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
@@ -260,7 +260,7 @@ struct Planner {
 }
 
 impl Planner {
-    fn plan(&mut self, rows: &[Result<ContactInput, Vec<FieldError>>]) -> Plan {
+    fn plan(&mut self, rows: &[Result<ContactInput, Vec<FieldError>>]) -> ImportPlan {
         let mut report = ImportReport::default();
         let mut rows_by_contact = Vec::new();
         for (index, row) in rows.iter().enumerate() {
@@ -278,7 +278,7 @@ impl Planner {
             known.contacts.into_iter().partition::<Vec<_>, _>(|contact| known.changed.contains(&contact.position));
         let unchanged =
             unchanged_contacts.into_iter().filter_map(|contact| Some((contact.position, contact.id?))).collect();
-        Plan { contacts, unchanged, report, rows: rows_by_contact }
+        ImportPlan { contacts, unchanged, report, rows: rows_by_contact }
     }
 
     /// Applies one row, and returns the position of its contact, and the result.

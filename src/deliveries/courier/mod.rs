@@ -242,8 +242,13 @@ impl Courier {
             self.queue.withhold(event, WITHHELD, clock::now());
             return None;
         };
-        let (status, consequence) =
-            self.queue.finish(event, result.verdict(), result.attempt(), &self.shared.app.webhooks.plan, clock::now());
+        let (status, consequence) = self.queue.finish(
+            event,
+            result.verdict(),
+            result.attempt(),
+            &self.shared.app.webhooks.retry_policy,
+            clock::now(),
+        );
         self.shared.app.figures.webhooks.add_attempt(match status {
             DeliveryStatus::Delivered => AttemptOutcome::Delivered,
             DeliveryStatus::Pending => AttemptOutcome::Retried,

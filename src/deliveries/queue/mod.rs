@@ -15,7 +15,7 @@ use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryStatus,
 
 pub(super) use self::batch::WriteBatch;
 use self::batch::outcome_of;
-use crate::webhooks::{Plan, Verdict};
+use crate::webhooks::{RetryPolicy, Verdict};
 
 /// Concurrent attempts for one endpoint: initially, and at most. One that responds in 20 ms handles 1,600 a second.
 const UNDER_WAY_FIRST: usize = 16;
@@ -249,7 +249,7 @@ impl DeliveryQueue {
         id: i64,
         verdict: Verdict,
         attempt: Attempt,
-        plan: &Plan,
+        retry_policy: &RetryPolicy,
         now: DateTime<Utc>,
     ) -> (DeliveryStatus, Consequence) {
         self.under_way.remove(&id);
@@ -265,13 +265,13 @@ impl DeliveryQueue {
         }
         // An endpoint that fails gets fewer concurrent attempts, down to one.
         self.under_way_max = (self.under_way_max / 2).max(1);
-        let since = self.record_failure(plan, now);
+        let since = self.record_failure(retry_policy, now);
         let consequence = match verdict {
             Verdict::Gone => Consequence::Disable(DisableReason::Gone),
-            _ if plan.must_disable(since, now) => Consequence::Disable(DisableReason::FailingSince(since)),
+            _ if retry_policy.must_disable(since, now) => Consequence::Disable(DisableReason::FailingSince(since)),
             _ => Consequence::None,
         };
-        let next = plan.next(tries + 1, now);
+        let next = retry_policy.next(tries + 1, now);
         let status = if next.is_some() { DeliveryStatus::Pending } else { DeliveryStatus::Failed };
         self.unwritten.push(outcome_of(&event, status, tries + 1, Some(attempt), next));
         match status {
@@ -293,8 +293,8 @@ impl DeliveryQueue {
 
     /// Records a failure of the endpoint, and returns since when it has failed. After a long pause a new period begins:
     /// nothing was sent meanwhile.
-    fn record_failure(&mut self, plan: &Plan, now: DateTime<Utc>) -> DateTime<Utc> {
-        let before = self.failing.filter(|failing| plan.is_same_period(failing.last_failed_at, now));
+    fn record_failure(&mut self, retry_policy: &RetryPolicy, now: DateTime<Utc>) -> DateTime<Utc> {
+        let before = self.failing.filter(|failing| retry_policy.is_same_period(failing.last_failed_at, now));
         let since = before.map_or(now, |failing| failing.since);
         self.failing = Some(FailurePeriod { since, last_failed_at: now });
         since

@@ -18,7 +18,7 @@ fn attempt() -> Attempt {
 }
 
 fn accept(queue: &mut DeliveryQueue, event: i64) {
-    let outcome = queue.finish(event, Verdict::Accepted, attempt(), &Plan::default(), START);
+    let outcome = queue.finish(event, Verdict::Accepted, attempt(), &RetryPolicy::default(), START);
     assert_eq!(outcome, (DeliveryStatus::Delivered, Consequence::None));
 }
 
@@ -52,7 +52,7 @@ fn what_fails_waits_in_the_table_with_all_that_follows_it() {
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a"), outgoing(3, "b")], 3, &HashSet::new(), START);
     assert_eq!(start_all(&mut queue), [1, 3]);
-    let outcome = queue.finish(1, Verdict::Refused, attempt(), &Plan::default(), START);
+    let outcome = queue.finish(1, Verdict::Refused, attempt(), &RetryPolicy::default(), START);
     assert_eq!(outcome, (DeliveryStatus::Pending, Consequence::None));
     accept(&mut queue, 3);
     // New events wait behind the others, even while nothing is written yet.
@@ -74,7 +74,7 @@ fn an_endpoint_that_fails_is_asked_by_one_at_a_time_and_one_that_answers_again_b
     let first = start_all(&mut queue);
     assert_eq!(first.len(), UNDER_WAY_FIRST);
     for event in first {
-        queue.finish(event, Verdict::Refused, attempt(), &Plan::default(), START);
+        queue.finish(event, Verdict::Refused, attempt(), &RetryPolicy::default(), START);
     }
     let one = start_all(&mut queue);
     assert_eq!(one.len(), 1);
@@ -84,15 +84,15 @@ fn an_endpoint_that_fails_is_asked_by_one_at_a_time_and_one_that_answers_again_b
 
 #[test]
 fn an_endpoint_is_switched_off_when_it_is_gone_or_has_failed_for_five_days() {
-    let plan = Plan::default();
+    let retry_policy = RetryPolicy::default();
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "b"), outgoing(3, "c")], 3, &HashSet::new(), START);
     start_all(&mut queue);
-    let (_, consequence) = queue.finish(1, Verdict::Gone, attempt(), &plan, START);
+    let (_, consequence) = queue.finish(1, Verdict::Gone, attempt(), &retry_policy, START);
     assert_eq!(consequence, Consequence::Disable(DisableReason::Gone));
     // Others fail all the while.
     let failed = |queue: &mut DeliveryQueue, event: i64, after: TimeDelta| {
-        queue.finish(event, Verdict::Refused, attempt(), &plan, START + after).1
+        queue.finish(event, Verdict::Refused, attempt(), &retry_policy, START + after).1
     };
     for (event, day) in (10..).zip(1..5) {
         fail_first(&mut queue, event, START + TimeDelta::days(day));
@@ -106,7 +106,7 @@ fn an_endpoint_is_switched_off_when_it_is_gone_or_has_failed_for_five_days() {
 fn fail_first(queue: &mut DeliveryQueue, event: i64, now: DateTime<Utc>) -> Consequence {
     queue.push_page(vec![outgoing(event, &event.to_string())], event, &HashSet::new(), now);
     start_all(queue);
-    queue.finish(event, Verdict::Refused, attempt(), &Plan::default(), now).1
+    queue.finish(event, Verdict::Refused, attempt(), &RetryPolicy::default(), now).1
 }
 
 #[test]
@@ -140,12 +140,12 @@ fn an_endpoint_that_is_forgiven_fails_from_its_next_failure_on() {
 
 #[test]
 fn a_delivery_has_failed_after_its_last_attempt_and_the_next_of_its_record_is_tried() {
-    let plan = Plan { pauses: vec![std::time::Duration::from_secs(1)], ..Plan::default() };
+    let retry_policy = RetryPolicy { pauses: vec![std::time::Duration::from_secs(1)], ..RetryPolicy::default() };
     let mut queue = DeliveryQueue::new(2, None);
     let due = Due { event_id: 1, kind: "ticket.read".to_owned(), lane: "a".to_owned(), tries: 1, created_at: START };
     queue.push_due(&due, outgoing(1, "a"), START);
     assert_eq!(start_all(&mut queue), [1]);
-    let outcome = queue.finish(1, Verdict::Refused, attempt(), &plan, START);
+    let outcome = queue.finish(1, Verdict::Refused, attempt(), &retry_policy, START);
     assert_eq!(outcome, (DeliveryStatus::Failed, Consequence::None));
     let batch = queue.take_batch();
     assert_eq!((batch.outcomes[0].tries, batch.may_unblock), (2, true));
@@ -259,10 +259,10 @@ impl Table {
 #[test]
 fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
     // Longer than any of these runs: nothing fails permanently.
-    let plan = Plan {
+    let retry_policy = RetryPolicy {
         pauses: vec![std::time::Duration::from_secs(5); 1_000],
         failing_max: TimeDelta::days(1_000),
-        ..Plan::default()
+        ..RetryPolicy::default()
     };
     for seed in 0..1_000 {
         let mut random = StdRng::seed_from_u64(seed);
@@ -301,7 +301,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                         arrived.push(event);
                     }
                     let verdict = if is_accepted { Verdict::Accepted } else { Verdict::Refused };
-                    queue.finish(event, verdict, attempt(), &plan, now);
+                    queue.finish(event, verdict, attempt(), &retry_policy, now);
                 }
                 75..=84 => {
                     if queue.is_unwritten() {
@@ -327,7 +327,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                     // Rests: what is under way is answered, or cancelled before it has arrived.
                     for event in under_way.drain(..).filter(|_| random.random_bool(0.7)).collect::<Vec<_>>() {
                         arrived.push(event);
-                        queue.finish(event, Verdict::Accepted, attempt(), &plan, now);
+                        queue.finish(event, Verdict::Accepted, attempt(), &retry_policy, now);
                     }
                     queue.spill_all(now);
                     if queue.is_unwritten() {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use hotline::webhooks::{Plan, WebhookOptions};
+use hotline::webhooks::{RetryPolicy, WebhookOptions};
 use hotline_actors::clock;
 use serde_json::{Value, json};
 
@@ -123,8 +123,9 @@ const LAST_MINUTE: Duration = Duration::from_secs(60);
 fn soon_given_up() -> TestOptions {
     let defaults = TestOptions::default();
     let failing_max = TimeDelta::from_std(FAILING_MAX).expect("a time");
-    let plan = Plan { pauses: vec![Duration::from_millis(50); 10_000], failing_max, ..Plan::default() };
-    let webhooks = WebhookOptions { plan, ..defaults.webhooks.clone() };
+    let retry_policy =
+        RetryPolicy { pauses: vec![Duration::from_millis(50); 10_000], failing_max, ..RetryPolicy::default() };
+    let webhooks = WebhookOptions { retry_policy, ..defaults.webhooks.clone() };
     TestOptions { webhooks, ..defaults }
 }
 

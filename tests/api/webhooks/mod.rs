@@ -11,7 +11,7 @@ mod signed;
 
 use std::time::Duration;
 
-use hotline::webhooks::{Plan, WebhookOptions};
+use hotline::webhooks::{RetryPolicy, WebhookOptions};
 use serde_json::{Value, json};
 
 use crate::steps::id;
@@ -22,14 +22,14 @@ use crate::support::{Api, Company, Receiver, TestApp, eventually};
 fn quick(pauses_ms: &[u64]) -> TestOptions {
     let defaults = TestOptions::default();
     let pauses = pauses_ms.iter().copied().map(Duration::from_millis).collect();
-    let plan = Plan { pauses, ..Plan::default() };
-    let webhooks = WebhookOptions { plan, ..defaults.webhooks.clone() };
+    let retry_policy = RetryPolicy { pauses, ..RetryPolicy::default() };
+    let webhooks = WebhookOptions { retry_policy, ..defaults.webhooks.clone() };
     TestOptions { webhooks, ..defaults }
 }
 
 /// An answer is waited for so long.
-fn waiting_for(answer_time_max: Duration, options: TestOptions) -> TestOptions {
-    TestOptions { webhooks: WebhookOptions { answer_time_max, ..options.webhooks.clone() }, ..options }
+fn waiting_for(response_time_max: Duration, options: TestOptions) -> TestOptions {
+    TestOptions { webhooks: WebhookOptions { response_time_max, ..options.webhooks.clone() }, ..options }
 }
 
 /// Longer than any test.

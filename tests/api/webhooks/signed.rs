@@ -291,8 +291,8 @@ async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
 #[actix_web::test]
 async fn a_delivery_waits_for_an_answer_as_long_as_the_options_say() {
     let defaults = TestOptions::default();
-    assert_eq!(defaults.webhooks.answer_time_max, Duration::from_secs(15));
-    let webhooks = WebhookOptions { answer_time_max: Duration::from_millis(300), ..defaults.webhooks.clone() };
+    assert_eq!(defaults.webhooks.response_time_max, Duration::from_secs(15));
+    let webhooks = WebhookOptions { response_time_max: Duration::from_millis(300), ..defaults.webhooks.clone() };
     let app = OwnApp::start_with(TestOptions { webhooks, ..defaults }).await;
     let receiver = Receiver::start().await;
     let webhook = hook(&app.api, &receiver.url(), &[]).await;

@@ -48,13 +48,13 @@ const NOT_PUBLIC_V6: [Ipv6Net; 5] = [
 
 /// Which IP addresses may be reached: public ones, and those the operator has allowed.
 #[derive(Debug)]
-pub struct Reach {
+pub struct NetworkPolicy {
     allowed: Vec<IpNet>,
     /// Whether plain `http` is limited to this machine.
     is_strict: bool,
 }
 
-impl Reach {
+impl NetworkPolicy {
     /// Allows these networks in addition to public ones.
     pub fn new(allowed: Vec<IpNet>) -> Self {
         Self { allowed, is_strict: false }
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn where_only_this_machine_may_be_reached_without_tls_nothing_else_is() {
         let opened = ["10.1.0.0/16", "127.0.0.0/8", "::1/128"].map(|network| network.parse().expect("a range"));
-        let reach = Reach::strict(opened.into());
+        let policy = NetworkPolicy::strict(opened.into());
         for (text, secure, plain) in [
             ("127.0.0.1", true, true),
             ("::ffff:127.0.0.1", true, true),
@@ -188,15 +188,16 @@ mod tests {
             ("10.2.0.1", false, false),
             ("8.8.8.8", true, false),
         ] {
-            let permitted = (reach.permits(address(text), true), reach.permits(address(text), false));
+            let permitted = (policy.permits(address(text), true), policy.permits(address(text), false));
             assert_eq!(permitted, (secure, plain), "{text}");
         }
-        assert!(!Reach::strict(Vec::new()).permits(address("127.0.0.1"), false));
+        assert!(!NetworkPolicy::strict(Vec::new()).permits(address("127.0.0.1"), false));
     }
 
     #[test]
     fn what_the_operator_opened_is_reached_and_only_there_without_tls() {
-        let reach = Reach::new(vec!["10.1.0.0/16".parse().expect("a range"), "fd00::/8".parse().expect("a range")]);
+        let policy =
+            NetworkPolicy::new(vec!["10.1.0.0/16".parse().expect("a range"), "fd00::/8".parse().expect("a range")]);
         for (text, secure, plain) in [
             ("10.1.2.3", true, true),
             ("::ffff:10.1.2.3", true, true),
@@ -206,7 +207,7 @@ mod tests {
             ("8.8.8.8", true, false),
         ] {
             assert_eq!(
-                (reach.permits(address(text), true), reach.permits(address(text), false)),
+                (policy.permits(address(text), true), policy.permits(address(text), false)),
                 (secure, plain),
                 "{text}"
             );

@@ -1,4 +1,4 @@
-//! When a delivery is retried, and when an endpoint is given up.
+//! When a delivery is retried, and when an endpoint is disabled.
 
 use std::time::Duration;
 
@@ -27,28 +27,28 @@ const JITTER: f64 = 0.1;
 /// How long an endpoint may fail before it is disabled.
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
 
-/// Longest time between two failures of an endpoint that fails without a pause: somewhat longer than the longest time between
-/// two attempts. After a longer one, in which nothing was to be sent, nobody knows how it was.
-const LULL_MAX: TimeDelta = TimeDelta::hours(30);
+/// Maximum time between two failures that belong to the same period of failure: somewhat longer than the longest pause between
+/// two attempts. After a longer gap without deliveries, the state in between is unknown.
+const GAP_MAX: TimeDelta = TimeDelta::hours(30);
 
 /// When a delivery is retried, and when an endpoint is disabled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct RetryPolicy {
     /// Pauses after each failed attempt.
     pub pauses: Vec<Duration>,
     /// An endpoint that has accepted nothing for this long is disabled.
     pub failing_max: TimeDelta,
-    /// A failure that comes so long after the one before is the first of others.
-    pub lull_max: TimeDelta,
+    /// A failure that comes later than this after the previous one begins a new period.
+    pub gap_max: TimeDelta,
 }
 
-impl Default for Plan {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { pauses: PAUSES.into(), failing_max: FAILING_MAX, lull_max: LULL_MAX }
+        Self { pauses: PAUSES.into(), failing_max: FAILING_MAX, gap_max: GAP_MAX }
     }
 }
 
-impl Plan {
+impl RetryPolicy {
     /// When a delivery with this many failures is retried; `None`: it has failed permanently.
     pub fn next(&self, failures: i32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let index = usize::try_from(failures).ok()?.checked_sub(1)?;
@@ -56,12 +56,12 @@ impl Plan {
         Some(now + TimeDelta::from_std(pause).ok()?)
     }
 
-    /// Whether an endpoint that fails has done so since it failed last.
+    /// Whether a failure now belongs to the same period as the failure at `failed_at`.
     pub fn is_same_period(&self, failed_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
-        now - failed_at <= self.lull_max
+        now - failed_at <= self.gap_max
     }
 
-    /// Whether an endpoint that has failed since then is given up.
+    /// Whether an endpoint that has failed since then is disabled.
     pub fn must_disable(&self, failing_since: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         now - failing_since >= self.failing_max
     }
@@ -73,32 +73,35 @@ mod tests {
 
     #[test]
     fn each_pause_is_that_of_the_contract_give_or_take_a_tenth() {
-        let (plan, now) = (Plan::default(), DateTime::UNIX_EPOCH);
+        let (retry_policy, now) = (RetryPolicy::default(), DateTime::UNIX_EPOCH);
         let seconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
         for (failures, seconds) in (1..).zip(seconds) {
             let pauses: Vec<TimeDelta> =
-                (0..200).map(|_| plan.next(failures, now).expect("another attempt") - now).collect();
-            let (least, most) = (TimeDelta::milliseconds(seconds * 900), TimeDelta::milliseconds(seconds * 1_100));
-            assert!(pauses.iter().all(|pause| (least..=most).contains(pause)), "after {failures}: {pauses:?}");
+                (0..200).map(|_| retry_policy.next(failures, now).expect("another attempt") - now).collect();
+            let (minimum, maximum) = (TimeDelta::milliseconds(seconds * 900), TimeDelta::milliseconds(seconds * 1_100));
+            assert!(pauses.iter().all(|pause| (minimum..=maximum).contains(pause)), "after {failures}: {pauses:?}");
             assert!(pauses.iter().any(|pause| *pause != pauses[0]), "after {failures} there is no jitter");
         }
-        assert_eq!((plan.next(10, now), plan.next(0, now), plan.next(-1, now)), (None, None, None));
+        assert_eq!(
+            (retry_policy.next(10, now), retry_policy.next(0, now), retry_policy.next(-1, now)),
+            (None, None, None)
+        );
     }
 
     #[test]
     fn an_endpoint_is_given_up_after_five_days_and_not_before() {
-        let (plan, now) = (Plan::default(), Utc::now());
-        assert!(!plan.must_disable(now - TimeDelta::days(5) + TimeDelta::seconds(1), now));
-        assert!(plan.must_disable(now - TimeDelta::days(5), now));
+        let (retry_policy, now) = (RetryPolicy::default(), Utc::now());
+        assert!(!retry_policy.must_disable(now - TimeDelta::days(5) + TimeDelta::seconds(1), now));
+        assert!(retry_policy.must_disable(now - TimeDelta::days(5), now));
     }
 
     #[test]
     fn no_pause_between_two_attempts_is_one_in_which_an_endpoint_may_have_been_well() {
-        let (plan, now) = (Plan::default(), Utc::now());
+        let (retry_policy, now) = (RetryPolicy::default(), Utc::now());
         for pause in PAUSES {
             let longest = TimeDelta::from_std(pause.mul_f64(1.0 + JITTER)).expect("some hours");
-            assert!(plan.is_same_period(now - longest, now), "{pause:?}");
+            assert!(retry_policy.is_same_period(now - longest, now), "{pause:?}");
         }
-        assert!(!plan.is_same_period(now - TimeDelta::days(2), now));
+        assert!(!retry_policy.is_same_period(now - TimeDelta::days(2), now));
     }
 }
