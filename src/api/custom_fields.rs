@@ -169,12 +169,12 @@ fn refuse_used(state: &'static str, reason: &'static str, by: Vec<Holders>) -> A
 }
 
 /// The body of `PUT /custom-fields/order`.
-pub struct Order {
+pub struct FieldOrder {
     application: Application,
     ids: OrderedIds<CustomFieldId>,
 }
 
-impl Input for Order {
+impl Input for FieldOrder {
     fn name() -> Cow<'static, str> {
         "CustomFieldOrder".into()
     }
@@ -190,10 +190,10 @@ impl Input for Order {
 pub async fn reorder(
     caller: Caller,
     app: Data<App>,
-    body: Body<Order>,
+    body: Body<FieldOrder>,
     once: Idempotency,
 ) -> ApiResult<Page<CustomField>> {
-    let Order { application, ids } = body.0;
+    let FieldOrder { application, ids } = body.0;
     once.transaction(app.db(caller.company), async |db| {
         let rows = table::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
             Refusal::invalid("orderedIds", "must be the ids of all custom fields of the application, each once")

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use super::body::{Body, RetainedBudget};
 use super::forward::{ForwardError, Forwarder};
 use super::leased_body::LeasedBody;
-use super::link::Links;
+use super::link::PeerLinks;
 use super::relay::StopConditions;
 use super::request_scope::{RequestScope, request_scope};
 use super::signer::{Forwarded, Signer};
@@ -97,7 +97,7 @@ enum Route {
 
 impl ThreadEdge {
     pub(super) fn new(edge: Edge) -> Self {
-        Self { edge, forwarder: Forwarder { links: Rc::new(Links::default()) } }
+        Self { edge, forwarder: Forwarder { links: Rc::new(PeerLinks::default()) } }
     }
 
     fn inner(&self) -> &Inner {

@@ -20,7 +20,7 @@ use hotline_persistence::cluster::Peer;
 use tokio::time::timeout;
 
 use super::body::{self, Body};
-use super::link::{Link, Links};
+use super::link::{PeerLink, PeerLinks};
 use super::relay::{RelayedBody, StopConditions, splice};
 use super::signer::FORWARDED;
 use crate::web::wire::MinRateStream;
@@ -58,7 +58,7 @@ pub(super) enum ForwardError {
 
 /// Forwards requests to other processes; one per thread.
 pub(super) struct Forwarder {
-    pub(super) links: Rc<Links>,
+    pub(super) links: Rc<PeerLinks>,
 }
 
 impl Forwarder {
@@ -182,7 +182,7 @@ impl Forwarder {
 
 struct PeerResponse<'a> {
     peer: &'a Peer,
-    link: Link,
+    link: PeerLink,
     codec: ClientCodec,
     head: ResponseHead,
     is_reusable: bool,
@@ -194,7 +194,7 @@ fn write_error(is_started: bool) -> ForwardError {
 
 /// Reads so many bytes of a response, with the same limits as for its head. The handler has finished, so its effect is
 /// final; if the bytes do not come, only its response is lost.
-async fn read_whole(link: &mut Link, bytes: usize, stop: StopConditions) -> Result<(), ForwardError> {
+async fn read_whole(link: &mut PeerLink, bytes: usize, stop: StopConditions) -> Result<(), ForwardError> {
     let read = timeout(RESPONSE_TIME_MAX, async {
         while link.read.len() < bytes {
             link.read_more().await.map_err(|_| ForwardError::Unknown)?;
@@ -209,14 +209,14 @@ async fn read_whole(link: &mut Link, bytes: usize, stop: StopConditions) -> Resu
 }
 
 /// Waits for the head of the response.
-async fn read_response_head(link: &mut Link, codec: &mut ClientCodec) -> Result<ResponseHead, ForwardError> {
+async fn read_response_head(link: &mut PeerLink, codec: &mut ClientCodec) -> Result<ResponseHead, ForwardError> {
     let read = timeout(RESPONSE_TIME_MAX, link.read_head(codec)).await;
     read.ok().and_then(Result::ok).ok_or(ForwardError::Unknown)
 }
 
 /// Streams a body. A refusal may arrive before the end of the body; then the rest is not sent.
 async fn stream_body(
-    link: &mut Link,
+    link: &mut PeerLink,
     codec: &mut ClientCodec,
     head: BytesMut,
     length: Length,

@@ -35,7 +35,7 @@ const UNACKNOWLEDGED_TIME_MAX: Duration = Duration::from_secs(5);
 const READ_BYTES: usize = 16 * 1024;
 
 /// A connection.
-pub(super) struct Link {
+pub(super) struct PeerLink {
     pub(super) stream: TcpStream,
     /// Received, and not parsed yet.
     pub(super) read: BytesMut,
@@ -43,14 +43,14 @@ pub(super) struct Link {
 
 /// The connections of one thread.
 #[derive(Default)]
-pub(super) struct Links {
+pub(super) struct PeerLinks {
     peers: RefCell<HashMap<LifeId, PeerConnections>>,
     codec: ServiceConfig,
 }
 
 #[derive(Default)]
 struct PeerConnections {
-    idle: Vec<(Link, Instant)>,
+    idle: Vec<(PeerLink, Instant)>,
     unreachable_since: Option<Instant>,
 }
 
@@ -58,12 +58,12 @@ struct PeerConnections {
 #[derive(Debug)]
 pub(super) struct Unreachable;
 
-impl Links {
+impl PeerLinks {
     /// An idle connection, reused or new. Connections to lives that are over are dropped.
     ///
     /// # Errors
     /// When the other side cannot be reached.
-    pub(super) async fn get(&self, peer: &Peer, lives: impl Fn(LifeId) -> bool) -> Result<Link, Unreachable> {
+    pub(super) async fn get(&self, peer: &Peer, lives: impl Fn(LifeId) -> bool) -> Result<PeerLink, Unreachable> {
         let now = Instant::now();
         {
             let mut peers = self.peers.borrow_mut();
@@ -78,7 +78,7 @@ impl Links {
             }
             peers.retain(|life, _| lives(*life));
         }
-        let attempt = timeout(CONNECT_TIME_MAX, Link::connect(&peer.address)).await;
+        let attempt = timeout(CONNECT_TIME_MAX, PeerLink::connect(&peer.address)).await;
         let error = match attempt {
             Ok(Ok(link)) => return Ok(link),
             Ok(Err(error)) => error,
@@ -90,7 +90,7 @@ impl Links {
     }
 
     /// Returns a connection for the next request.
-    pub(super) fn release(&self, life: LifeId, link: Link) {
+    pub(super) fn release(&self, life: LifeId, link: PeerLink) {
         let mut peers = self.peers.borrow_mut();
         let connections = peers.entry(life).or_default();
         if link.read.is_empty() && connections.idle.len() < IDLE_MAX {
@@ -104,7 +104,7 @@ impl Links {
     }
 }
 
-impl Link {
+impl PeerLink {
     async fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         // A request is written in one piece; there is nothing to wait for.
@@ -137,9 +137,9 @@ impl Link {
     }
 
     /// Reads the head of a response. The codec continues with its body.
-    pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, ReadError> {
+    pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, ResponseError> {
         loop {
-            if let Some(head) = codec.decode(&mut self.read).map_err(|_| ReadError)? {
+            if let Some(head) = codec.decode(&mut self.read).map_err(|_| ResponseError)? {
                 return Ok(head);
             }
             self.read_more().await?;
@@ -147,10 +147,10 @@ impl Link {
     }
 
     /// Reads more.
-    pub(super) async fn read_more(&mut self) -> Result<(), ReadError> {
+    pub(super) async fn read_more(&mut self) -> Result<(), ResponseError> {
         self.read.reserve(READ_BYTES);
         match self.stream.read_buf(&mut self.read).await {
-            Ok(0) | Err(_) => Err(ReadError),
+            Ok(0) | Err(_) => Err(ResponseError),
             Ok(_) => Ok(()),
         }
     }
@@ -165,4 +165,4 @@ pub(super) struct WriteError {
 
 /// The connection ended before the response did, or the response is invalid.
 #[derive(Debug)]
-pub(super) struct ReadError;
+pub(super) struct ResponseError;

@@ -19,7 +19,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::link::{Link, Links};
+use super::link::{PeerLink, PeerLinks};
 
 /// How long the other side of a socket may read nothing of what its client sends.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
@@ -70,10 +70,10 @@ impl StopConditions {
 /// The body of a response, as a stream.
 pub(super) struct RelayedBody {
     /// `None` once all of it was received.
-    link: Option<Link>,
+    link: Option<PeerLink>,
     codec: ClientPayloadCodec,
     /// Where the connection is returned to then.
-    return_to: Option<(Rc<Links>, LifeId)>,
+    return_to: Option<(Rc<PeerLinks>, LifeId)>,
     stopped: Pin<Box<dyn Future<Output = ()>>>,
     /// Whether the body has no fixed end; otherwise it has broken off when `stopped` fires.
     is_endless: bool,
@@ -81,9 +81,9 @@ pub(super) struct RelayedBody {
 
 impl RelayedBody {
     pub(super) fn new(
-        link: Link,
+        link: PeerLink,
         codec: ClientPayloadCodec,
-        return_to: Option<(Rc<Links>, LifeId)>,
+        return_to: Option<(Rc<PeerLinks>, LifeId)>,
         stop: StopConditions,
         is_endless: bool,
     ) -> Self {
@@ -138,8 +138,8 @@ fn read_some<R: AsyncRead>(reader: Pin<&mut R>, bytes: &mut BytesMut, cx: &mut C
 
 /// A socket: bytes of the client go to the other process, and bytes of that process are the body of the response.
 /// Frames are not parsed; closing either half closes both.
-pub(super) fn splice(link: Link, client_bytes: Payload, stop: StopConditions) -> SocketBody {
-    let Link { stream, read } = link;
+pub(super) fn splice(link: PeerLink, client_bytes: Payload, stop: StopConditions) -> SocketBody {
+    let PeerLink { stream, read } = link;
     let (reader, writer) = stream.into_split();
     actix_web::rt::spawn(pump(client_bytes, writer));
     SocketBody { reader, read, stopped: stop.stopped() }

@@ -18,7 +18,7 @@ use crate::app::App;
 const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// The next events of the log.
-pub(super) struct Page {
+pub(super) struct EventBatch {
     pub(super) events: Vec<OutgoingEvent>,
     /// The position for the next read.
     pub(super) next: After,
@@ -28,7 +28,7 @@ pub(super) struct Page {
 }
 
 /// Why the log cannot be read now.
-pub(super) type ReadError = String;
+pub(super) type EventReadError = String;
 
 /// The next events for an endpoint, at most `limit`. `may_wait`: its table may contain waiting deliveries.
 pub(super) async fn page(
@@ -37,7 +37,7 @@ pub(super) async fn page(
     after: After,
     limit: usize,
     may_wait: bool,
-) -> Result<Page, ReadError> {
+) -> Result<EventBatch, EventReadError> {
     let company = endpoint.company;
     let kinds: Vec<EventKind> = endpoint.types.iter().filter_map(|kind| kind.parse().ok()).collect();
     if kinds.is_empty() && !endpoint.types.is_empty() {
@@ -56,7 +56,7 @@ pub(super) async fn page(
         let found = deliveries::busy_lanes(app.db(company), company, endpoint.id, &lanes, after.id.0).await;
         busy.extend(found.map_err(reason)?);
     }
-    Ok(Page { events, next: page.next, has_more: page.has_more, busy })
+    Ok(EventBatch { events, next: page.next, has_more: page.has_more, busy })
 }
 
 /// The events of due deliveries; `None` if the event has expired. Deliveries beyond the size limit are omitted and stay
@@ -65,7 +65,7 @@ pub(super) async fn of_due(
     app: &App,
     company: CompanyId,
     due: Vec<Due>,
-) -> Result<Vec<(Due, Option<OutgoingEvent>)>, ReadError> {
+) -> Result<Vec<(Due, Option<OutgoingEvent>)>, EventReadError> {
     let mut found = Vec::with_capacity(due.len());
     for delivery in &due {
         let id = LoggedEventId::new(delivery.event_id);
@@ -83,7 +83,7 @@ pub(super) async fn of_due(
     Ok(due.into_iter().filter_map(with_event).collect())
 }
 
-fn view_context(app: &App, company: CompanyId) -> Result<ViewContext, ReadError> {
+fn view_context(app: &App, company: CompanyId) -> Result<ViewContext, EventReadError> {
     let organization = app.engine.directory().company(company).ok_or("the company no longer exists")?;
     Ok(ViewContext::new(organization, app.media.links().clone()))
 }
@@ -123,6 +123,6 @@ fn lane(subject: &Subject) -> String {
     }
 }
 
-fn reason(error: impl std::fmt::Display) -> ReadError {
+fn reason(error: impl std::fmt::Display) -> EventReadError {
     error.to_string()
 }

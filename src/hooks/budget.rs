@@ -60,7 +60,7 @@ impl Default for BudgetLimits {
     }
 }
 
-pub(super) type Channel = (CompanyId, ChannelId);
+pub(super) type ChannelKey = (CompanyId, ChannelId);
 
 /// All calls that are read or processed. Cheap to clone.
 #[derive(Clone, Default)]
@@ -69,21 +69,21 @@ pub(super) struct CallBudget(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     limits: BudgetLimits,
-    usage: Mutex<Usage>,
+    usage: Mutex<CallUsage>,
     released: Notify,
 }
 
 /// The memory in use. Calls are ordered by their start.
 #[derive(Default)]
-struct Usage {
-    calls: BTreeMap<u64, Call>,
-    channels: HashMap<Channel, ChannelUsage>,
+struct CallUsage {
+    calls: BTreeMap<u64, ReservedCall>,
+    channels: HashMap<ChannelKey, ChannelUsage>,
     bytes: usize,
     started: u64,
 }
 
-struct Call {
-    channel: Channel,
+struct ReservedCall {
+    channel: ChannelKey,
     bytes: usize,
     since: Instant,
     /// Whether the signature is not verified yet.
@@ -120,7 +120,7 @@ impl CallBudget {
         Self(Arc::new(Inner { limits, ..Inner::default() }))
     }
 
-    fn usage(&self) -> MutexGuard<'_, Usage> {
+    fn usage(&self) -> MutexGuard<'_, CallUsage> {
         self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +129,7 @@ impl CallBudget {
     ///
     /// # Errors
     /// `503` when all of them are being processed: the provider repeats the call.
-    pub(super) fn admit(&self, channel: Channel) -> ApiResult<CallPermit> {
+    pub(super) fn admit(&self, channel: ChannelKey) -> ApiResult<CallPermit> {
         let mut usage = self.usage();
         let calls = usage.channels.get(&channel).map_or(0, |channel| channel.calls);
         if calls >= self.0.limits.of_channel_calls {
@@ -139,7 +139,8 @@ impl CallBudget {
         let id = usage.started;
         usage.started += 1;
         let cancel = Arc::new(Notify::new());
-        let call = Call { channel, bytes: 0, since: Instant::now(), is_incomplete: true, cancel: cancel.clone() };
+        let call =
+            ReservedCall { channel, bytes: 0, since: Instant::now(), is_incomplete: true, cancel: cancel.clone() };
         usage.calls.insert(id, call);
         usage.channels.entry(channel).or_default().calls += 1;
         Ok(CallPermit { budget: self.clone(), id, cancel })
@@ -172,16 +173,16 @@ impl CallBudget {
     }
 }
 
-impl Usage {
+impl CallUsage {
     /// The incomplete calls of a channel, oldest first.
-    fn incomplete(&self, channel: Channel) -> impl Iterator<Item = (u64, &Call)> {
-        let matches = move |call: &Call| call.channel == channel && call.is_incomplete;
+    fn incomplete(&self, channel: ChannelKey) -> impl Iterator<Item = (u64, &ReservedCall)> {
+        let matches = move |call: &ReservedCall| call.channel == channel && call.is_incomplete;
         self.calls.iter().filter(move |(_, call)| matches(call)).map(|(id, call)| (*id, call))
     }
 
     /// The channel whose incomplete calls use most memory.
-    fn fullest(&self) -> Option<Channel> {
-        let mut by_channel: HashMap<Channel, usize> = HashMap::new();
+    fn fullest(&self) -> Option<ChannelKey> {
+        let mut by_channel: HashMap<ChannelKey, usize> = HashMap::new();
         for call in self.calls.values().filter(|call| call.is_incomplete && call.bytes > 0) {
             *by_channel.entry(call.channel).or_default() += call.bytes;
         }
@@ -297,8 +298,8 @@ async fn drain(mut chunks: MinRateStream<Payload>) {
 mod tests {
     use super::*;
 
-    const A: Channel = (CompanyId::new(1), ChannelId::new(1));
-    const B: Channel = (CompanyId::new(2), ChannelId::new(2));
+    const A: ChannelKey = (CompanyId::new(1), ChannelId::new(1));
+    const B: ChannelKey = (CompanyId::new(2), ChannelId::new(2));
 
     /// Ten bytes in total, four per channel, and two more for channels that use at most one.
     fn budget() -> CallBudget {
@@ -311,7 +312,7 @@ mod tests {
         })
     }
 
-    fn channel(number: i64) -> Channel {
+    fn channel(number: i64) -> ChannelKey {
         (CompanyId::new(number), ChannelId::new(number))
     }
 

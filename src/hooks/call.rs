@@ -30,7 +30,7 @@ const SECONDS_MAX: i64 = 100_000_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Call {
     /// The events, in the order of the call.
-    pub events: Vec<Event>,
+    pub events: Vec<CallEvent>,
     /// Parts without a meaning for a conversation: echoes of our own messages, withdrawn reactions, other news of the
     /// account.
     pub ignored: usize,
@@ -40,7 +40,7 @@ pub(super) struct Call {
 
 /// One event of a call.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct CallEvent {
     /// The number or page that the event belongs to, as the provider names it.
     pub account: Option<String>,
     /// The event.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hotline_actors::ttl_cache::TtlCache;
 use hotline_persistence::CompanyId;
 
-use super::budget::Channel;
+use super::budget::ChannelKey;
 use crate::web::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
@@ -27,9 +27,9 @@ pub(super) enum Guess {
     /// A channel's public key.
     Key,
     /// The signature of a call.
-    Signature(Channel),
+    Signature(ChannelKey),
     /// The verify token.
-    Token(Channel),
+    Token(ChannelKey),
 }
 
 /// Recent wrong guesses.
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    const CHANNEL: Channel = (CompanyId::new(1), ChannelId::new(2));
+    const CHANNEL: ChannelKey = (CompanyId::new(1), ChannelId::new(2));
 
     #[test]
     fn only_the_address_that_guesses_too_often_is_limited() {

@@ -9,7 +9,7 @@ use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::call::{Call, Event, EventKind};
+use super::call::{Call, CallEvent, EventKind};
 use super::downloads::Downloads;
 use crate::metrics::Tally;
 
@@ -39,7 +39,7 @@ pub(super) async fn process_call(
     let settings = channel.settings()?;
     let Call { events, mut ignored, unreadable } = call;
     let mut conversations: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
-    for Event { account, kind } in events {
+    for CallEvent { account, kind } in events {
         match addressee(&organization, channel, &settings, account.as_deref()) {
             Some(channel) => conversations.entry((channel, conversation_key(&kind))).or_default().push(kind),
             None => ignored += 1,

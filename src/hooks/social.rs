@@ -15,8 +15,8 @@ use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::{Value, json};
 
 use super::call::{
-    Call, Event, EventKind, FileReference, body, id, id_at, lines, list, name_at, place, placeholder, text, text_at,
-    time,
+    Call, CallEvent, EventKind, FileReference, body, id, id_at, lines, list, name_at, place, placeholder, text,
+    text_at, time,
 };
 
 /// The kinds of attachment that are files.
@@ -76,7 +76,7 @@ impl Network {
             return;
         };
         let before = read.events.len();
-        let mut add = |kind| read.events.push(Event { account: account.map(str::to_owned), kind });
+        let mut add = |kind| read.events.push(CallEvent { account: account.map(str::to_owned), kind });
         let mut is_readable = true;
         if let Some(message) = event.get("message") {
             is_readable = self.read_message(&sender, event, message, &mut add);

@@ -23,8 +23,8 @@ use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::Value;
 
 use super::call::{
-    Call, Event, EventKind, FileReference, body, failure, id, id_at, lines, list, name_at, place, placeholder, text,
-    text_at, time,
+    Call, CallEvent, EventKind, FileReference, body, failure, id, id_at, lines, list, name_at, place, placeholder,
+    text, text_at, time,
 };
 use super::numbers;
 
@@ -51,7 +51,7 @@ fn read_messages(value: &Value, read: &mut Call) {
     for message in list(value, "messages") {
         match parse_message(message, contacts) {
             ParsedMessage::Message(inbound) => {
-                read.events.push(Event { account: account.clone(), kind: EventKind::Message(inbound) });
+                read.events.push(CallEvent { account: account.clone(), kind: EventKind::Message(inbound) });
             }
             ParsedMessage::Ignored => read.ignored += 1,
             ParsedMessage::Unreadable => read.unreadable += 1,
@@ -65,7 +65,7 @@ fn read_messages(value: &Value, read: &mut Call) {
         match delivery_status(status) {
             Some(delivery_status) => {
                 let kind = EventKind::Status { message_id, status: delivery_status, at: time(status, "timestamp") };
-                read.events.push(Event { account: account.clone(), kind });
+                read.events.push(CallEvent { account: account.clone(), kind });
             }
             None => read.ignored += 1,
         }

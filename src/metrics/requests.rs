@@ -42,7 +42,7 @@ pub struct Requests {
     /// The paths of the route table, then [`NO_ROUTE`].
     names: Vec<String>,
     /// The operations by route; for each route, one per method in [`METHODS`].
-    operations: Vec<Operation>,
+    operations: Vec<OperationCounters>,
 }
 
 /// The index of an operation's counters.
@@ -50,7 +50,7 @@ pub struct Requests {
 pub struct OperationIndex(usize);
 
 #[derive(Debug)]
-struct Operation {
+struct OperationCounters {
     /// One per status in [`STATUSES`], and one for all others.
     statuses: [AtomicU64; STATUSES.len() + 1],
     latency_ns: Histogram,
@@ -71,7 +71,7 @@ impl Requests {
         let routes = Routes::of(&paths);
         let mut names = paths;
         names.push(NO_ROUTE.to_owned());
-        let operation = || Operation {
+        let operation = || OperationCounters {
             statuses: std::array::from_fn(|_| AtomicU64::new(0)),
             latency_ns: Histogram::new(LATENCY_NS_BOUNDS),
         };

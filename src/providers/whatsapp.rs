@@ -68,10 +68,10 @@ enum Content<'a> {
     Text { text: Text<'a> },
     Template { template: Option<&'a Value> },
     Interactive { interactive: Option<&'a Value> },
-    Image { image: File<'a> },
-    Video { video: File<'a> },
-    Audio { audio: File<'a> },
-    Document { document: File<'a> },
+    Image { image: MediaContent<'a> },
+    Video { video: MediaContent<'a> },
+    Audio { audio: MediaContent<'a> },
+    Document { document: MediaContent<'a> },
 }
 
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ struct Text<'a> {
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct MediaContent<'a> {
     id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     caption: Option<&'a str>,
@@ -108,12 +108,12 @@ impl<'a> Content<'a> {
             (MessageType::Interactive, _) => Ok(Self::Interactive { interactive: message.interactive.as_ref() }),
             (MessageType::Media, Some(UploadedFile { id, file_name, mime_type })) => {
                 let kind = kind_of(mime_type);
-                let file = File { id, caption: body.filter(|_| has_caption(kind)), filename: None };
+                let file = MediaContent { id, caption: body.filter(|_| has_caption(kind)), filename: None };
                 Ok(match kind {
                     "image" => Self::Image { image: file },
                     "video" => Self::Video { video: file },
                     "audio" => Self::Audio { audio: file },
-                    _ => Self::Document { document: File { filename: Some(file_name), ..file } },
+                    _ => Self::Document { document: MediaContent { filename: Some(file_name), ..file } },
                 })
             }
             (MessageType::Media | MessageType::Note, _) => Err(unsupported("notes cannot be sent")),

@@ -49,13 +49,13 @@ const CACHE_BYTES_MAX: u64 = 64 << 20;
 const ACCOUNTS_USUAL: usize = 256;
 
 type Key = (CompanyId, ChannelId);
-type BytesOf = fn(&Key, &Arc<CachedTemplates>) -> u64;
+type TemplateWeight = fn(&Key, &Arc<CachedTemplates>) -> u64;
 
 /// The cache.
 pub struct Templates {
     graph: Graph,
     options: Options,
-    cached: TtlCache<Key, Arc<CachedTemplates>, Weigh<BytesOf>>,
+    cached: TtlCache<Key, Arc<CachedTemplates>, Weigh<TemplateWeight>>,
     /// One fetch at a time per channel.
     fetch_locks: KeyedLocks<Key>,
     /// The last failure by channel.
@@ -74,7 +74,7 @@ struct CachedTemplates {
 impl Templates {
     /// Creates an empty cache; templates are fetched through `graph`.
     pub fn new(graph: Graph, options: Options) -> Self {
-        let bytes: BytesOf = |_, cached| cached.bytes;
+        let bytes: TemplateWeight = |_, cached| cached.bytes;
         let cached = TtlCache::weighted(ACCOUNTS_USUAL, CACHE_BYTES_MAX, STALE_FOR, bytes);
         let failures = TtlCache::new(FAILED_MAX, FAILED_FOR);
         Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures }

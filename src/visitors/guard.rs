@@ -103,7 +103,7 @@ pub async fn admit<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let mut response_headers = ResponseHeaders::default();
     let early_response = match check(&request, &mut response_headers) {
-        Ok(Admission::Admitted(door)) => match register_presence(&request, door.company()).await {
+        Ok(GuardOutcome::Admitted(door)) => match register_presence(&request, door.company()).await {
             Ok(()) => {
                 request.extensions_mut().insert(Tenant(door.company()));
                 request.extensions_mut().insert(door);
@@ -114,8 +114,8 @@ pub async fn admit<B: MessageBody + 'static>(
             }
             Err(error) => Some(error.error_response()),
         },
-        Ok(Admission::Preflight) => Some(preflight()),
-        Ok(Admission::UnknownWebchat) => Some(script::unknown_webchat()),
+        Ok(GuardOutcome::Preflight) => Some(preflight()),
+        Ok(GuardOutcome::UnknownWebchat) => Some(script::unknown_webchat()),
         Err(error) => Some(error.error_response()),
     };
     let mut response = match early_response {
@@ -130,7 +130,7 @@ pub async fn admit<B: MessageBody + 'static>(
     Ok(response)
 }
 
-enum Admission {
+enum GuardOutcome {
     Admitted(Door),
     /// A CORS preflight.
     Preflight,
@@ -163,7 +163,7 @@ impl ResponseHeaders {
     }
 }
 
-fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> ApiResult<Admission> {
+fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> ApiResult<GuardOutcome> {
     let app = request.app_data::<Data<App>>().zip(request.app_data::<Data<Visitors>>());
     let (app, visitors) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
@@ -176,7 +176,7 @@ fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> Ap
     let Some((organization, channel, row)) = webchat else {
         // A `404` would be invisible to the page's author, because browsers do not run such a script.
         let is_script = path == paths::SCRIPT && [Method::GET, Method::HEAD].contains(request.method());
-        return if is_script { Ok(Admission::UnknownWebchat) } else { Err(ApiError::not_found()) };
+        return if is_script { Ok(GuardOutcome::UnknownWebchat) } else { Err(ApiError::not_found()) };
     };
     if !organization.company.active {
         return Err(ApiError::company_inactive());
@@ -188,7 +188,7 @@ fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> Ap
         response_headers.origin = check_origin(request.headers().get(ORIGIN), rule, &settings)?;
     }
     if *request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
-        return Ok(Admission::Preflight);
+        return Ok(GuardOutcome::Preflight);
     }
     let address = origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of);
     if let Some(kind) = kind_of(request.method(), path) {
@@ -201,7 +201,7 @@ fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> Ap
         }
     }
     let (organization, public_key) = (organization.clone(), row.public_key.clone());
-    Ok(Admission::Admitted(Door { organization, channel, public_key, settings, address }))
+    Ok(GuardOutcome::Admitted(Door { organization, channel, public_key, settings, address }))
 }
 
 fn rule_of(method: &Method, path: &str) -> OriginRule {

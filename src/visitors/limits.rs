@@ -84,20 +84,20 @@ type Limiter = RateLimiter<Address, DefaultKeyedStateStore<Address>, LimitClock,
 pub struct Visitors {
     /// The settings.
     pub options: VisitorOptions,
-    sessions: Limit,
-    messages: Limit,
-    others: Limit,
+    sessions: AddressLimit,
+    messages: AddressLimit,
+    others: AddressLimit,
     sockets: KeyedLimit<Address>,
     uploads: Arc<Uploads>,
     catch_ups: Arc<Scheduler>,
 }
 
-struct Limit {
+struct AddressLimit {
     per_minute: u32,
     limiter: Option<Limiter>,
 }
 
-impl Limit {
+impl AddressLimit {
     fn new(per_minute: u32) -> Self {
         let quota = NonZeroU32::new(per_minute).map(Quota::per_minute);
         let new = |quota| Limiter::new(quota, DefaultKeyedStateStore::default(), LimitClock);
@@ -114,9 +114,9 @@ impl Visitors {
     /// Starts with full allowances.
     pub fn new(options: VisitorOptions) -> Self {
         Self {
-            sessions: Limit::new(options.sessions_per_minute),
-            messages: Limit::new(options.messages_per_minute),
-            others: Limit::new(options.requests_per_minute),
+            sessions: AddressLimit::new(options.sessions_per_minute),
+            messages: AddressLimit::new(options.messages_per_minute),
+            others: AddressLimit::new(options.requests_per_minute),
             sockets: KeyedLimit::default(),
             uploads: Arc::new(Uploads::new(options.uploads)),
             catch_ups: Scheduler::new(Shares::of_one_kind(

@@ -50,12 +50,12 @@ impl UploadOptions {
 type Keyed<K> = RateLimiter<K, DefaultKeyedStateStore<K>, LimitClock, NoOpMiddleware<Instant>>;
 type Direct = RateLimiter<NotKeyed, InMemoryState, LimitClock, NoOpMiddleware<Instant>>;
 
-struct Limit<K: Clone + std::hash::Hash + Eq> {
+struct UploadLimit<K: Clone + std::hash::Hash + Eq> {
     mib_per_hour: u32,
     limiter: Option<Keyed<K>>,
 }
 
-impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
+impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     fn new(mib_per_hour: u32) -> Self {
         let kib = mib_per_hour.saturating_mul(1024);
         let quota = NonZeroU32::new(kib).map(Quota::per_hour);
@@ -84,7 +84,7 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     }
 }
 
-/// As [`Limit`], for companies: each has its own limiter, which can be dropped. There are no more limiters than companies.
+/// As [`UploadLimit`], for companies: each has its own limiter, which can be dropped. There are no more limiters than companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,
@@ -112,16 +112,16 @@ impl CompanyLimit {
 
 /// The remaining allowance of every session, address and company.
 pub(super) struct Uploads {
-    sessions: Limit<SessionId>,
-    addresses: Limit<Address>,
+    sessions: UploadLimit<SessionId>,
+    addresses: UploadLimit<Address>,
     companies: CompanyLimit,
 }
 
 impl Uploads {
     pub(super) fn new(options: UploadOptions) -> Self {
         Self {
-            sessions: Limit::new(options.session_mib_per_hour),
-            addresses: Limit::new(options.address_mib_per_hour),
+            sessions: UploadLimit::new(options.session_mib_per_hour),
+            addresses: UploadLimit::new(options.address_mib_per_hour),
             companies: CompanyLimit::new(options.company_mib_per_hour),
         }
     }

@@ -79,9 +79,9 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(BoardId, BoardL
 }
 
 /// The body of `PUT /crm/boards/{boardId}/lists/order`.
-pub struct Order(OrderedIds<BoardListId>);
+pub struct StageOrder(OrderedIds<BoardListId>);
 
-impl Input for Order {
+impl Input for StageOrder {
     fn name() -> Cow<'static, str> {
         "StageOrder".into()
     }
@@ -96,10 +96,10 @@ pub async fn reorder(
     caller: Caller,
     app: Data<App>,
     board: PathId<BoardId>,
-    body: Body<Order>,
+    body: Body<StageOrder>,
     once: Idempotency,
 ) -> ApiResult<Page<Stage>> {
-    let Order(ids) = body.0;
+    let StageOrder(ids) = body.0;
     once.transaction(app.db(caller.company), async |db| {
         if !table::exists::<Board>(&mut *db, caller.company, board.0).await? {
             return Err(ApiError::not_found());

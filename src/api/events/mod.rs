@@ -20,7 +20,8 @@ use tokio::time::{Instant, timeout_at};
 pub use enabled::EventsEnabled;
 pub use stream::{EventStream, READERS_PER_COMPANY_MAX, SharedStreams, stream};
 pub use view::{
-    Event, EventAuthor, EventData, EventMessage, EventMeta, Page, SerializedEvent, serialize_events, serialize_page,
+    CompanyEvent, EventAuthor, EventData, EventMessage, EventMeta, EventPage, SerializedEvent, serialize_events,
+    serialize_page,
 };
 
 use super::messages::ViewContext;
@@ -211,9 +212,9 @@ impl Reply for Events {
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
-        let (event, meta) = (schema::of::<Event>(schemas), schema::of::<EventMeta>(schemas));
+        let (event, meta) = (schema::of::<CompanyEvent>(schemas), schema::of::<EventMeta>(schemas));
         let properties = json!({"data": {"type": "array", "items": event}, "meta": meta});
-        Some(schema::envelope::<Event>(schemas, "List", &properties, "Events, oldest first."))
+        Some(schema::envelope::<CompanyEvent>(schemas, "List", &properties, "Events, oldest first."))
     }
 }
 
@@ -300,7 +301,7 @@ pub async fn list(
         };
         if is_over {
             let context = ViewContext::of(&caller, &app, &request);
-            let Page { events, next, has_more } =
+            let EventPage { events, next, has_more } =
                 serialize_page(db, caller.company, batch, &context, BYTES_MAX).await?;
             let meta = EventMeta::of(db, caller.company, start, next.id, has_more).await?;
             return Ok(Events { data: events, meta });

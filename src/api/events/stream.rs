@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::view::{Page, SerializedEvent, serialize_page};
+use super::view::{EventPage, SerializedEvent, serialize_page};
 use super::{LastId, Types, listen, visible_types};
 use crate::api::messages::ViewContext;
 use crate::app::App;
@@ -408,7 +408,7 @@ impl EventWindow {
             context = context.with(organization);
         }
         let read = events::read(app.db(company), company, next, &[], BATCH).await?;
-        let Page { events, next, has_more } =
+        let EventPage { events, next, has_more } =
             serialize_page(app.db(company), company, read, &context, BATCH.bytes).await?;
         for event in events {
             let frame = EventFrame::of(&event);

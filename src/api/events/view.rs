@@ -38,7 +38,7 @@ use crate::web::{ApiError, ApiResult};
 #[serde(rename_all = "camelCase")]
 #[schema(as = CompanyEvent)]
 #[allow(missing_docs)]
-pub struct Event {
+pub struct CompanyEvent {
     /// Increases by one per event within the company.
     #[schema(example = 4711)]
     pub id: LoggedEventId,
@@ -229,7 +229,7 @@ impl Serialize for SerializedEvent {
 
 /// Events as they are sent, and where to continue.
 #[derive(Debug)]
-pub struct Page {
+pub struct EventPage {
     /// The events, oldest first.
     pub events: Vec<SerializedEvent>,
     /// The position up to which all events were read.
@@ -248,15 +248,15 @@ pub async fn serialize_page(
     reading: Reading,
     context: &ViewContext,
     bytes_max: usize,
-) -> ApiResult<Page> {
+) -> ApiResult<EventPage> {
     let Reading { events, next, has_more } = reading;
     let positions: Vec<After> = events.iter().map(StoredEvent::place).collect();
     let events = serialize_events(db, company, events, context, bytes_max).await?;
     if events.len() == positions.len() {
-        return Ok(Page { events, next, has_more });
+        return Ok(EventPage { events, next, has_more });
     }
     let next = events.len().checked_sub(1).map_or(next, |last| positions[last]);
-    Ok(Page { events, next, has_more: true })
+    Ok(EventPage { events, next, has_more: true })
 }
 
 /// Serializes events in their order, up to `bytes_max`; the first in any case.
@@ -295,7 +295,7 @@ pub async fn serialize_events(
     Ok(serialized)
 }
 
-fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, context: &ViewContext) -> Event {
+fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, context: &ViewContext) -> CompanyEvent {
     let organization = context.organization();
     let data = match event.record {
         Record::Ticket(then) => EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(ticket(*then))))),
@@ -319,7 +319,14 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
         }
     };
     let by = EventAuthor::of(event.by, organization);
-    Event { id: event.id, kind: event.kind, created_at: event.created_at.into(), by, data, previous: event.previous }
+    CompanyEvent {
+        id: event.id,
+        kind: event.kind,
+        created_at: event.created_at.into(),
+        by,
+        data,
+        previous: event.previous,
+    }
 }
 
 /// A message; a contact's also has the ticket and the contact.

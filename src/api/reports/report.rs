@@ -32,7 +32,7 @@ impl<T> From<Vec<T>> for Report<T> {
 }
 
 #[derive(Serialize)]
-struct Data<'a, T> {
+struct ReportBody<'a, T> {
     data: &'a [T],
 }
 
@@ -41,7 +41,7 @@ impl<T: Row> Reply for Report<T> {
     const IS_TABLE: bool = true;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
-        serde_json::to_vec(&Data { data: &self.rows }).map_err(ApiError::internal)
+        serde_json::to_vec(&ReportBody { data: &self.rows }).map_err(ApiError::internal)
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {

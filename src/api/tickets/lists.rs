@@ -8,7 +8,7 @@ use hotline_persistence::tables::messages::{self, MessageFilter};
 use hotline_persistence::tables::ticket_events;
 use hotline_persistence::tables::tickets::TicketFilter;
 
-use super::{Event, Ticket};
+use super::{Ticket, TicketEvent};
 use crate::api::contacts::check_contact;
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
@@ -101,9 +101,9 @@ pub async fn list_events(
     app: Data<App>,
     id: PathId<TicketId>,
     query: Query<CreatedSpan>,
-) -> ApiResult<Page<Event>> {
+) -> ApiResult<Page<TicketEvent>> {
     app.engine.tickets.get(caller.company, id.0).await?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
-    Ok(Page::of(query.page, rows, |row| Event::of(row, &caller.organization)))
+    Ok(Page::of(query.page, rows, |row| TicketEvent::of(row, &caller.organization)))
 }

@@ -13,7 +13,7 @@ use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId};
 
 pub use changes::{add_note, close, mark_read, reopen, set_wrapup, transfer};
 pub use lists::{list, list_events, list_messages};
-pub use view::{Event, Ticket};
+pub use view::{Ticket, TicketEvent};
 
 use super::contacts::check_channel;
 use crate::app::App;

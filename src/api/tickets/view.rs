@@ -57,7 +57,7 @@ struct View<'a> {
     id: TicketId,
     status: TicketStatus,
     channel: Option<NamedChannel<'a>>,
-    contact: Contact<'a>,
+    contact: TicketContact<'a>,
     /// Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an identity it
     /// signed.
     #[schema(example = false)]
@@ -90,7 +90,7 @@ struct View<'a> {
 /// The contact of a ticket.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TicketContact)]
-struct Contact<'a> {
+struct TicketContact<'a> {
     id: ContactId,
     #[schema(example = "Maria Lima")]
     name: &'a str,
@@ -116,7 +116,7 @@ impl<'a> View<'a> {
             id: row.id,
             status: row.status,
             channel: references::channel(organization, row.channel_id),
-            contact: Contact {
+            contact: TicketContact {
                 id: ticket.contact.id,
                 name: &ticket.contact.name,
                 number: ticket.contact.number.as_deref(),
@@ -149,7 +149,7 @@ impl<'a> View<'a> {
 #[serde(rename_all = "camelCase")]
 #[schema(as = TicketEvent)]
 #[allow(missing_docs)]
-pub struct Event {
+pub struct TicketEvent {
     pub id: EventId,
     #[serde(rename = "type")]
     pub kind: EventType,
@@ -175,7 +175,7 @@ pub struct EventUser {
     pub name: Option<String>,
 }
 
-impl Event {
+impl TicketEvent {
     /// Uses the names of the company's directory.
     pub fn of(row: EventRow, organization: &Organization) -> Self {
         Self {

@@ -115,9 +115,9 @@ pub async fn test(
 }
 
 /// The position after an event; 0: before all of them.
-struct Position(LoggedEventId);
+struct EventPosition(LoggedEventId);
 
-impl FromField for Position {
+impl FromField for EventPosition {
     fn from_json(value: &Value) -> Result<Self, String> {
         let id = LoggedEventId::from_json(value).ok().filter(|id| id.0 >= 0);
         id.map(Self).ok_or_else(|| "must be an integer from 0".to_owned())
@@ -145,7 +145,7 @@ impl Input for Replay {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         const NAMES: [&str; 3] = ["after", "deliveryId", "failedSince"];
         let names: Vec<&str> = NAMES.into_iter().filter(|name| fields.has_text(name)).collect();
-        let after = fields.optional::<Position>("after").map(|after| ReplayRange::After(after.0));
+        let after = fields.optional::<EventPosition>("after").map(|after| ReplayRange::After(after.0));
         let delivery = fields.optional("deliveryId").map(ReplayRange::Delivery);
         let failed = fields.optional("failedSince").map(ReplayRange::FailedSince);
         match names.as_slice() {

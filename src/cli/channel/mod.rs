@@ -35,7 +35,7 @@ pub enum Command {
     Update(Update),
     /// Create or rotate the identity secret of a webchat; it is printed once
     #[command(visible_alias = "rotate-identity-secret")]
-    IdentitySecret(IdentitySecret),
+    RotateIdentitySecret(RotateIdentitySecret),
 }
 
 #[derive(Args)]
@@ -98,7 +98,7 @@ with `exp` at most 24 hours ahead and, optionally, `name`, `email` and `number`.
 docs/webchat.md.
 
 The previous secret stays valid until the next rotation, so that your server can switch without downtime.")]
-pub struct IdentitySecret {
+pub struct RotateIdentitySecret {
     /// Channel ID
     id: ChannelId,
     /// Revoke the previous secret at once, for example because it has leaked
@@ -150,11 +150,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             output.many("channels", &columns, all)
         }
         Command::Update(update) => update.run().await,
-        Command::IdentitySecret(rotate) => rotate.run().await,
+        Command::RotateIdentitySecret(rotate) => rotate.run().await,
     }
 }
 
-impl IdentitySecret {
+impl RotateIdentitySecret {
     async fn run(self) -> Result<(), Failure> {
         let mut new_secret = None;
         let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {

@@ -58,7 +58,7 @@ pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
 }
 
 /// Enables the page with both sides of a conversation, and allows it to embed the webchat.
-async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
+async fn show_page(service: &Service, demo: &DemoCompany) -> Result<(), Failure> {
     let app = &service.app;
     let organization = app.engine.directory().company(demo.company).ok_or("the demo company no longer exists")?;
     let webchat = organization.channels.get(&demo.webchat).ok_or("the demo company no longer has a webchat")?;
@@ -111,7 +111,7 @@ fn own_origins(address: SocketAddr) -> Vec<String> {
 }
 
 /// The demo's records.
-pub struct Demo {
+pub struct DemoCompany {
     /// The company.
     pub company: CompanyId,
     /// A token with all permissions.
@@ -127,7 +127,7 @@ pub struct Demo {
 ///
 /// # Errors
 /// When the database cannot be written.
-pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
+pub async fn seed(app: &Data<App>) -> Result<DemoCompany, Failure> {
     let db = &app.engine.store().housekeeping;
     if let Some(known) = companies::all(db).await?.into_iter().find(|company| company.name == NAME) {
         return reuse(app, known.id).await;
@@ -151,7 +151,7 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     wait_for_directory(app, &key).await?;
     let contacts = create_conversations(app, company, webchat, support, ana, solved).await?;
     sales::seed(db, company, sales, ben, &contacts).await?;
-    Ok(Demo { company, key, webchat, wrapup_type: solved })
+    Ok(DemoCompany { company, key, webchat, wrapup_type: solved })
 }
 
 fn name_column(name: &str) -> Columns {
@@ -178,7 +178,7 @@ async fn wrapup_type(
 }
 
 /// The company of an earlier demo, with its conversations unchanged, and a new token.
-async fn reuse(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
+async fn reuse(app: &Data<App>, company: CompanyId) -> Result<DemoCompany, Failure> {
     let key = new_token(&app.engine.store().housekeeping, company).await?;
     wait_for_directory(app, &key).await?;
     let organization = app.engine.directory().company(company).ok_or("the demo company no longer exists")?;
@@ -188,7 +188,7 @@ async fn reuse(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
         app.engine.refresh(company).await;
     }
     let solved = organization.wrapup_types.iter().find(|(_, kind)| kind.name == SOLVED);
-    Ok(Demo {
+    Ok(DemoCompany {
         company,
         key,
         webchat: webchat.ok_or("the demo company no longer has a webchat")?.id,
@@ -320,8 +320,8 @@ async fn open_session(
 }
 
 /// Command lines that work when pasted one after the other.
-fn guide(base: &str, demo: &Demo, people: &People) -> String {
-    let Demo { company, key, webchat, wrapup_type } = demo;
+fn guide(base: &str, demo: &DemoCompany, people: &People) -> String {
+    let DemoCompany { company, key, webchat, wrapup_type } = demo;
     let api = format!("{base}/api/v1");
     let People { admin, agent } = people;
     let ((admin, admins), (agent, agents)) = (admin, agent);

@@ -21,9 +21,9 @@ const PRODUCTS: [(&str, &str, &str); 3] =
     [("Panel 400 W", "SP-400", "129.9"), ("Inverter 5 kW", "IN-5", "899"), ("Installation, per hour", "HOUR", "64.5")];
 
 /// A card: its name, its stage, its outcome, and the quantities by product.
-type NewCard = (&'static str, usize, Option<Outcome>, &'static [(usize, i64)]);
+type SampleCard = (&'static str, usize, Option<Outcome>, &'static [(usize, i64)]);
 
-const CARDS: [NewCard; 6] = [
+const CARDS: [SampleCard; 6] = [
     ("School roof", 0, None, &[(0, 40), (1, 4), (2, 60)]),
     ("Carport", 0, None, &[(0, 8)]),
     ("House by the lake", 1, None, &[(0, 14), (1, 1), (2, 16)]),

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use self::statements::{NOT_SERVED, QueueContents, StatementResult, WriteFailure, WriteResult, disable, due, write};
 use super::Shared;
 use super::attempt_limit::AttemptPermit;
-use super::log::{self, Page};
+use super::log::{self, EventBatch};
 use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod, OutgoingEvent};
 use crate::metrics::AttemptOutcome;
 use crate::webhooks::AttemptResult;
@@ -381,7 +381,7 @@ impl Courier {
                 self.queue.request_due_check();
             }
             StatementResult::Due(Err(reason)) => self.pause(&reason),
-            StatementResult::Read(Ok(Page { events, next, has_more, busy })) => {
+            StatementResult::Read(Ok(EventBatch { events, next, has_more, busy })) => {
                 self.after = next;
                 self.is_behind |= has_more;
                 self.queue.push_page(events, next.id.0, &busy, clock::now());

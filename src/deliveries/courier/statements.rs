@@ -10,7 +10,7 @@ use hotline_persistence::tables::webhooks::{self, Endpoint};
 
 use super::RETRY_AFTER;
 use crate::deliveries::Shared;
-use crate::deliveries::log::{self, Page, ReadError};
+use crate::deliveries::log::{self, EventBatch, EventReadError};
 use crate::deliveries::queue::{DisableReason, OutgoingEvent, WriteBatch};
 
 /// Why a statement is not begun: the company is about to move, and its courier has nothing in memory.
@@ -19,8 +19,8 @@ pub(super) const NOT_SERVED: &str = "the company is unavailable";
 /// The result of a courier's statement.
 pub(super) enum StatementResult {
     Written(Result<WriteResult, WriteFailure>),
-    Due(Result<Vec<(Due, Option<OutgoingEvent>)>, ReadError>),
-    Read(Result<Page, ReadError>),
+    Due(Result<Vec<(Due, Option<OutgoingEvent>)>, EventReadError>),
+    Read(Result<EventBatch, EventReadError>),
 }
 
 pub(super) struct WriteResult {
@@ -82,7 +82,7 @@ pub(super) async fn due(
     now: DateTime<Utc>,
     QueueContents { read_to, event_ids }: QueueContents,
     limit: usize,
-) -> Result<Vec<(Due, Option<OutgoingEvent>)>, ReadError> {
+) -> Result<Vec<(Due, Option<OutgoingEvent>)>, EventReadError> {
     let store = shared.app.engine.store();
     let Some(_presence) = store.ownership().follow(endpoint.company) else {
         return Err(NOT_SERVED.to_owned());

@@ -202,7 +202,7 @@ fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() 
 
 /// The table, with the semantics of the real one (`deliveries.rs` of the tables).
 #[derive(Default)]
-struct Table {
+struct FakeTable {
     told_to: i64,
     rows: BTreeMap<i64, Row>,
 }
@@ -210,7 +210,7 @@ struct Table {
 /// Lane, status, attempts, due time.
 type Row = (String, DeliveryStatus, i32, Option<DateTime<Utc>>);
 
-impl Table {
+impl FakeTable {
     fn record(&mut self, batch: &WriteBatch, now: DateTime<Utc>) {
         assert_eq!(self.told_to, batch.standing.from);
         self.told_to = batch.standing.told_to;
@@ -269,7 +269,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
         let last = random.random_range(1..80);
         let log: Vec<OutgoingEvent> =
             (1..=last).map(|event| outgoing(event, &format!("l{}", random.random_range(0..8)))).collect();
-        let (mut table, mut now) = (Table::default(), START);
+        let (mut table, mut now) = (FakeTable::default(), START);
         let mut queue = DeliveryQueue::new(0, None);
         let mut under_way: Vec<i64> = Vec::new();
         let mut arrived: Vec<i64> = Vec::new();

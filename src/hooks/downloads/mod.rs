@@ -60,17 +60,17 @@ struct Inner {
     graph: Graph,
     outbound: Outbound,
     media: Media,
-    queue: Mutex<DownloadQueue<Job>>,
+    queue: Mutex<DownloadQueue<Download>>,
     search_requested: Notify,
 }
 
 /// A message and its file.
-struct Job {
+struct Download {
     message: MessageRow,
     file: FileReference,
 }
 
-impl Job {
+impl Download {
     fn of(message: &MessageRow) -> Option<Self> {
         let file = message.media.as_ref().and_then(FileReference::of)?;
         Some(Self { message: message.clone(), file })
@@ -84,7 +84,7 @@ impl FileReference {
     }
 }
 
-impl PendingFile for Job {
+impl PendingFile for Download {
     fn company(&self) -> CompanyId {
         self.message.company_id
     }
@@ -101,7 +101,7 @@ impl PendingFile for Job {
 /// A running download. Its slot is freed however the download ends.
 struct RunningDownload {
     downloads: Downloads,
-    job: Option<Job>,
+    job: Option<Download>,
 }
 
 impl RunningDownload {
@@ -163,13 +163,13 @@ impl Downloads {
         self.0.search_requested.notify_one();
     }
 
-    fn queue(&self) -> MutexGuard<'_, DownloadQueue<Job>> {
+    fn queue(&self) -> MutexGuard<'_, DownloadQueue<Download>> {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the download of a new message's file, unless the limits are reached: then a later search finds it.
     pub(super) fn begin(&self, message: &MessageRow) {
-        let Some(job) = Job::of(message) else { return };
+        let Some(job) = Download::of(message) else { return };
         self.queue().add_new(job);
         self.start_next();
     }
@@ -207,7 +207,7 @@ impl Downloads {
                 let is_last_page = until.is_some_and(|until| after > until);
                 let waiting = waiting.iter().filter(|message| until.is_none_or(|until| message.id <= until));
                 for message in waiting.filter(|message| self.0.engine.owns(message.company_id)) {
-                    let Some(job) = Job::of(message) else { continue };
+                    let Some(job) = Download::of(message) else { continue };
                     if !self.queue().add_found(job) && first_skipped.is_none() {
                         // The search starts after this id.
                         first_skipped = Some(MessageId::new(message.id.0 - 1));
@@ -231,9 +231,9 @@ impl Downloads {
     }
 
     /// Tries to download a file. Adds it to its message, or schedules a retry.
-    async fn fetch(&self, job: Job) {
+    async fn fetch(&self, job: Download) {
         let running = RunningDownload { downloads: self.clone(), job: Some(job) };
-        let Some(Job { message, file }) = &running.job else { return };
+        let Some(Download { message, file }) = &running.job else { return };
         let age = clock::now() - message.created_at;
         let media = match self.attempt(message, file).await {
             Ok(media) => Ok(media),

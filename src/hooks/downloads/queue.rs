@@ -42,7 +42,7 @@ pub(super) trait PendingFile {
 /// The queues of all companies.
 pub(super) struct DownloadQueue<F> {
     limits: DownloadLimits,
-    companies: HashMap<CompanyId, Company<F>>,
+    companies: HashMap<CompanyId, CompanyDownloads<F>>,
     /// Companies with files to download now, in turn.
     turns: VecDeque<CompanyId>,
     channels: HashMap<(CompanyId, ChannelId), usize>,
@@ -50,7 +50,7 @@ pub(super) struct DownloadQueue<F> {
     in_memory: usize,
 }
 
-struct Company<F> {
+struct CompanyDownloads<F> {
     /// To be downloaded now.
     ready: BTreeMap<MessageId, F>,
     /// To be retried later.
@@ -60,13 +60,13 @@ struct Company<F> {
     finishing: HashSet<MessageId>,
 }
 
-impl<F> Default for Company<F> {
+impl<F> Default for CompanyDownloads<F> {
     fn default() -> Self {
         Self { ready: BTreeMap::new(), paused: BTreeMap::new(), running: HashSet::new(), finishing: HashSet::new() }
     }
 }
 
-impl<F> Company<F> {
+impl<F> CompanyDownloads<F> {
     fn len(&self) -> usize {
         self.ready.len() + self.paused.len() + self.running.len() + self.finishing.len()
     }
@@ -111,7 +111,7 @@ impl<F: PendingFile> DownloadQueue<F> {
             None
         };
         if let Some(fullest) = fullest {
-            if !self.companies.get_mut(&fullest).is_some_and(Company::drop_oldest) {
+            if !self.companies.get_mut(&fullest).is_some_and(CompanyDownloads::drop_oldest) {
                 // All files in memory are being downloaded: the new one waits in the table.
                 self.remove_if_empty(id);
                 return;
@@ -240,7 +240,7 @@ impl<F: PendingFile> DownloadQueue<F> {
     /// Drops a company's waiting files; the table still has them. Running downloads count until they are completed.
     pub(super) fn forget(&mut self, id: CompanyId) {
         let Some(company) = self.companies.get_mut(&id) else { return };
-        let Company { ready, paused, running: _, finishing: _ } = company;
+        let CompanyDownloads { ready, paused, running: _, finishing: _ } = company;
         self.in_memory -= ready.len() + paused.len();
         ready.clear();
         paused.clear();

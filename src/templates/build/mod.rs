@@ -29,11 +29,11 @@ const LANGUAGES_LISTED_MAX: usize = 20;
 pub struct TemplateRequest {
     name: String,
     language: Option<String>,
-    form: Form,
+    form: TemplateForm,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Form {
+enum TemplateForm {
     /// Texts for the placeholders of each component; Hotline builds the rest.
     Simple { header: Vec<String>, body: Vec<String>, buttons: Vec<String> },
     /// Components in the provider's format.
@@ -79,15 +79,15 @@ impl TemplateRequest {
         };
         let simple_form = fields.object("parameters", |fields| {
             let (header, body) = (texts(fields, "header"), texts(fields, "body"));
-            Some(Form::Simple { header, body, buttons: texts(fields, "buttons") })
+            Some(TemplateForm::Simple { header, body, buttons: texts(fields, "buttons") })
         });
         let components = fields.list::<Object>("components", COMPONENTS_MAX);
         if fields.has("parameters") && fields.has("components") {
             fields.refuse("components", "must not be given together with parameters");
         }
-        let components_form =
-            components.map(|components| Form::Components(components.into_iter().map(|object| object.0).collect()));
-        let empty_form = Form::Simple { header: Vec::new(), body: Vec::new(), buttons: Vec::new() };
+        let components_form = components
+            .map(|components| TemplateForm::Components(components.into_iter().map(|object| object.0).collect()));
+        let empty_form = TemplateForm::Simple { header: Vec::new(), body: Vec::new(), buttons: Vec::new() };
         Some(Self { name: name?.0, language, form: components_form.or(simple_form).unwrap_or(empty_form) })
     }
 
@@ -98,7 +98,7 @@ impl TemplateRequest {
             json["language"] = json!(language);
         }
         match &self.form {
-            Form::Simple { header, body, buttons } => {
+            TemplateForm::Simple { header, body, buttons } => {
                 let texts = [("header", header), ("body", body), ("buttons", buttons)];
                 let parameters = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
                 let parameters: Map<String, Value> =
@@ -107,7 +107,7 @@ impl TemplateRequest {
                     json["parameters"] = Value::Object(parameters);
                 }
             }
-            Form::Components(components) => json["components"] = json!(components),
+            TemplateForm::Components(components) => json["components"] = json!(components),
         }
         json
     }
@@ -121,8 +121,8 @@ impl TemplateRequest {
         let definition = Definition::of(template);
         let mut errors = Vec::new();
         let components = match &self.form {
-            Form::Simple { header, body, buttons } => definition.fill(header, body, buttons, &mut errors),
-            Form::Components(components) => {
+            TemplateForm::Simple { header, body, buttons } => definition.fill(header, body, buttons, &mut errors),
+            TemplateForm::Components(components) => {
                 definition.compare(components, &mut errors);
                 components.iter().cloned().map(Value::Object).collect()
             }

@@ -36,7 +36,7 @@ pub(super) fn expiry_cutoff() -> DateTime<Utc> {
 }
 
 type Key = (CompanyId, Digest);
-type BytesOf = fn(&Key, &Arc<AnswerRow>) -> u64;
+type AnswerWeight = fn(&Key, &Arc<AnswerRow>) -> u64;
 
 /// The keys of every company. Cheap to clone.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct Keys(Arc<Inner>);
 struct Inner {
     /// Locked by the request that is being served under a key; its retries wait.
     locks: KeyedLocks<Key>,
-    recent: TtlCache<Key, Arc<AnswerRow>, Weigh<BytesOf>>,
+    recent: TtlCache<Key, Arc<AnswerRow>, Weigh<AnswerWeight>>,
     used: Mutex<UsedKeys>,
 }
 
@@ -251,7 +251,7 @@ impl Default for Keys {
 
 impl Keys {
     fn with_room(room: usize) -> Self {
-        let bytes: BytesOf = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
+        let bytes: AnswerWeight = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
         Self(Arc::new(Inner {
             locks: KeyedLocks::default(),
             recent: TtlCache::weighted(RECENT_USUAL, RECENT_BYTES_MAX, Duration::MAX, bytes),

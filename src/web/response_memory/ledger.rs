@@ -60,7 +60,7 @@ enum Holder {
 
 /// The bytes in use now.
 #[derive(Default)]
-struct Usage {
+struct MemoryUsage {
     all: usize,
     waiting: usize,
     of: HashMap<Holder, usize>,
@@ -73,7 +73,7 @@ pub(super) struct Ledger(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     limits: MemoryLimits,
-    usage: Mutex<Usage>,
+    usage: Mutex<MemoryUsage>,
     released: Notify,
 }
 
@@ -96,7 +96,7 @@ impl Ledger {
         Self(Arc::new(Inner { limits, ..Inner::default() }))
     }
 
-    fn usage(&self) -> MutexGuard<'_, Usage> {
+    fn usage(&self) -> MutexGuard<'_, MemoryUsage> {
         self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,7 +152,7 @@ impl Ledger {
     }
 }
 
-impl Usage {
+impl MemoryUsage {
     fn of(&self, holder: Option<Holder>) -> usize {
         holder.and_then(|holder| self.of.get(&holder)).copied().unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use hotline_persistence::tables::messages::{self, MessageRow, States};
 use tokio::time::Instant;
 
 use super::end::End;
-use super::{Position, SocketSession};
+use super::{CatchUpPosition, SocketSession};
 use crate::api::webchat::visible_messages;
 use crate::visitors::socket::frames::Frame;
 use crate::web::response_memory::HeldBytes;
@@ -44,7 +44,7 @@ impl SocketSession {
                 Ok(page) => page,
                 Err(Refusal::Unavailable(reason)) => {
                     tracing::debug!(reason, "sending missed messages to a visitor will be retried");
-                    self.position = Position::Behind { at: Instant::now() + RETRY_PAUSE };
+                    self.position = CatchUpPosition::Behind { at: Instant::now() + RETRY_PAUSE };
                     return Ok(());
                 }
                 Err(refusal) => {
@@ -61,7 +61,7 @@ impl SocketSession {
             for change in status_changes(&states) {
                 self.write(&change.into()).await?;
             }
-            self.position = Position::CaughtUp;
+            self.position = CatchUpPosition::CaughtUp;
             return self.write(&Frame::CaughtUp { last_id: self.last_pushed }).await;
         }
     }

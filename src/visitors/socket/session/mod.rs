@@ -70,7 +70,7 @@ pub(super) struct SocketSession {
     ended: watch::Receiver<Option<DateTime<Utc>>>,
     close: watch::Receiver<Option<CutReason>>,
     stopping: watch::Receiver<bool>,
-    position: Position,
+    position: CatchUpPosition,
     /// The newest message this browser has.
     last_pushed: Option<MessageId>,
     /// Agents' messages to acknowledge as delivered, by ticket.
@@ -89,7 +89,7 @@ pub(super) struct SocketSession {
 
 /// The browser's position in the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum CatchUpPosition {
     /// Not reported yet. The deadline is by the service's clock.
     Unreported { until: std::time::Instant },
     /// Missed messages are to be read, at this time.
@@ -99,7 +99,7 @@ enum Position {
 }
 
 /// The event that a socket waits for.
-enum Event {
+enum SocketEvent {
     End(End),
     Frame(Option<Result<Message, ProtocolError>>),
     Timer,
@@ -136,7 +136,7 @@ impl SocketSession {
             pushes,
             close,
             stopping,
-            position: Position::Unreported { until: now + REPORT_TIME_MAX },
+            position: CatchUpPosition::Unreported { until: now + REPORT_TIME_MAX },
             last_pushed: None,
             undelivered: Vec::new(),
             unseen: Vec::new(),
@@ -176,25 +176,25 @@ impl SocketSession {
         self.write(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
         loop {
             let next_timer_at = self.next_timer_at();
-            let is_caught_up = self.position == Position::CaughtUp;
-            let is_unreported = matches!(self.position, Position::Unreported { .. });
+            let is_caught_up = self.position == CatchUpPosition::CaughtUp;
+            let is_unreported = matches!(self.position, CatchUpPosition::Unreported { .. });
             let event = tokio::select! {
                 biased;
-                end = wait_for_close(&mut self.close) => Event::End(end),
-                _ = self.stopping.wait_for(|stopping| *stopping) => Event::End(End::Stopping),
-                _ = self.changes.changed() => Event::Changed,
-                at = wait_for_end(&mut self.ended), if is_unreported => Event::Ended(at),
-                message = incoming.recv() => Event::Frame(message),
-                () = sleep_until(next_timer_at) => Event::Timer,
-                push = self.pushes.next(), if is_caught_up => Event::Push(push),
+                end = wait_for_close(&mut self.close) => SocketEvent::End(end),
+                _ = self.stopping.wait_for(|stopping| *stopping) => SocketEvent::End(End::Stopping),
+                _ = self.changes.changed() => SocketEvent::Changed,
+                at = wait_for_end(&mut self.ended), if is_unreported => SocketEvent::Ended(at),
+                message = incoming.recv() => SocketEvent::Frame(message),
+                () = sleep_until(next_timer_at) => SocketEvent::Timer,
+                push = self.pushes.next(), if is_caught_up => SocketEvent::Push(push),
             };
             match event {
-                Event::End(end) => return Err(end),
-                Event::Frame(message) => self.on_frame(message).await?,
-                Event::Timer => self.on_timer().await?,
-                Event::Changed => self.check_admission()?,
-                Event::Push(push) => self.on_push(push).await?,
-                Event::Ended(at) => {
+                SocketEvent::End(end) => return Err(end),
+                SocketEvent::Frame(message) => self.on_frame(message).await?,
+                SocketEvent::Timer => self.on_timer().await?,
+                SocketEvent::Changed => self.check_admission()?,
+                SocketEvent::Push(push) => self.on_push(push).await?,
+                SocketEvent::Ended(at) => {
                     self.write(&Frame::ended(at)).await?;
                     return Err(End::SessionOver);
                 }
@@ -205,22 +205,22 @@ impl SocketSession {
     /// The time of the next timer.
     fn next_timer_at(&self) -> Instant {
         match self.position {
-            Position::Unreported { until } => {
+            CatchUpPosition::Unreported { until } => {
                 let remaining = until.saturating_duration_since(clock::instant());
                 (Instant::now() + remaining).min(self.next_ping_at)
             }
-            Position::Behind { at } => at.min(self.next_ping_at),
-            Position::CaughtUp => self.next_ping_at,
+            CatchUpPosition::Behind { at } => at.min(self.next_ping_at),
+            CatchUpPosition::CaughtUp => self.next_ping_at,
         }
     }
 
     async fn on_timer(&mut self) -> Result<(), End> {
         let now = Instant::now();
         match self.position {
-            Position::Unreported { until } if until <= clock::instant() => {
+            CatchUpPosition::Unreported { until } if until <= clock::instant() => {
                 return Err(End::Malformed("say `after` first"));
             }
-            Position::Behind { at } if at <= now => {
+            CatchUpPosition::Behind { at } if at <= now => {
                 // Boxed: the future is large, and a socket needs it once.
                 let catching_up: Pin<Box<dyn Future<Output = _>>> = Box::pin(self.catch_up());
                 catching_up.await?;
@@ -279,9 +279,9 @@ impl SocketSession {
         self.count_frame()?;
         match serde_json::from_str(&text).map_err(|_| End::Malformed("not a frame of this protocol"))? {
             ClientFrame::After { id } => {
-                if matches!(self.position, Position::Unreported { .. }) {
+                if matches!(self.position, CatchUpPosition::Unreported { .. }) {
                     self.last_pushed = id;
-                    self.position = Position::Behind { at: Instant::now() };
+                    self.position = CatchUpPosition::Behind { at: Instant::now() };
                 }
             }
             ClientFrame::Typing { typing } => self.attached.types(typing),
