@@ -19,7 +19,7 @@ pub(super) const RETAINED_BYTES_MAX: usize = 64 * 1024;
 const RETAINED_TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A body.
-pub(super) enum Body {
+pub(super) enum EdgeBody {
     /// There is no body.
     None,
     /// Not read yet.
@@ -56,7 +56,7 @@ impl Drop for BudgetShare {
     }
 }
 
-impl Body {
+impl EdgeBody {
     /// The body of a new request.
     pub(super) fn of(payload: Payload) -> Self {
         match payload {
@@ -159,16 +159,16 @@ mod tests {
             // A socket.
             (RequestHead::default(), 1, false),
         ] {
-            let mut body = Body::of(payload(pieces));
+            let mut body = EdgeBody::of(payload(pieces));
             body.read(&head, &budget).await.expect("a body");
             body.read(&head, &budget).await.expect("as it was");
-            assert_eq!(matches!(body, Body::Retained(..)), is_retained, "{head:?}");
+            assert_eq!(matches!(body, EdgeBody::Retained(..)), is_retained, "{head:?}");
             assert_eq!(budget.0.load(Ordering::Acquire) > 0, is_retained, "{head:?}");
             assert_eq!(bytes(body.into_payload().expect("whole")).await, pieces * 1024);
             assert_eq!(budget.0.load(Ordering::Acquire), 0);
         }
-        let none = Body::of(Payload::None);
-        assert!(none.is_whole() && matches!(none, Body::None));
+        let none = EdgeBody::of(Payload::None);
+        assert!(none.is_whole() && matches!(none, EdgeBody::None));
     }
 
     #[actix_web::test]
@@ -178,9 +178,9 @@ mod tests {
             .map(|_| budget.try_acquire(RETAINED_BYTES_MAX))
             .collect();
         assert!(all.iter().all(Option::is_some));
-        let mut body = Body::of(payload(1));
+        let mut body = EdgeBody::of(payload(1));
         body.read(&head(CONTENT_LENGTH, "1024"), &budget).await.expect("a body");
-        assert!(matches!(body, Body::Streamed(..)));
+        assert!(matches!(body, EdgeBody::Streamed(..)));
         drop(all);
         assert!(budget.try_acquire(RETAINED_BYTES_MAX).is_some());
     }

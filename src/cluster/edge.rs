@@ -17,7 +17,7 @@ use hotline_persistence::{CompanyId, Ownership, Presence};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::{Body, RetainedBudget};
+use super::body::{EdgeBody, RetainedBudget};
 use super::forward::{ForwardError, Forwarder};
 use super::leased_body::LeasedBody;
 use super::link::PeerLinks;
@@ -150,7 +150,7 @@ impl ThreadEdge {
             _ => return self.serve(routes, request, None).await,
         };
         let closer = ConnectionCloser::of(&request);
-        let mut body = Body::of(request.take_payload());
+        let mut body = EdgeBody::of(request.take_payload());
         let placement = &self.inner().membership.placement;
         let deadline = Instant::now() + self.inner().wait;
         let mut has_waited = false;
@@ -207,7 +207,7 @@ impl ThreadEdge {
         &self,
         peer: &Peer,
         request: &Request,
-        body: &mut Body,
+        body: &mut EdgeBody,
     ) -> Result<Response<BoxBody>, ForwardError> {
         let Inner { membership, signer, stopping, budget, figures, .. } = self.inner();
         let head = request.head();

@@ -19,7 +19,7 @@ use futures_util::stream::empty;
 use hotline_persistence::cluster::Peer;
 use tokio::time::timeout;
 
-use super::body::{self, Body};
+use super::body::{self, EdgeBody};
 use super::link::{PeerLink, PeerLinks};
 use super::relay::{RelayedBody, StopConditions, splice};
 use super::signer::FORWARDED;
@@ -68,7 +68,7 @@ impl Forwarder {
         peer: &Peer,
         head: &RequestHead,
         forwarded: &str,
-        body: &mut Body,
+        body: &mut EdgeBody,
         stop: StopConditions,
     ) -> Result<Response<BoxBody>, ForwardError> {
         let mut link =
@@ -83,13 +83,13 @@ impl Forwarder {
                 link.write(&out).await.map_err(|error| write_error(error.is_started))?;
                 return read_response_head(&mut link, &mut codec).await.map(|head| (head, true));
             }
-            match std::mem::replace(body, Body::Consumed) {
-                Body::Streamed(first, rest) => {
+            match std::mem::replace(body, EdgeBody::Consumed) {
+                EdgeBody::Streamed(first, rest) => {
                     let length = Length::of_streamed(head);
                     stream_body(&mut link, &mut codec, out, length, first, rest).await
                 }
                 retained => {
-                    if let Body::Retained(bytes, _) = &retained {
+                    if let EdgeBody::Retained(bytes, _) = &retained {
                         out.extend_from_slice(bytes);
                     }
                     *body = retained;
@@ -123,9 +123,9 @@ impl Forwarder {
         }
         let is_switching = response.status == StatusCode::SWITCHING_PROTOCOLS;
         if socket && is_switching {
-            let payload = match std::mem::replace(body, Body::Consumed) {
-                Body::Unread(payload) | Body::Streamed(_, payload) => payload,
-                Body::None | Body::Retained(..) | Body::Consumed => Payload::None,
+            let payload = match std::mem::replace(body, EdgeBody::Consumed) {
+                EdgeBody::Unread(payload) | EdgeBody::Streamed(_, payload) => payload,
+                EdgeBody::None | EdgeBody::Retained(..) | EdgeBody::Consumed => Payload::None,
             };
             let mut response = to_response(response, BoxBody::new(splice(link, payload, stop)));
             response.head_mut().set_connection_type(ConnectionType::Upgrade);
@@ -290,12 +290,12 @@ enum Length {
 }
 
 impl Length {
-    fn of(head: &RequestHead, body: &Body, socket: bool) -> Self {
+    fn of(head: &RequestHead, body: &EdgeBody, socket: bool) -> Self {
         match body {
             _ if socket => Self::Socket,
-            Body::None | Body::Unread(_) | Body::Consumed => Self::None,
-            Body::Retained(bytes, _) => Self::Bytes(bytes.len() as u64),
-            Body::Streamed(..) => Self::of_streamed(head),
+            EdgeBody::None | EdgeBody::Unread(_) | EdgeBody::Consumed => Self::None,
+            EdgeBody::Retained(bytes, _) => Self::Bytes(bytes.len() as u64),
+            EdgeBody::Streamed(..) => Self::of_streamed(head),
         }
     }
 

@@ -12,7 +12,7 @@ use hotline_actors::Engine;
 use tokio::task::JoinHandle;
 
 use super::Metrics;
-use super::sample::Sample;
+use super::snapshot::MetricsSnapshot;
 
 /// The only path.
 pub const PATH: &str = "/metrics";
@@ -80,7 +80,7 @@ impl Listener {
 }
 
 async fn show(engine: Data<Engine>, figures: Data<Metrics>) -> HttpResponse {
-    match Sample::take(Engine::clone(&engine), figures).await.into_text() {
+    match MetricsSnapshot::take(Engine::clone(&engine), figures).await.into_text() {
         Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT)).body(text),
         Err(error) => {
             tracing::error!(%error, "could not encode metrics");

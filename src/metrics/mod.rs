@@ -12,7 +12,7 @@ mod mails;
 mod process;
 mod requests;
 mod routes;
-mod sample;
+mod snapshot;
 mod sockets;
 mod webhooks;
 
@@ -23,7 +23,7 @@ use std::time::Instant;
 use actix_web::web::Data;
 use hotline_actors::Engine;
 
-use self::sample::Sample;
+use self::snapshot::MetricsSnapshot;
 
 pub use cluster::ClusterFigures;
 pub use events::EventFigures;
@@ -39,7 +39,7 @@ pub use webhooks::{AttemptOutcome, WebhookFigures};
 /// # Errors
 /// When they cannot be formatted.
 pub async fn text(engine: Engine, figures: Data<Metrics>) -> Result<String, fmt::Error> {
-    Sample::take(engine, figures).await.into_text()
+    MetricsSnapshot::take(engine, figures).await.into_text()
 }
 
 /// The counters of a service.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::extractors::Session;
+use super::extractors::PanelSession;
 use super::sign_in::PersonKind;
 use super::values::Typed;
 use crate::api::directory::refresh_after;
@@ -69,7 +69,7 @@ async fn load(app: &App, signed: &Signed) -> ApiResult<Account> {
 }
 
 /// `GET /account`.
-pub async fn show(session: Session, app: Data<App>) -> ApiResult<Json<Account>> {
+pub async fn show(session: PanelSession, app: Data<App>) -> ApiResult<Json<Account>> {
     Ok(Json::of(load(&app, &session.0).await?))
 }
 
@@ -93,7 +93,7 @@ impl Input for AccountChange {
 }
 
 /// `PUT /account`.
-pub async fn update(session: Session, app: Data<App>, body: Body<AccountChange>) -> ApiResult<Json<Account>> {
+pub async fn update(session: PanelSession, app: Data<App>, body: Body<AccountChange>) -> ApiResult<Json<Account>> {
     let signed = &session.0;
     let change = async {
         people::change(app.db(signed.company_id), signed.person(), body.0.0).await?;
@@ -142,7 +142,7 @@ impl Input for PasswordChange {
 
 /// `PUT /account/password`: ends every other session.
 pub async fn change_password(
-    session: Session,
+    session: PanelSession,
     app: Data<App>,
     panel: Data<super::Panel>,
     body: Body<PasswordChange>,
@@ -183,7 +183,7 @@ pub struct OwnSession {
 }
 
 /// `GET /account/sessions`.
-pub async fn list_sessions(session: Session, app: Data<App>, query: Query<()>) -> ApiResult<Page<OwnSession>> {
+pub async fn list_sessions(session: PanelSession, app: Data<App>, query: Query<()>) -> ApiResult<Page<OwnSession>> {
     let signed = &session.0;
     let rows = sessions::of_person(app.db(signed.company_id), signed.person()).await?;
     let sessions_of_person = rows.into_iter().map(|row| OwnSession {
@@ -199,14 +199,14 @@ pub async fn list_sessions(session: Session, app: Data<App>, query: Query<()>) -
 }
 
 /// `DELETE /account/sessions/{sessionId}`.
-pub async fn end_session(session: Session, app: Data<App>, id: PathId<PersonSessionId>) -> ApiResult<NoContent> {
+pub async fn end_session(session: PanelSession, app: Data<App>, id: PathId<PersonSessionId>) -> ApiResult<NoContent> {
     let signed = &session.0;
     let ended = sessions::end(app.db(signed.company_id), signed.person(), id.0).await?;
     if ended { Ok(NoContent) } else { Err(ApiError::not_found()) }
 }
 
 /// `POST /account/sessions/end-others`.
-pub async fn end_other_sessions(session: Session, app: Data<App>) -> ApiResult<NoContent> {
+pub async fn end_other_sessions(session: PanelSession, app: Data<App>) -> ApiResult<NoContent> {
     let signed = &session.0;
     sessions::end_all(app.db(signed.company_id), signed.person(), Some(signed.id)).await?;
     Ok(NoContent)
@@ -249,7 +249,7 @@ impl HasSecrets for NewSecondFactor {
 
 /// `POST /account/second-factor`.
 pub async fn begin_factor(
-    session: Session,
+    session: PanelSession,
     app: Data<App>,
     panel: Data<super::Panel>,
     body: Body<OwnPassword>,
@@ -299,7 +299,7 @@ impl HasSecrets for RecoveryCodes {
 
 /// `POST /account/second-factor/confirm`: ends every other session, because they were opened without the second factor.
 pub async fn confirm_factor(
-    session: Session,
+    session: PanelSession,
     app: Data<App>,
     panel: Data<super::Panel>,
     body: Body<FactorCode>,
@@ -319,7 +319,7 @@ pub async fn confirm_factor(
 
 /// `POST /account/second-factor/recovery-codes`.
 pub async fn renew_codes(
-    session: Session,
+    session: PanelSession,
     app: Data<App>,
     panel: Data<super::Panel>,
     body: Body<OwnPassword>,
@@ -337,7 +337,7 @@ fn no_factor() -> ApiError {
 
 /// `POST /account/second-factor/remove`.
 pub async fn remove_factor(
-    session: Session,
+    session: PanelSession,
     app: Data<App>,
     panel: Data<super::Panel>,
     body: Body<OwnPassword>,

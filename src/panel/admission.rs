@@ -15,7 +15,7 @@ use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionSta
 use hotline_persistence::tables::people::{INSTALLATION, PersonId, STRANGERS};
 
 use super::audit::{self, RequestActor};
-use super::extractors::Session;
+use super::extractors::PanelSession;
 use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
@@ -199,7 +199,7 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
     let response = match found {
         Ok(found) => {
             if let Some(signed) = found {
-                request.extensions_mut().insert(Session(signed));
+                request.extensions_mut().insert(PanelSession(signed));
             }
             next.call(request).await?.map_into_boxed_body()
         }
@@ -255,7 +255,7 @@ pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
             if let Some(owner) = list_owner(&request, signed.person(), true) {
                 request.extensions_mut().insert(owner);
             }
-            request.extensions_mut().insert(Session(signed.clone()));
+            request.extensions_mut().insert(PanelSession(signed.clone()));
             audit::audited(&state.app, &state.panel, RequestActor::signed(company, &signed), request, async |request| {
                 Ok(next.call(request).await?.map_into_boxed_body())
             })
@@ -286,7 +286,7 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
             if let Some(owner) = list_owner(&request, signed.person(), caller.sees_every_card()) {
                 request.extensions_mut().insert(owner);
             }
-            request.extensions_mut().insert(Session(signed.clone()));
+            request.extensions_mut().insert(PanelSession(signed.clone()));
             request.extensions_mut().insert(caller);
             let actor = RequestActor::signed(company, &signed);
             audit::audited(&state.app, &state.panel, actor, request, async |request| once(request, next).await).await?

@@ -11,7 +11,7 @@ use hotline_persistence::{CompanyId, Database as _, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extractors::{Administrator, Installer, Member};
+use super::extractors::{Administrator, CompanyMember, Installer};
 use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::calendar::Zone;
@@ -105,7 +105,7 @@ fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
 }
 
 /// `GET /company`.
-pub async fn show_own(member: Member, app: Data<App>) -> ApiResult<Json<Company>> {
+pub async fn show_own(member: CompanyMember, app: Data<App>) -> ApiResult<Json<Company>> {
     Ok(Json::of(load(&app, member.company).await?))
 }
 

@@ -44,25 +44,25 @@ macro_rules! extracted {
 
 /// Any person who has signed in.
 #[derive(Clone)]
-pub struct Session(pub Arc<Signed>);
+pub struct PanelSession(pub Arc<Signed>);
 
-extracted!(Session, |request| {
+extracted!(PanelSession, |request| {
     // Without the panel's checks nobody is signed in, so a route outside them cannot be served by accident.
     request.extensions().get::<Self>().cloned().ok_or_else(ApiError::signed_out)
 });
 
 /// Any person in a company.
-pub struct Member {
+pub struct CompanyMember {
     /// The company.
     pub company: CompanyId,
     /// The person.
     signed: Arc<Signed>,
 }
 
-extracted!(Member, |request| {
+extracted!(CompanyMember, |request| {
     let extensions = request.extensions();
     let caller = extensions.get::<Caller>().ok_or_else(ApiError::signed_out)?;
-    let Session(signed) = extensions.get::<Session>().cloned().ok_or_else(ApiError::signed_out)?;
+    let PanelSession(signed) = extensions.get::<PanelSession>().cloned().ok_or_else(ApiError::signed_out)?;
     Ok(Self { company: caller.company, signed })
 });
 
@@ -82,7 +82,7 @@ impl Administrator {
 }
 
 extracted!(Administrator, |request| {
-    let Member { company, signed } = Member::from_request(request, &mut Payload::None).into_inner()?;
+    let CompanyMember { company, signed } = CompanyMember::from_request(request, &mut Payload::None).into_inner()?;
     if signed.administers { Ok(Self { company, signed }) } else { Err(ApiError::administrators_only()) }
 });
 
@@ -90,7 +90,7 @@ extracted!(Administrator, |request| {
 pub struct Installer;
 
 extracted!(Installer, |request| {
-    let Session(signed) = request.extensions().get::<Session>().cloned().ok_or_else(ApiError::signed_out)?;
+    let PanelSession(signed) = request.extensions().get::<PanelSession>().cloned().ok_or_else(ApiError::signed_out)?;
     match signed.person() {
         PersonId::Admin(_) => Ok(Self),
         PersonId::User(..) => Err(ApiError::administrators_only()),

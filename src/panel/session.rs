@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::audit::SignInAudit;
 use super::cookie::WithCookie;
-use super::extractors::Session;
+use super::extractors::PanelSession;
 use super::sign_in::{Membership, SignIn};
 use super::values::Typed;
 use super::{Panel, cookie, device, site};
@@ -215,7 +215,7 @@ impl Input for Factor {
 
 /// `POST /session/second-factor`. A code is accepted once; five wrong ones end the session, and codes are limited per day.
 pub async fn enter_factor(
-    session: Session,
+    session: PanelSession,
     request: HttpRequest,
     app: Data<App>,
     panel: Data<Panel>,
@@ -272,7 +272,7 @@ pub async fn options(panel: Data<Panel>) -> ApiResult<Json<SignInOptions>> {
 }
 
 /// `GET /session`.
-pub async fn show(session: Session, app: Data<App>) -> ApiResult<Json<SignIn>> {
+pub async fn show(session: PanelSession, app: Data<App>) -> ApiResult<Json<SignIn>> {
     Ok(Json::of(SignIn::of(&app, &session.0)))
 }
 
@@ -280,9 +280,9 @@ pub async fn show(session: Session, app: Data<App>) -> ApiResult<Json<SignIn>> {
 pub async fn remove(
     request: HttpRequest,
     app: Data<App>,
-    session: Option<Session>,
+    session: Option<PanelSession>,
 ) -> ApiResult<WithCookie<NoContent>> {
-    if let Some(Session(signed)) = session {
+    if let Some(PanelSession(signed)) = session {
         let audit = SignInAudit::of(&app, &request, "signOut");
         let begun = audit.begin(signed.person(), called(&signed.name, &signed.email)).await?;
         sessions::end(app.db(signed.company_id), signed.person(), signed.id).await?;

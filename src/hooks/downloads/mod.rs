@@ -101,15 +101,15 @@ impl PendingFile for Download {
 /// A running download. Its slot is freed however the download ends.
 struct RunningDownload {
     downloads: Downloads,
-    job: Option<Download>,
+    download: Option<Download>,
 }
 
 impl RunningDownload {
     /// Retries it after a pause, and frees its slot meanwhile.
     fn pause(mut self, pause: Duration) {
-        let Some(job) = self.job.take() else { return };
-        let (company, message) = (job.message.company_id, job.message.id);
-        self.downloads.queue().pause(job);
+        let Some(download) = self.download.take() else { return };
+        let (company, message) = (download.message.company_id, download.message.id);
+        self.downloads.queue().pause(download);
         self.downloads.start_next();
         let downloads = self.downloads.clone();
         self.downloads.0.engine.spawn(async move {
@@ -122,8 +122,8 @@ impl RunningDownload {
     /// The file is downloaded. Other files need not wait while its message cannot be changed; until then it still
     /// counts as running, because otherwise it would be downloaded again.
     fn finish(&self) {
-        if let Some(job) = &self.job {
-            self.downloads.queue().finish(job);
+        if let Some(download) = &self.download {
+            self.downloads.queue().finish(download);
         }
         self.downloads.start_next();
     }
@@ -131,8 +131,8 @@ impl RunningDownload {
 
 impl Drop for RunningDownload {
     fn drop(&mut self) {
-        let Some(job) = self.job.take() else { return };
-        self.downloads.queue().complete(&job);
+        let Some(download) = self.download.take() else { return };
+        self.downloads.queue().complete(&download);
         self.downloads.start_next();
     }
 }
@@ -169,8 +169,8 @@ impl Downloads {
 
     /// Starts the download of a new message's file, unless the limits are reached: then a later search finds it.
     pub(super) fn begin(&self, message: &MessageRow) {
-        let Some(job) = Download::of(message) else { return };
-        self.queue().add_new(job);
+        let Some(download) = Download::of(message) else { return };
+        self.queue().add_new(download);
         self.start_next();
     }
 
@@ -207,8 +207,8 @@ impl Downloads {
                 let is_last_page = until.is_some_and(|until| after > until);
                 let waiting = waiting.iter().filter(|message| until.is_none_or(|until| message.id <= until));
                 for message in waiting.filter(|message| self.0.engine.owns(message.company_id)) {
-                    let Some(job) = Download::of(message) else { continue };
-                    if !self.queue().add_found(job) && first_skipped.is_none() {
+                    let Some(download) = Download::of(message) else { continue };
+                    if !self.queue().add_found(download) && first_skipped.is_none() {
                         // The search starts after this id.
                         first_skipped = Some(MessageId::new(message.id.0 - 1));
                     }
@@ -224,16 +224,16 @@ impl Downloads {
 
     /// Starts as many downloads as there are slots.
     fn start_next(&self) {
-        while let Some(job) = { self.queue().start_next() } {
+        while let Some(download) = { self.queue().start_next() } {
             let downloads = self.clone();
-            self.0.engine.spawn(async move { downloads.fetch(job).await });
+            self.0.engine.spawn(async move { downloads.fetch(download).await });
         }
     }
 
     /// Tries to download a file. Adds it to its message, or schedules a retry.
-    async fn fetch(&self, job: Download) {
-        let running = RunningDownload { downloads: self.clone(), job: Some(job) };
-        let Some(Download { message, file }) = &running.job else { return };
+    async fn fetch(&self, download: Download) {
+        let running = RunningDownload { downloads: self.clone(), download: Some(download) };
+        let Some(Download { message, file }) = &running.download else { return };
         let age = clock::now() - message.created_at;
         let media = match self.attempt(message, file).await {
             Ok(media) => Ok(media),

@@ -263,9 +263,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct File(i64, i64, i64);
+    struct TestFile(i64, i64, i64);
 
-    impl PendingFile for File {
+    impl PendingFile for TestFile {
         fn company(&self) -> CompanyId {
             CompanyId::new(self.0)
         }
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    fn start_all(queue: &mut DownloadQueue<File>) -> Vec<File> {
+    fn start_all(queue: &mut DownloadQueue<TestFile>) -> Vec<TestFile> {
         std::iter::from_fn(|| queue.start_next()).collect()
     }
 
@@ -287,16 +287,16 @@ mod tests {
     fn a_company_cannot_use_up_the_downloads_of_others() {
         let mut queue = DownloadQueue::new(DownloadLimits::default());
         for message in 0..25_000 {
-            queue.add_new(File(1, message % 40, message));
+            queue.add_new(TestFile(1, message % 40, message));
         }
         assert_eq!(start_all(&mut queue).len(), 8, "its share");
         assert_eq!(queue.in_memory, 1000, "its share of the memory");
-        queue.add_new(File(2, 7, 25_000));
-        assert_eq!(queue.start_next(), Some(File(2, 7, 25_000)));
+        queue.add_new(TestFile(2, 7, 25_000));
+        assert_eq!(queue.start_next(), Some(TestFile(2, 7, 25_000)));
         // A hundred such companies leave a slot for a company that has none.
         for company in 10..110 {
             for message in 0..100 {
-                queue.add_new(File(company, message % 3, 30_000 + company * 1000 + message));
+                queue.add_new(TestFile(company, message % 3, 30_000 + company * 1000 + message));
             }
         }
         assert_eq!(start_all(&mut queue).len(), 64 - 9);
@@ -316,19 +316,19 @@ mod tests {
             ..DownloadLimits::default()
         });
         for message in 0..100 {
-            queue.add_new(File(1, message % 40, message));
+            queue.add_new(TestFile(1, message % 40, message));
         }
         assert_eq!(start_all(&mut queue).len(), 6, "a quarter is for those who have none");
-        queue.add_new(File(2, 1, 200));
-        queue.add_new(File(2, 1, 201));
-        queue.add_new(File(3, 1, 300));
-        assert_eq!(start_all(&mut queue), [File(2, 1, 201), File(3, 1, 300)]);
+        queue.add_new(TestFile(2, 1, 200));
+        queue.add_new(TestFile(2, 1, 201));
+        queue.add_new(TestFile(3, 1, 300));
+        assert_eq!(start_all(&mut queue), [TestFile(2, 1, 201), TestFile(3, 1, 300)]);
     }
 
     #[test]
     fn companies_take_turns_and_the_newest_file_comes_first() {
         let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 1, ..DownloadLimits::default() });
-        for file in [File(1, 1, 1), File(1, 1, 2), File(1, 1, 3), File(2, 2, 4), File(2, 2, 5)] {
+        for file in [TestFile(1, 1, 1), TestFile(1, 1, 2), TestFile(1, 1, 3), TestFile(2, 2, 4), TestFile(2, 2, 5)] {
             queue.add_new(file);
         }
         let mut order = Vec::new();
@@ -346,9 +346,9 @@ mod tests {
     fn a_channel_that_hangs_delays_only_itself() {
         let mut queue = DownloadQueue::new(DownloadLimits::default());
         for message in 0..100 {
-            queue.add_new(File(1, 1, 1000 + message));
+            queue.add_new(TestFile(1, 1, 1000 + message));
         }
-        queue.add_new(File(1, 2, 1));
+        queue.add_new(TestFile(1, 2, 1));
         assert_eq!(start_all(&mut queue).iter().filter(|file| file.1 == 1).count(), 4);
         assert!(queue.companies[&CompanyId::new(1)].running.contains(&MessageId::new(1)));
     }
@@ -358,37 +358,37 @@ mod tests {
         let limits = DownloadLimits { concurrent: 1, in_memory_per_company: 3, ..DownloadLimits::default() };
         let mut queue = DownloadQueue::new(limits);
         for message in 1..=3 {
-            queue.add_new(File(1, 1, message));
+            queue.add_new(TestFile(1, 1, message));
         }
         let first = queue.start_next().expect("one");
         queue.pause(first);
         let second = queue.start_next().expect("its slot is free");
         assert_eq!((first.2, second.2), (3, 2));
         // Full: the paused file is dropped.
-        queue.add_new(File(1, 1, 4));
+        queue.add_new(TestFile(1, 1, 4));
         queue.wake(CompanyId::new(1), MessageId::new(3));
         assert!(!queue.companies[&CompanyId::new(1)].contains(MessageId::new(3)), "the table has it");
-        assert!(!queue.add_found(File(1, 1, 3)), "there is no room for what was found");
+        assert!(!queue.add_found(TestFile(1, 1, 3)), "there is no room for what was found");
         queue.complete(&second);
-        assert!(queue.add_found(File(1, 1, 3)));
-        assert!(queue.add_found(File(1, 1, 3)), "known already");
-        assert_eq!((queue.in_memory, start_all(&mut queue)), (3, vec![File(1, 1, 4)]));
+        assert!(queue.add_found(TestFile(1, 1, 3)));
+        assert!(queue.add_found(TestFile(1, 1, 3)), "known already");
+        assert_eq!((queue.in_memory, start_all(&mut queue)), (3, vec![TestFile(1, 1, 4)]));
     }
 
     #[test]
     fn running_downloads_of_a_dropped_company_count_until_completed() {
         let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 1, ..DownloadLimits::default() });
-        queue.add_new(File(1, 1, 3));
+        queue.add_new(TestFile(1, 1, 3));
         let running = queue.start_next().expect("a slot");
-        queue.add_new(File(1, 1, 1));
-        queue.add_new(File(1, 1, 2));
-        queue.add_new(File(2, 1, 9));
+        queue.add_new(TestFile(1, 1, 1));
+        queue.add_new(TestFile(1, 1, 2));
+        queue.add_new(TestFile(2, 1, 9));
         queue.forget(CompanyId::new(1));
         assert_eq!(queue.in_memory, 2, "the one that is fetched, and another company's");
         queue.add_new(running);
         queue.complete(&running);
-        assert_eq!(start_all(&mut queue), [File(2, 1, 9)], "it is fetched once, and no turn is left behind");
-        queue.complete(&File(2, 1, 9));
+        assert_eq!(start_all(&mut queue), [TestFile(2, 1, 9)], "it is fetched once, and no turn is left behind");
+        queue.complete(&TestFile(2, 1, 9));
         assert_eq!((queue.in_memory, queue.companies.len(), queue.turns.len()), (0, 0, 0));
         queue.forget(CompanyId::new(1));
     }
@@ -398,10 +398,10 @@ mod tests {
         let limits = DownloadLimits { concurrent: 1, in_memory: 10, ..DownloadLimits::default() };
         let mut queue = DownloadQueue::new(limits);
         for message in 0..9 {
-            queue.add_new(File(1, 1, message));
+            queue.add_new(TestFile(1, 1, message));
         }
-        queue.add_new(File(2, 1, 100));
-        queue.add_new(File(3, 1, 101));
+        queue.add_new(TestFile(2, 1, 100));
+        queue.add_new(TestFile(3, 1, 101));
         assert_eq!(queue.in_memory, 10);
         assert_eq!(queue.companies[&CompanyId::new(1)].len(), 8);
         assert!(queue.companies.contains_key(&CompanyId::new(3)));

@@ -24,13 +24,13 @@ const NS_PER_S: f64 = 1e9;
 const PROBE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// All metrics at one moment.
-pub(super) struct Sample {
+pub(super) struct MetricsSnapshot {
     engine: Engine,
     figures: Data<Metrics>,
     database_is_up: bool,
 }
 
-impl Sample {
+impl MetricsSnapshot {
     /// Checks whether the database responds; everything else is read when it is formatted.
     pub(super) async fn take(engine: Engine, figures: Data<Metrics>) -> Self {
         let probed_engine = engine.clone();
@@ -65,13 +65,13 @@ async fn is_database_up(engine: &Engine) -> bool {
     tokio::time::timeout(PROBE_TIME_MAX, probe).await.is_ok_and(|answer| answer.is_ok())
 }
 
-impl fmt::Debug for Sample {
+impl fmt::Debug for MetricsSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sample").finish_non_exhaustive()
+        f.debug_struct("MetricsSnapshot").finish_non_exhaustive()
     }
 }
 
-impl Collector for Sample {
+impl Collector for MetricsSnapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut writer = MetricWriter(encoder);
         self.requests(&mut writer)?;
@@ -99,7 +99,7 @@ impl Collector for Sample {
     }
 }
 
-impl Sample {
+impl MetricsSnapshot {
     fn requests(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let figures = &self.figures;
         let operations: Vec<_> = figures.requests.samples().collect();
