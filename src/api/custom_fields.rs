@@ -136,21 +136,21 @@ async fn check_values(
 ) -> ApiResult<()> {
     let company = caller.company;
     if kind.is_some_and(|kind| kind != field.kind) {
-        let seen = seen_cards(db, caller).await?;
-        let values = custom_fields::values(db, company, field, &seen).await?;
+        let visible = visible_cards(db, caller).await?;
+        let values = custom_fields::values(db, company, field, &visible).await?;
         refuse_used("the custom field has values, so its type cannot change", "has_values", values)?;
     } else if let Some(options) = options
         && field.kind.has_options()
     {
-        let seen = seen_cards(db, caller).await?;
-        let values = custom_fields::values_beside(db, company, field, options, &seen).await?;
+        let visible = visible_cards(db, caller).await?;
+        let values = custom_fields::values_beside(db, company, field, options, &visible).await?;
         refuse_used("the custom field has values that are not among these options", "options_in_use", values)?;
     }
     Ok(())
 }
 
 /// The cards that the caller sees.
-async fn seen_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<SeenCards> {
+async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<SeenCards> {
     if let Some(own) = caller.cards_limited_to() {
         return Ok(SeenCards { of: Some(own), boards: Vec::new() });
     }

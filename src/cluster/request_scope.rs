@@ -29,7 +29,7 @@ pub(super) fn request_scope(head: &RequestHead, directory: &Directory) -> Reques
     // Uses the path as the router decodes it: another spelling is the same path.
     let decoded = raw.contains('%').then(|| Url::new(head.uri.clone()));
     let path = decoded.as_ref().map_or(raw, Url::path);
-    let found = if below(path, API).is_some() {
+    let company = if below(path, API).is_some() {
         auth::company_of(&head.headers, directory)
     } else if let Some(path) = below(path, PANEL_API) {
         panel::company_of(&head.headers, path)
@@ -38,7 +38,7 @@ pub(super) fn request_scope(head: &RequestHead, directory: &Directory) -> Reques
     } else {
         return RequestScope::Public;
     };
-    found.map_or(RequestScope::NoCompany, RequestScope::Company)
+    company.map_or(RequestScope::NoCompany, RequestScope::Company)
 }
 
 /// The rest of the path below `top`, if it is below it.

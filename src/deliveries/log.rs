@@ -53,8 +53,8 @@ pub(super) async fn page(
     let mut busy = HashSet::new();
     if may_wait && !events.is_empty() {
         let lanes: Vec<String> = events.iter().map(|event| event.lane.clone()).collect();
-        let found = deliveries::busy_lanes(app.db(company), company, endpoint.id, &lanes, after.id.0).await;
-        busy.extend(found.map_err(reason)?);
+        let busy_lanes = deliveries::busy_lanes(app.db(company), company, endpoint.id, &lanes, after.id.0).await;
+        busy.extend(busy_lanes.map_err(reason)?);
     }
     Ok(EventBatch { events, next: page.next, has_more: page.has_more, busy })
 }
@@ -66,19 +66,20 @@ pub(super) async fn of_due(
     company: CompanyId,
     due: Vec<Due>,
 ) -> Result<Vec<(Due, Option<OutgoingEvent>)>, EventReadError> {
-    let mut found = Vec::with_capacity(due.len());
+    let mut stored_events = Vec::with_capacity(due.len());
     for delivery in &due {
         let id = LoggedEventId::new(delivery.event_id);
-        found.extend(events::find(app.db(company), company, id, delivery.created_at).await.map_err(reason)?);
+        stored_events.extend(events::find(app.db(company), company, id, delivery.created_at).await.map_err(reason)?);
     }
-    let heads = log_heads(&found);
-    let stored: HashSet<i64> = found.iter().map(|event| event.id.0).collect();
-    let rendered = serialize_events(app.db(company), company, found, &view_context(app, company)?, BYTES_AT_ONCE).await;
+    let heads = log_heads(&stored_events);
+    let stored_ids: HashSet<i64> = stored_events.iter().map(|event| event.id.0).collect();
+    let rendered =
+        serialize_events(app.db(company), company, stored_events, &view_context(app, company)?, BYTES_AT_ONCE).await;
     let mut events = outgoing_events(heads, rendered.map_err(reason)?);
     let with_event = |delivery: Due| {
         let index = events.iter().position(|event| event.id == delivery.event_id);
         let event = index.map(|index| events.swap_remove(index));
-        (event.is_some() || !stored.contains(&delivery.event_id)).then_some((delivery, event))
+        (event.is_some() || !stored_ids.contains(&delivery.event_id)).then_some((delivery, event))
     };
     Ok(due.into_iter().filter_map(with_event).collect())
 }

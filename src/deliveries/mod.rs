@@ -249,13 +249,13 @@ impl Dispatcher {
     /// Reads all companies with webhooks: at the start, and when notifications were missed.
     async fn find_companies(&mut self) -> Result<()> {
         let shared = self.shared.clone();
-        let found = self
+        let companies = self
             .shared
             .app
             .engine
             .background()
             .spawn(async move { webhooks::companies(&shared.app.engine.store().housekeeping).await });
-        match found.await {
+        match companies.await {
             Ok(Ok(companies)) => {
                 self.changed.extend(companies);
                 Ok(())
@@ -290,11 +290,11 @@ impl Dispatcher {
                 continue;
             }
             let shared = self.shared.clone();
-            let found = self.shared.app.engine.background().spawn(async move {
+            let endpoints = self.shared.app.engine.background().spawn(async move {
                 let store = shared.app.engine.store();
                 webhooks::active(store.db(company), &store.keys, company).await
             });
-            match found.await {
+            match endpoints.await {
                 Ok(Ok(endpoints)) => {
                     self.changed.remove(&company);
                     self.with_webhooks.insert(company);

@@ -92,11 +92,11 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
         }
         STRANGERS
     };
-    let found = sessions::find(state.app.db(share), &key).await?;
-    if is_ours && found.is_none() {
+    let session = sessions::find(state.app.db(share), &key).await?;
+    if is_ours && session.is_none() {
         limits.note_ended(&key);
     }
-    Ok(found.map(|signed| Arc::new(state.panel.with_requirements(signed))))
+    Ok(session.map(|signed| Arc::new(state.panel.with_requirements(signed))))
 }
 
 /// Identifies the person who has signed in.
@@ -171,13 +171,13 @@ async fn find_session(
     state: &State,
     allowance: &mut Option<Allowance>,
 ) -> ApiResult<Option<Arc<Signed>>> {
-    let found = session_of(request.request(), state).await?;
+    let session = session_of(request.request(), state).await?;
     // Ending a session is never refused, and possible only once.
     let ends = request.method() == Method::DELETE && below_api(request) == "/session";
-    if let Some(signed) = found.as_ref().filter(|_| !ends) {
+    if let Some(signed) = session.as_ref().filter(|_| !ends) {
         take_allowance(state, signed.person(), allowance)?;
     }
-    Ok(found)
+    Ok(session)
 }
 
 /// Admits every request from the panel's own page, with its session if there is one.
@@ -190,15 +190,15 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     request.extensions_mut().insert(Unlimited);
     let mut allowance = None;
-    let found = match State::of(&request) {
+    let session = match State::of(&request) {
         Ok(state) if !site::is_own(request.request(), &state.app.trusted_proxies) => Err(ApiError::foreign_page()),
         // A browser still sends an ended session until there is another one; it counts as none.
         Ok(state) => find_session(&request, &state, &mut allowance).await,
         Err(defect) => Err(defect),
     };
-    let response = match found {
-        Ok(found) => {
-            if let Some(signed) = found {
+    let response = match session {
+        Ok(session) => {
+            if let Some(signed) = session {
                 request.extensions_mut().insert(PanelSession(signed));
             }
             next.call(request).await?.map_into_boxed_body()

@@ -82,14 +82,15 @@ pub(super) async fn audited(
         AuditRule::Before(id) => id,
     };
     let target = target(request.match_info().as_str());
-    let begun = match audit_log::begin(app.db(company), company, entry(action, target.as_deref())).await {
-        Ok(begun) => begun,
+    let open_entry = match audit_log::begin(app.db(company), company, entry(action, target.as_deref())).await {
+        Ok(open_entry) => open_entry,
         Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
     };
     let response = serve(request).await?;
     let (response, created) = extract_created(response);
     let (id, name) = created;
-    let ended = audit_log::end(app.db(company), begun, response.status().as_u16(), (id.as_deref(), name.as_deref()));
+    let ended =
+        audit_log::end(app.db(company), open_entry, response.status().as_u16(), (id.as_deref(), name.as_deref()));
     if let Err(error) = ended.await {
         tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
     }
@@ -157,7 +158,7 @@ impl<'a> SignInAudit<'a> {
 
     /// Records the outcome.
     pub(super) async fn end(&self, person: PersonId, begun: Begun, status: u16) {
-        if let Err(error) = audit_log::end(self.app.db(person.company()), begun, status, (None, None)).await {
+        if let Err(error) = audit_log::end(self.app.db(person.company()), open_entry, status, (None, None)).await {
             tracing::warn!(%error, action = self.action, "could not record an action's result in the audit log");
         }
     }

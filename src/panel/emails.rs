@@ -82,13 +82,13 @@ pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
         Language::Portuguese => 1,
         Language::Spanish => 2,
     };
-    let place = sanitize_name(link.company.as_deref().unwrap_or("Hotline"));
+    let company = sanitize_name(link.company.as_deref().unwrap_or("Hotline"));
     let name = sanitize_name(&to.name);
     let render = |words: Translations| {
         // Text that people have typed is inserted last, so that placeholders in it are not replaced.
         let text = words[at].replace("{email}", &to.email);
         match text.split_once("{place}") {
-            Some((before, after)) => format!("{before}{place}{after}"),
+            Some((before, after)) => format!("{before}{company}{after}"),
             None => text.replace("{name}", &name),
         }
     };
@@ -108,9 +108,9 @@ pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
 /// address or markup, or look like one: `https://evil.example` becomes words.
 fn sanitize_name(name: &str) -> String {
     let characters: Vec<char> = name.chars().collect();
-    let replaced = characters.iter().enumerate().map(|(place, character)| {
+    let replaced = characters.iter().enumerate().map(|(index, character)| {
         // Mail programs turn words that are joined by full stops into links.
-        let is_stop = *character == '.' && characters.get(place + 1).is_none_or(|next| next.is_whitespace());
+        let is_stop = *character == '.' && characters.get(index + 1).is_none_or(|next| next.is_whitespace());
         let is_allowed =
             is_stop || character.is_alphanumeric() || is_combining_mark(*character) || NAME_MARKS.contains(*character);
         if is_allowed { *character } else { ' ' }

@@ -97,11 +97,11 @@ fn sample(name: &str, line: &str) -> Option<Sample> {
         let mut text = String::new();
         let mut characters = after.char_indices();
         let mut end = after.len();
-        while let Some((place, character)) = characters.next() {
+        while let Some((index, character)) = characters.next() {
             match character {
                 '\\' => text.extend(characters.next().map(|(_, escaped)| if escaped == 'n' { '\n' } else { escaped })),
                 '"' => {
-                    end = place + 1;
+                    end = index + 1;
                     break;
                 }
                 plain => text.push(plain),

@@ -118,15 +118,15 @@ pub async fn spend(
     passwords::check_owner(&password, "password", &link.email, &link.name)?;
     let hash = passwords::hash(password).await?;
     let (audit, person) = (SignInAudit::of(&app, &request, "useLink"), link.person());
-    let begun = audit.begin(person, called(&link.name, &link.email)).await?;
+    let entry = audit.begin(person, called(&link.name, &link.email)).await?;
     let mut change = app.db(company).begin().await?;
     let Some(link) = links::spend(change.connection()?, &token, &hash).await? else {
         drop(change);
-        audit.end(person, begun, 403).await;
+        audit.end(person, entry, 403).await;
         return Err(ApiError::link_spent());
     };
     change.commit().await?;
-    audit.end(person, begun, 204).await;
+    audit.end(person, entry, 204).await;
     let who = (person, link.email.as_str());
     let cookie = device::renew_cookie(&app.engine.store().keys, who, None, clock::now()).map_err(ApiError::internal)?;
     let is_https = site::is_https(&request, &app);

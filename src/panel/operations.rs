@@ -89,8 +89,8 @@ impl Operations {
         let path = decoded.strip_prefix(PANEL_API).or_else(|| decoded.strip_prefix(API))?;
         let path_operations =
             self.by_noun.get(noun(path))?.iter().find(|path_operations| path_operations.path.is_match(path))?;
-        let found = path_operations.methods.iter().find(|(known, ..)| *known == method)?;
-        Some((&found.1, found.2))
+        let operation = path_operations.methods.iter().find(|(known, ..)| *known == method)?;
+        Some((&operation.1, operation.2))
     }
 }
 

@@ -144,13 +144,13 @@ pub async fn create(
         }
     };
     let person = account.person();
-    let begun = audit.begin(person, called(&account.name, &email)).await?;
+    let entry = audit.begin(person, called(&account.name, &email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
     // The password may have been changed since the comparison; that has ended all sessions, so no new one may start.
     if !people::lets_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
         drop(change);
-        audit.end(person, begun, 401).await;
+        audit.end(person, entry, 401).await;
         sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
     }
@@ -161,7 +161,7 @@ pub async fn create(
     let from = Origin { address: address.as_deref(), user_agent };
     let text = sessions::begin(&mut *connection, person, state, from).await?;
     change.commit().await?;
-    audit.end(person, begun, 200).await;
+    audit.end(person, entry, 200).await;
     with_session(&request, &app, &panel, &text).await
 }
 
@@ -234,7 +234,7 @@ pub async fn enter_factor(
     }
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let audit = SignInAudit::of(&app, &request, "giveSecondFactor");
-    let begun = audit.begin(person, called(&signed.name, &signed.email)).await?;
+    let entry = audit.begin(person, called(&signed.name, &signed.email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
     let keys = &app.engine.store().keys;
@@ -246,13 +246,13 @@ pub async fn enter_factor(
     if !is_right {
         sessions::note_wrong_code(&mut *connection, &signed).await?;
         change.commit().await?;
-        audit.end(person, begun, 401).await;
+        audit.end(person, entry, 401).await;
         sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
     }
     let text = sessions::open(&mut *connection, &signed).await?;
     change.commit().await?;
-    audit.end(person, begun, 200).await;
+    audit.end(person, entry, 200).await;
     panel.limits.reset_codes(person);
     with_session(&request, &app, &panel, &text).await
 }
@@ -284,9 +284,9 @@ pub async fn remove(
 ) -> ApiResult<WithCookie<NoContent>> {
     if let Some(PanelSession(signed)) = session {
         let audit = SignInAudit::of(&app, &request, "signOut");
-        let begun = audit.begin(signed.person(), called(&signed.name, &signed.email)).await?;
+        let entry = audit.begin(signed.person(), called(&signed.name, &signed.email)).await?;
         sessions::end(app.db(signed.company_id), signed.person(), signed.id).await?;
-        audit.end(signed.person(), begun, 204).await;
+        audit.end(signed.person(), entry, 204).await;
     }
     Ok(WithCookie::deleted(NoContent, site::is_https(&request, &app)))
 }

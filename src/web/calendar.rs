@@ -50,9 +50,9 @@ impl Zone {
     /// Each day that overlaps `from` (inclusive) to `to` (exclusive), with the time it begins.
     pub fn days(self, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<(NaiveDate, DateTime<Utc>)> {
         let days = std::iter::successors(Some(self.day_of(from)), |day| day.checked_add_days(Days::new(1)));
-        let begun = days.map(|day| (day, self.begin_of(day)));
+        let with_begin = days.map(|day| (day, self.begin_of(day)));
         // A skipped day (Samoa had no 30 December 2011) would begin when the next one does.
-        let days = begun.take_while(|(_, begin)| *begin < to);
+        let days = with_begin.take_while(|(_, begin)| *begin < to);
         days.filter(|(day, begin)| self.day_of(*begin) == *day).collect()
     }
 }

@@ -84,12 +84,12 @@ fn address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn seen(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
+    fn address_of(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
         let lines: Vec<&[u8]> = forwarded.iter().map(|line| line.as_bytes()).collect();
-        seen_as_bytes(peer, &lines, trusted)
+        address_of_bytes(peer, &lines, trusted)
     }
 
-    fn seen_as_bytes(peer: &str, forwarded: &[&[u8]], trusted: &[&str]) -> String {
+    fn address_of_bytes(peer: &str, forwarded: &[&[u8]], trusted: &[&str]) -> String {
         let mut headers = HeaderMap::new();
         for line in forwarded {
             headers.append(X_FORWARDED_FOR, HeaderValue::from_bytes(line).expect("header"));
@@ -101,30 +101,30 @@ mod tests {
 
     #[test]
     fn only_a_trusted_proxy_is_believed() {
-        assert_eq!(seen("10.0.0.1", &["1.2.3.4"], &[]), "10.0.0.1");
-        assert_eq!(seen("10.0.0.1", &["1.2.3.4"], &["10.9.0.0/16"]), "10.0.0.1");
-        assert_eq!(seen("10.0.0.1", &["1.2.3.4"], &["10.0.0.0/8"]), "1.2.3.4");
-        assert_eq!(seen("10.0.0.1", &[], &["10.0.0.0/8"]), "10.0.0.1");
+        assert_eq!(address_of("10.0.0.1", &["1.2.3.4"], &[]), "10.0.0.1");
+        assert_eq!(address_of("10.0.0.1", &["1.2.3.4"], &["10.9.0.0/16"]), "10.0.0.1");
+        assert_eq!(address_of("10.0.0.1", &["1.2.3.4"], &["10.0.0.0/8"]), "1.2.3.4");
+        assert_eq!(address_of("10.0.0.1", &[], &["10.0.0.0/8"]), "10.0.0.1");
     }
 
     #[test]
     fn what_a_caller_wrote_before_the_proxy_counts_for_nothing() {
         let trusted = &["10.0.0.0/8"];
-        assert_eq!(seen("10.0.0.1", &["9.9.9.9, 1.2.3.4"], trusted), "1.2.3.4");
-        assert_eq!(seen("10.0.0.1", &["9.9.9.9", "1.2.3.4, 10.0.0.7"], trusted), "1.2.3.4");
-        assert_eq!(seen("10.0.0.1", &["9.9.9.9, nonsense, 10.0.0.7"], trusted), "10.0.0.7");
-        assert_eq!(seen("10.0.0.1", &["1.2.3.4:80"], trusted), "1.2.3.4");
+        assert_eq!(address_of("10.0.0.1", &["9.9.9.9, 1.2.3.4"], trusted), "1.2.3.4");
+        assert_eq!(address_of("10.0.0.1", &["9.9.9.9", "1.2.3.4, 10.0.0.7"], trusted), "1.2.3.4");
+        assert_eq!(address_of("10.0.0.1", &["9.9.9.9, nonsense, 10.0.0.7"], trusted), "10.0.0.7");
+        assert_eq!(address_of("10.0.0.1", &["1.2.3.4:80"], trusted), "1.2.3.4");
     }
 
     #[test]
     fn a_byte_that_is_no_ascii_ends_the_chain_and_takes_nothing_of_the_proxy_along() {
         let trusted = &["10.0.0.0/8"];
-        let seen = |lines: &[&[u8]]| seen_as_bytes("10.0.0.1", lines, trusted);
-        assert_eq!(seen(&[b"\xe9, 1.2.3.4"]), "1.2.3.4");
-        assert_eq!(seen(&["é, 1.2.3.4".as_bytes()]), "1.2.3.4");
-        assert_eq!(seen(&[b"9.9.9.9\xff, 1.2.3.4, 10.0.0.7"]), "1.2.3.4");
-        assert_eq!(seen(&[b"9.9.9.9, \xff, 10.0.0.7"]), "10.0.0.7");
-        assert_eq!(seen(&[b"9.9.9.9", b"\xff"]), "10.0.0.1", "no line before it counts either");
+        let address_of = |lines: &[&[u8]]| address_of_bytes("10.0.0.1", lines, trusted);
+        assert_eq!(address_of(&[b"\xe9, 1.2.3.4"]), "1.2.3.4");
+        assert_eq!(address_of(&["é, 1.2.3.4".as_bytes()]), "1.2.3.4");
+        assert_eq!(address_of(&[b"9.9.9.9\xff, 1.2.3.4, 10.0.0.7"]), "1.2.3.4");
+        assert_eq!(address_of(&[b"9.9.9.9, \xff, 10.0.0.7"]), "10.0.0.7");
+        assert_eq!(address_of(&[b"9.9.9.9", b"\xff"]), "10.0.0.1", "no line before it counts either");
     }
 
     #[test]

@@ -10,18 +10,18 @@ pub type Schemas = BTreeMap<String, Value>;
 
 /// A reference to the schema of a response's resource; the schemas it depends on are added to `schemas`.
 pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
-    let mut found = Vec::new();
-    T::schemas(&mut found);
-    found.push((T::name().into_owned(), <T as PartialSchema>::schema()));
-    let mut found: BTreeMap<String, Value> =
-        found.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())).collect();
+    let mut collected = Vec::new();
+    T::schemas(&mut collected);
+    collected.push((T::name().into_owned(), <T as PartialSchema>::schema()));
+    let mut by_name: BTreeMap<String, Value> =
+        collected.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())).collect();
     let mut parts = Vec::new();
-    for name in found.keys().cloned().collect::<Vec<_>>() {
-        let whole = found.get(&name).and_then(|schema| flatten(schema, &found, &mut parts));
-        found.extend(whole.map(|whole| (name, whole)));
+    for name in by_name.keys().cloned().collect::<Vec<_>>() {
+        let whole = by_name.get(&name).and_then(|schema| flatten(schema, &by_name, &mut parts));
+        by_name.extend(whole.map(|whole| (name, whole)));
     }
-    found.retain(|name, _| !parts.contains(name));
-    for (name, schema) in found {
+    by_name.retain(|name, _| !parts.contains(name));
+    for (name, schema) in by_name {
         schemas.entry(public_name(&name)).or_insert_with(|| response_schema(schema));
     }
     reference(&public_name(&T::name()))
@@ -29,14 +29,14 @@ pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
 
 /// Merges flattened objects into the schema, because the serialized object has their fields as its own. Returns `None`
 /// when nothing is flattened. `parts` collects the names of the merged schemas.
-fn flatten(schema: &Value, found: &BTreeMap<String, Value>, parts: &mut Vec<String>) -> Option<Value> {
+fn flatten(schema: &Value, by_name: &BTreeMap<String, Value>, parts: &mut Vec<String>) -> Option<Value> {
     let mut whole = schema.as_object()?.clone();
     let Value::Array(flattened) = whole.remove("allOf")? else { return None };
     let (mut properties, mut required) = (Map::new(), Vec::new());
     // The fields of a flattened object come before the object's own.
     for part in flattened.iter().rev() {
         let name = part.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
-        let part = name.and_then(|name| found.get(name)).unwrap_or(part);
+        let part = name.and_then(|name| by_name.get(name)).unwrap_or(part);
         parts.extend(name.map(str::to_owned));
         properties.extend(
             part.get("properties")

@@ -145,10 +145,10 @@ pub async fn remove_referenced(
     let transaction = change.connection()?;
     // Locked in the same order as by a change that makes others show the record: they first.
     cascades::take_at_once(&mut *transaction, company, cascade).await?;
-    let shown = cascades::hold(&mut *transaction, company, cascade).await?.ok_or_else(ApiError::not_found)?;
+    let records = cascades::hold(&mut *transaction, company, cascade).await?.ok_or_else(ApiError::not_found)?;
     cascades::take_at_once(&mut *transaction, company, cascade).await?;
     remove(&mut *transaction).await?;
-    cascades::note(transaction, company, cascade, &shown).await?;
+    cascades::note(transaction, company, cascade, &records).await?;
     Ok(change.commit().await?)
 }
 

@@ -13,73 +13,76 @@ use super::{Node, TOKEN, ask, client, until};
 use crate::web::wire::Limits;
 
 /// Connections of each side.
-const MOST: usize = 3;
+const CONNECTIONS_MAX: usize = 3;
 
-fn few() -> Limits {
-    Limits { connections: MOST, ..Limits::default() }
+fn few_connections() -> Limits {
+    Limits { connections: CONNECTIONS_MAX, ..Limits::default() }
 }
 
 /// Connections that are served: each has had an answer, and waits for the next request.
-async fn taken(address: SocketAddr) -> Vec<TcpStream> {
-    let all = (0..MOST).map(|_| async {
+async fn open_connections(address: SocketAddr) -> Vec<TcpStream> {
+    let all = (0..CONNECTIONS_MAX).map(|_| async {
         let mut stream = TcpStream::connect(address).await.expect("connected");
-        ask_on(&mut stream).await;
-        is_answered(&mut stream).await;
+        send_request(&mut stream).await;
+        expect_answer(&mut stream).await;
         stream
     });
     join_all(all).await
 }
 
-async fn ask_on(stream: &mut TcpStream) {
+async fn send_request(stream: &mut TcpStream) {
     let request = format!("GET /api/v1/echo HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("written");
 }
 
-async fn is_answered(stream: &mut TcpStream) {
+async fn expect_answer(stream: &mut TcpStream) {
     let mut answer = [0; 8];
     stream.read_exact(&mut answer).await.expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1");
 }
 
 /// A connection that waits for a place, with a request that nobody reads.
-async fn waiting(address: SocketAddr) -> TcpStream {
+async fn waiting_connection(address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("it is in the backlog");
-    ask_on(&mut stream).await;
+    send_request(&mut stream).await;
     stream
 }
 
 /// Whether nothing has been answered so far.
-fn is_silent(stream: &TcpStream) -> bool {
+fn is_unanswered(stream: &TcpStream) -> bool {
     stream.try_read(&mut [0; 8]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 #[actix_web::test]
 async fn clients_that_take_all_connections_keep_no_process_out() {
-    let (edge, owner) = (Node::start(1), Node::start_with(2, few()));
+    let (edge, owner) = (Node::start(1), Node::start_with(2, few_connections()));
     owner.owns();
     edge.knows(&owner.peer());
-    let held = taken(owner.public).await;
-    let late = waiting(owner.public).await;
+    let connections = open_connections(owner.public).await;
+    let late = waiting_connection(owner.public).await;
     let answer = ask(&client(), Method::GET, edge.url("/api/v1/echo")).send().await.expect("an answer");
     // The request behind it was served, and it was not.
-    assert_eq!((answer.status().as_u16(), edge.begun(), owner.begun()), (200, 0, MOST + 1));
-    assert!(is_silent(&late), "all places are taken");
-    drop((held, late));
+    assert_eq!(
+        (answer.status().as_u16(), edge.started_requests(), owner.started_requests()),
+        (200, 0, CONNECTIONS_MAX + 1)
+    );
+    assert!(is_unanswered(&late), "all places are taken");
+    drop((connections, late));
 }
 
 #[actix_web::test]
 async fn processes_take_no_connection_of_a_client() {
-    let owner = Node::start_with(2, few());
+    let owner = Node::start_with(2, few_connections());
     owner.owns();
     // Nobody has signed what they ask, so they are refused; their connections are open all the same.
-    let held = taken(owner.peers.address()).await;
-    let mut late = waiting(owner.peers.address()).await;
+    let connections = open_connections(owner.peers.address()).await;
+    let mut late = waiting_connection(owner.peers.address()).await;
     let answer = ask(&client(), Method::GET, owner.url("/api/v1/echo")).send().await.expect("an answer");
     assert_eq!(answer.status().as_u16(), 200);
-    assert!(is_silent(&late), "all places are taken");
-    drop(held);
+    assert!(is_unanswered(&late), "all places are taken");
+    drop(connections);
     // A connection that has ended gives its place back.
-    is_answered(&mut late).await;
+    expect_answer(&mut late).await;
 }
 
 #[actix_web::test]
@@ -87,11 +90,11 @@ async fn a_listener_for_peers_that_stops_ends_with_what_is_in_flight() {
     let (edge, owner) = (Node::start(1), Node::start(2));
     owner.owns();
     edge.knows(&owner.peer());
-    let asked = tokio::spawn(ask(&client(), Method::POST, edge.url("/api/v1/hang/201")).send());
-    owner.has_begun(1).await;
+    let request = tokio::spawn(ask(&client(), Method::POST, edge.url("/api/v1/hang/201")).send());
+    owner.wait_for_requests(1).await;
     let mut idle = TcpStream::connect(owner.peers.address()).await.expect("connected");
-    ask_on(&mut idle).await;
-    is_answered(&mut idle).await;
+    send_request(&mut idle).await;
+    expect_answer(&mut idle).await;
     let (address, world) = (owner.peers.address(), owner.world.clone());
     let is_refused = async {
         // The listener is closed at once.
@@ -101,7 +104,7 @@ async fn a_listener_for_peers_that_stops_ends_with_what_is_in_flight() {
         world.go.notify_one();
     };
     tokio::join!(owner.peers.stop(Duration::from_secs(30)), is_refused);
-    assert_eq!(asked.await.expect("asked").expect("an answer").status().as_u16(), 201);
+    assert_eq!(request.await.expect("asked").expect("an answer").status().as_u16(), 201);
     until("the idle connection is closed", || {
         let mut rest = [0; 4096];
         matches!(idle.try_read(&mut rest), Ok(0))

@@ -28,11 +28,11 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
     let answer = sent.send().await.expect("an answer");
     assert_eq!((answer.status().as_u16(), &answer.headers()["x-answered"]), (200, &"yes".parse().expect("value")));
     assert!(!answer.headers().contains_key("transfer-encoding"));
-    let seen: Value = answer.json().await.expect("JSON");
-    assert_eq!((&seen["method"], &seen["target"]), (&json!("PUT"), &json!("/api/v1/echo?a=b%20c")));
-    assert_eq!((seen["body"].as_u64(), seen["sum"].as_u64()), (Some(1000), Some(1000 * u64::from(b'x'))));
+    let echo: Value = answer.json().await.expect("JSON");
+    assert_eq!((&echo["method"], &echo["target"]), (&json!("PUT"), &json!("/api/v1/echo?a=b%20c")));
+    assert_eq!((echo["body"].as_u64(), echo["sum"].as_u64()), (Some(1000), Some(1000 * u64::from(b'x'))));
     let header = |name: &str| -> Vec<String> {
-        let headers = seen["headers"].as_array().expect("headers").iter();
+        let headers = echo["headers"].as_array().expect("headers").iter();
         headers.filter(|pair| pair[0] == name).map(|pair| pair[1].as_str().unwrap_or_default().to_owned()).collect()
     };
     assert_eq!(header("x-request-id"), ["mine"]);
@@ -40,10 +40,10 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
     assert_eq!(header("authorization"), [format!("Bearer {TOKEN}")]);
     assert_eq!(header("host"), [edge.public.to_string()]);
     assert_eq!((header("x-hop").len(), header("hotline-forwarded").len()), (1, 1));
-    let from: SocketAddr = seen["from"].as_str().expect("an address").parse().expect("an address");
+    let from: SocketAddr = echo["from"].as_str().expect("an address").parse().expect("an address");
     assert_ne!(from.port(), owner.peers.address().port());
     assert!(header("hotline-forwarded")[0].starts_with(&format!("2 {from} ")), "its own word and nobody else's");
-    assert_eq!((edge.begun(), owner.begun(), edge.figures.cluster.forwarded()), (0, 1, 1));
+    assert_eq!((edge.started_requests(), owner.started_requests(), edge.figures.cluster.forwarded()), (0, 1, 1));
 
     let head = ask(&client, Method::HEAD, edge.url("/api/v1/large?sized")).send().await.expect("a head");
     assert_eq!(head.headers()["content-length"], "300000");
@@ -53,13 +53,13 @@ async fn a_request_is_answered_by_the_owner_as_it_came() {
         assert_eq!((answer.status().as_u16(), answer.bytes().await.expect("a body").len()), (status, 0));
     }
     let here = client.get(edge.url("/health/live")).send().await.expect("an answer");
-    assert_eq!((here.status().as_u16(), edge.begun()), (200, 1), "what is nobody's is answered here");
+    assert_eq!((here.status().as_u16(), edge.started_requests()), (200, 1), "what is nobody's is answered here");
     let stranger = client.get(edge.url("/api/v1/echo")).bearer_auth("sk_live_nobody").send().await.expect("an answer");
-    assert_eq!((stranger.status().as_u16(), edge.begun()), (200, 2), "and so is a wrong token");
+    assert_eq!((stranger.status().as_u16(), edge.started_requests()), (200, 2), "and so is a wrong token");
 }
 
-/// What a request says of itself, besides what belongs to its connection.
-const SAID: [(&str, &str); 22] = [
+/// Headers of a request, without those of its connection.
+const REQUEST_HEADERS: [(&str, &str); 22] = [
     ("accept", "text/csv"),
     ("accept-encoding", "identity"),
     ("accept-language", "pt-BR"),
@@ -87,7 +87,7 @@ const SAID: [(&str, &str); 22] = [
 #[actix_web::test]
 async fn no_header_is_taken_from_a_request_by_naming_it_in_connection() {
     let (edge, owner) = pair();
-    let names: Vec<&str> = SAID.iter().map(|(name, _)| *name).chain(["authorization", "host"]).collect();
+    let names: Vec<&str> = REQUEST_HEADERS.iter().map(|(name, _)| *name).chain(["authorization", "host"]).collect();
     let mixed = |name: &str| -> String {
         let cased = name.chars().enumerate();
         cased.map(|(at, letter)| if at % 2 == 0 { letter.to_ascii_uppercase() } else { letter }).collect()
@@ -99,26 +99,26 @@ async fn no_header_is_taken_from_a_request_by_naming_it_in_connection() {
     lines.push(names.iter().map(|name| (*name).to_owned()).collect());
     for lines in &lines {
         let mut request = ask(&client(), Method::GET, edge.url("/api/v1/echo"));
-        for (name, value) in SAID {
+        for (name, value) in REQUEST_HEADERS {
             request = request.header(name, value);
         }
         for line in lines {
             request = request.header("connection", line);
         }
-        let seen: Value = request.send().await.expect("an answer").json().await.expect("JSON");
-        for (name, value) in SAID {
+        let echo: Value = request.send().await.expect("an answer").json().await.expect("JSON");
+        for (name, value) in REQUEST_HEADERS {
             assert!(
-                seen["headers"].as_array().expect("headers").contains(&json!([name, value])),
-                "{name} is not there with {lines:?}: {seen}"
+                echo["headers"].as_array().expect("headers").contains(&json!([name, value])),
+                "{name} is not there with {lines:?}: {echo}"
             );
         }
         let host = json!(["host", edge.public.to_string()]);
         let token = json!(["authorization", format!("Bearer {TOKEN}")]);
         for expected in [host, token] {
-            assert!(seen["headers"].as_array().expect("headers").contains(&expected), "{expected} with {lines:?}");
+            assert!(echo["headers"].as_array().expect("headers").contains(&expected), "{expected} with {lines:?}");
         }
     }
-    assert_eq!((edge.begun(), owner.begun()), (0, lines.len()), "each was forwarded");
+    assert_eq!((edge.started_requests(), owner.started_requests()), (0, lines.len()), "each was forwarded");
 }
 
 #[actix_web::test]
@@ -134,15 +134,15 @@ async fn bodies_of_any_size_go_through_and_a_refusal_comes_before_their_end() {
             };
             let answer =
                 ask(&client, Method::POST, edge.url("/api/v1/echo")).body(body).send().await.expect("an answer");
-            let seen: Value = answer.json().await.expect("JSON");
-            assert_eq!((seen["body"].as_u64(), seen["sum"].as_u64()), (Some(bytes as u64), Some(bytes as u64)));
+            let echo: Value = answer.json().await.expect("JSON");
+            assert_eq!((echo["body"].as_u64(), echo["sum"].as_u64()), (Some(bytes as u64), Some(bytes as u64)));
         }
     }
     for query in ["sized", "chunked"] {
         let answer = ask(&client, Method::GET, edge.url(&format!("/api/v1/large?{query}"))).send().await;
         assert_eq!(answer.expect("an answer").bytes().await.expect("a body").len(), 300_000, "{query}");
     }
-    assert_eq!(owner.begun(), 10);
+    assert_eq!(owner.started_requests(), 10);
     // Written by hand: no client continues to send after a refusal.
     let mut stream = TcpStream::connect(edge.public).await.expect("connected");
     let head = format!("POST /api/v1/refuse HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {TOKEN}\r\n");

@@ -26,7 +26,7 @@ pub(super) fn routes(services: &mut web::ServiceConfig, world: Data<World>) {
 }
 
 async fn echo(request: HttpRequest, world: Data<World>, body: Bytes) -> HttpResponse {
-    world.begun.fetch_add(1, Ordering::SeqCst);
+    world.started_requests.fetch_add(1, Ordering::SeqCst);
     let headers: Vec<_> = request
         .headers()
         .iter()
@@ -47,7 +47,7 @@ async fn status(path: web::Path<u16>) -> HttpResponse {
 }
 
 async fn hang(path: web::Path<u16>, world: Data<World>) -> HttpResponse {
-    world.begun.fetch_add(1, Ordering::SeqCst);
+    world.started_requests.fetch_add(1, Ordering::SeqCst);
     world.go.notified().await;
     HttpResponse::build(StatusCode::from_u16(*path).expect("a status")).body("done")
 }
@@ -83,9 +83,9 @@ async fn events(world: Data<World>) -> HttpResponse {
 }
 
 async fn socket(request: HttpRequest, payload: web::Payload) -> actix_web::Result<HttpResponse> {
-    let (response, mut out, mut said) = actix_ws::handle(&request, payload)?;
+    let (response, mut out, mut messages) = actix_ws::handle(&request, payload)?;
     actix_web::rt::spawn(async move {
-        while let Some(Ok(actix_ws::Message::Text(text))) = said.next().await {
+        while let Some(Ok(actix_ws::Message::Text(text))) = messages.next().await {
             if text == "bye" {
                 break;
             }

@@ -52,7 +52,7 @@ struct Node {
 /// The shared state of its handlers.
 #[derive(Default)]
 struct World {
-    begun: AtomicUsize,
+    started_requests: AtomicUsize,
     go: Arc<Notify>,
 }
 
@@ -165,12 +165,12 @@ impl Node {
         self.membership.placement.replace([owner.clone()], |_| Some(owner.life));
     }
 
-    fn begun(&self) -> usize {
-        self.world.begun.load(Ordering::SeqCst)
+    fn started_requests(&self) -> usize {
+        self.world.started_requests.load(Ordering::SeqCst)
     }
 
-    async fn has_begun(&self, requests: usize) {
-        until("requests have begun", || self.begun() >= requests).await;
+    async fn wait_for_requests(&self, requests: usize) {
+        until("requests have begun", || self.started_requests() >= requests).await;
     }
 
     fn url(&self, path: &str) -> String {

@@ -18,31 +18,31 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     let second = Node::start(3);
     first.membership.placement.close([slot()]);
     let client = client();
-    let asked = ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abc").send();
-    let asked = tokio::spawn(asked);
+    let request = ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abc").send();
+    let request = tokio::spawn(request);
     until("the edge was told to look again", || edge.figures.cluster.waited() == 1).await;
-    assert_eq!((first.begun(), edge.begun()), (0, 0));
+    assert_eq!((first.started_requests(), edge.started_requests()), (0, 0));
     second.owns();
     edge.knows(&second.peer());
-    let seen: Value = asked.await.expect("asked").expect("an answer").json().await.expect("JSON");
-    assert_eq!((seen["body"].as_u64(), second.begun(), first.begun()), (Some(3), 1, 0));
+    let echo: Value = request.await.expect("asked").expect("an answer").json().await.expect("JSON");
+    assert_eq!((echo["body"].as_u64(), second.started_requests(), first.started_requests()), (Some(3), 1, 0));
 
     // The company moves to the edge itself, whose gate is closed for a while.
     let company = edge.ownership.close(COMPANY).await.expect("closed");
     second.membership.placement.close([slot()]);
     edge.owns();
-    let asked = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abcd").send());
+    let request = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abcd").send());
     until("it waits", || edge.figures.cluster.waited() == 2).await;
-    assert_eq!(edge.begun(), 0);
+    assert_eq!(edge.started_requests(), 0);
     drop(company);
-    let seen: Value = asked.await.expect("asked").expect("an answer").json().await.expect("JSON");
-    assert_eq!((seen["body"].as_u64(), edge.begun()), (Some(4), 1));
+    let echo: Value = request.await.expect("asked").expect("an answer").json().await.expect("JSON");
+    assert_eq!((echo["body"].as_u64(), edge.started_requests()), (Some(4), 1));
 
     // There is no owner, or it cannot be reached: the client is told to retry.
     let edge = Node::impatient(4);
-    let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = gone.local_addr().expect("an address").to_string();
-    drop(gone);
+    let unused_listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = unused_listener.local_addr().expect("an address").to_string();
+    drop(unused_listener);
     for owner in [None, Some(Peer { life: LifeId::new(9), node: "gone".to_owned(), address })] {
         if let Some(owner) = &owner {
             edge.knows(owner);
@@ -56,60 +56,60 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
 }
 
 /// A process that reads a request and disconnects without a response.
-async fn mortal() -> (Peer, Arc<AtomicUsize>) {
+async fn dying_peer() -> (Peer, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
-    let asked = Arc::new(AtomicUsize::new(0));
-    let seen = asked.clone();
+    let request_count = Arc::new(AtomicUsize::new(0));
+    let counter = request_count.clone();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let read = stream.read(&mut [0; 4096]).await;
             assert!(read.is_ok_and(|read| read > 0));
-            seen.fetch_add(1, Ordering::SeqCst);
+            counter.fetch_add(1, Ordering::SeqCst);
         }
     });
-    (Peer { life: LifeId::new(9), node: "mortal".to_owned(), address }, asked)
+    (Peer { life: LifeId::new(9), node: "dying_peer".to_owned(), address }, request_count)
 }
 
 #[actix_web::test]
 async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     let edge = Node::start(1);
-    let heir = Node::start(3);
-    heir.owns();
-    let (mortal, asked) = mortal().await;
+    let successor = Node::start(3);
+    successor.owns();
+    let (dying_peer, request_count) = dying_peer().await;
     let client = client();
     let path = "/api/v1/echo";
-    edge.knows(&mortal);
+    edge.knows(&dying_peer);
     let lost = ask(&client, Method::POST, edge.url(path)).body("abc").send().await;
     assert!(lost.is_err(), "nobody knows, so nothing is said: {lost:?}");
-    assert_eq!((asked.load(Ordering::SeqCst), edge.figures.cluster.aborted()), (1, 1));
+    assert_eq!((request_count.load(Ordering::SeqCst), edge.figures.cluster.aborted()), (1, 1));
     for (method, key) in [(Method::GET, None), (Method::POST, Some("key"))] {
-        edge.knows(&mortal);
-        let before = asked.load(Ordering::SeqCst);
+        edge.knows(&dying_peer);
+        let before = request_count.load(Ordering::SeqCst);
         let mut request = ask(&client, method.clone(), edge.url(path)).body("abc");
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
         let sent = tokio::spawn(request.send());
-        until("it was asked", || asked.load(Ordering::SeqCst) > before).await;
-        edge.knows(&heir.peer());
-        let seen: Value = sent.await.expect("asked").expect("an answer").json().await.expect("JSON");
-        assert_eq!((&seen["method"], seen["body"].as_u64()), (&json!(method.as_str()), Some(3)));
+        until("it was asked", || request_count.load(Ordering::SeqCst) > before).await;
+        edge.knows(&successor.peer());
+        let echo: Value = sent.await.expect("asked").expect("an answer").json().await.expect("JSON");
+        assert_eq!((&echo["method"], echo["body"].as_u64()), (&json!(method.as_str()), Some(3)));
     }
-    assert_eq!(heir.begun(), 2);
+    assert_eq!(successor.started_requests(), 2);
 
     // A request that the next owner refuses for now may have been executed by the previous one.
-    let hurried = Node::impatient(4);
-    hurried.knows(&mortal);
-    let before = asked.load(Ordering::SeqCst);
-    let request = ask(&client, Method::POST, hurried.url(path)).header("idempotency-key", "other").body("abc");
+    let impatient = Node::impatient(4);
+    impatient.knows(&dying_peer);
+    let before = request_count.load(Ordering::SeqCst);
+    let request = ask(&client, Method::POST, impatient.url(path)).header("idempotency-key", "other").body("abc");
     let sent = tokio::spawn(request.send());
-    until("it was asked", || asked.load(Ordering::SeqCst) > before).await;
-    heir.membership.lease.end();
-    hurried.knows(&heir.peer());
+    until("it was asked", || request_count.load(Ordering::SeqCst) > before).await;
+    successor.membership.lease.end();
+    impatient.knows(&successor.peer());
     assert!(sent.await.expect("asked").is_err(), "503 would say that nothing was changed");
-    assert_eq!(heir.begun(), 2);
-    heir.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
+    assert_eq!(successor.started_requests(), 2);
+    successor.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
 
     // A process that hangs is over once the others say so.
     let hanging = Node::start(5);
@@ -117,10 +117,10 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     edge.knows(&hanging.peer());
     let sent = tokio::spawn(ask(&client, Method::GET, edge.url("/api/v1/hang/200")).send());
     let lost = tokio::spawn(ask(&client, Method::POST, edge.url("/api/v1/hang/200")).send());
-    hanging.has_begun(2).await;
-    edge.knows(&heir.peer());
+    hanging.wait_for_requests(2).await;
+    edge.knows(&successor.peer());
     assert!(lost.await.expect("asked").is_err());
-    heir.has_begun(3).await;
-    heir.world.go.notify_one();
+    successor.wait_for_requests(3).await;
+    successor.world.go.notify_one();
     assert_eq!(sent.await.expect("asked").expect("an answer").status().as_u16(), 200);
 }

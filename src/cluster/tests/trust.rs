@@ -15,21 +15,21 @@ async fn nothing_is_shown_without_the_lease() {
     let node = Node::impatient(1);
     node.owns();
     let client = client();
-    for (method, status, shown) in
+    for (method, status, expected) in
         [(Method::GET, 200, Some(503)), (Method::POST, 409, Some(503)), (Method::POST, 201, None)]
     {
         node.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
-        let before = node.begun();
-        let asked = tokio::spawn(ask(&client, method, node.url(&format!("/api/v1/hang/{status}"))).send());
-        node.has_begun(before + 1).await;
+        let before = node.started_requests();
+        let request = tokio::spawn(ask(&client, method, node.url(&format!("/api/v1/hang/{status}"))).send());
+        node.wait_for_requests(before + 1).await;
         node.membership.lease.end();
         node.world.go.notify_one();
-        let answer = asked.await.expect("asked");
-        assert_eq!(answer.ok().map(|answer| answer.status().as_u16()), shown, "{status}");
+        let answer = request.await.expect("asked");
+        assert_eq!(answer.ok().map(|answer| answer.status().as_u16()), expected, "{status}");
     }
-    let before = node.begun();
+    let before = node.started_requests();
     let answer = ask(&client, Method::POST, node.url("/api/v1/echo")).send().await.expect("an answer");
-    assert_eq!((answer.status().as_u16(), node.begun()), (503, before), "and nothing begins");
+    assert_eq!((answer.status().as_u16(), node.started_requests()), (503, before), "and nothing begins");
     let stranger = client.get(node.url("/api/v1/echo")).send().await.expect("an answer");
     assert_eq!(stranger.status().as_u16(), 503, "that a token is wrong is known from memory");
     let health = client.get(node.url("/health/live")).send().await.expect("an answer");
@@ -53,8 +53,8 @@ async fn the_listener_for_peers_believes_peers_alone() {
     let (_, owner) = pair();
     let client = client();
     let url = |path: &str| format!("http://{}{path}", owner.peers.address());
-    let asked = ask(&client, Method::GET, url("/api/v1/echo")).send().await.expect("an answer");
-    assert_eq!((asked.status().as_u16(), owner.begun()), (403, 0), "nobody has said whose it is");
+    let answer = ask(&client, Method::GET, url("/api/v1/echo")).send().await.expect("an answer");
+    assert_eq!((answer.status().as_u16(), owner.started_requests()), (403, 0), "nobody has said whose it is");
     let signed = |secret: [u8; 64], life: i64| {
         let mut head = actix_http::RequestHead::default();
         head.uri = "/api/v1/echo".parse().expect("a target");
@@ -66,8 +66,8 @@ async fn the_listener_for_peers_believes_peers_alone() {
         let answer = request.send().await.expect("an answer");
         assert_eq!(answer.status().as_u16(), status, "{life}");
         if status == 200 {
-            let seen: Value = answer.json().await.expect("JSON");
-            assert_eq!(seen["from"], "203.0.113.9:4711");
+            let echo: Value = answer.json().await.expect("JSON");
+            assert_eq!(echo["from"], "203.0.113.9:4711");
         }
     }
     owner.membership.placement.close([slot()]);

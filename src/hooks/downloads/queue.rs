@@ -165,9 +165,9 @@ impl<F: PendingFile> DownloadQueue<F> {
             let channels = &self.channels;
             let has_slot =
                 |channel| channels.get(&(id, channel)).is_none_or(|at| *at < self.limits.concurrent_per_channel);
-            let found = company.ready.iter().rev().find(|(_, file)| may && has_slot(file.channel()));
-            let found = found.map(|(message, _)| *message);
-            let file = found.and_then(|message| company.ready.remove(&message));
+            let message = company.ready.iter().rev().find(|(_, file)| may && has_slot(file.channel()));
+            let message = message.map(|(message, _)| *message);
+            let file = message.and_then(|message| company.ready.remove(&message));
             if let Some(file) = &file {
                 company.running.insert(file.message());
                 *self.channels.entry((id, file.channel())).or_default() += 1;

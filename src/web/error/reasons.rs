@@ -140,8 +140,8 @@ pub fn code_of(reason: &str) -> (&'static str, Map<String, Value>) {
         params.insert("item".to_owned(), json!(item));
         return (code, params);
     }
-    let found = FORMS.iter().find_map(|(code, form)| Some((*code, fits(form, reason)?)));
-    found.unwrap_or_else(|| (OTHER, Map::new()))
+    let coded = FORMS.iter().find_map(|(code, form)| Some((*code, fits(form, reason)?)));
+    coded.unwrap_or_else(|| (OTHER, Map::new()))
 }
 
 /// Every code, for the API document.

@@ -282,14 +282,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_response_waits_for_a_while_and_few_wait_in_memory() {
         let ledger = Ledger::with(LIMITS);
-        let held = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
+        let reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
         let (one, two) = (ledger.clone(), ledger.clone());
         let waiting = tokio::spawn(async move { one.reserve_in_memory(reader(1, 1), 30).await.is_some() });
         tokio::task::yield_now().await;
         assert!(two.reserve_in_memory(reader(1, 1), 1).await.is_none(), "no more may wait");
-        drop(held);
+        drop(reservation);
         assert!(waiting.await.expect("a task"));
-        let _held = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
+        let _reservation = ledger.try_reserve(reader(1, 1), 40).expect("a reservation");
         let started = Instant::now();
         assert!(ledger.reserve_in_memory(reader(1, 1), 1).await.is_none());
         assert_eq!(started.elapsed(), LIMITS.wait);

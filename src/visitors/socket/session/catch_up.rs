@@ -31,7 +31,7 @@ struct MissedPage {
     states: Option<States>,
     /// How many messages to read for the next page.
     next_size: i64,
-    _held: HeldBytes,
+    _reservation: HeldBytes,
 }
 
 impl SocketSession {
@@ -72,13 +72,14 @@ impl SocketSession {
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let _permit = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
         // A page is held for as long as its reader is slow. Sockets above their share read theirs later.
-        let held = self.context.response_memory.hold(self.context.address, company, PAGE_BYTES_MAX);
-        let mut held = held.ok_or_else(|| Refusal::Unavailable("too much unread output is buffered".to_owned()))?;
+        let reservation = self.context.response_memory.hold(self.context.address, company, PAGE_BYTES_MAX);
+        let mut reservation =
+            reservation.ok_or_else(|| Refusal::Unavailable("too much unread output is buffered".to_owned()))?;
         let page = PageRequest::first(size);
         let filter = visible_messages(session, self.last_pushed, (None, None));
         let mut missed = messages::list(db, company, &filter, page).await?;
         let (count, bytes) = fitting_rows(&missed.rows);
-        held.shrink(bytes);
+        reservation.shrink(bytes);
         let is_cut = count < missed.rows.len();
         missed.rows.truncate(count);
         // Long messages are seldom alone, and rows that do not fit are read twice: so the next page is smaller.
@@ -90,7 +91,7 @@ impl SocketSession {
             let conversation = (session.channel_id, session.contact_id);
             Some(messages::states(db, company, conversation, session.shown_since()).await?)
         };
-        Ok(MissedPage { rows: missed.rows, states, next_size, _held: held })
+        Ok(MissedPage { rows: missed.rows, states, next_size, _reservation: reservation })
     }
 }
 
