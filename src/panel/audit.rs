@@ -157,7 +157,7 @@ impl<'a> SignInAudit<'a> {
     }
 
     /// Records the outcome.
-    pub(super) async fn end(&self, person: PersonId, begun: Begun, status: u16) {
+    pub(super) async fn end(&self, person: PersonId, open_entry: Begun, status: u16) {
         if let Err(error) = audit_log::end(self.app.db(person.company()), open_entry, status, (None, None)).await {
             tracing::warn!(%error, action = self.action, "could not record an action's result in the audit log");
         }
