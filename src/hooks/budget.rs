@@ -369,7 +369,7 @@ mod tests {
             .collect();
         let small = budget.admit(B).expect("a permit");
         let other = budget.admit(channel(9)).expect("a permit");
-        usage.iter().for_each(CallPermit::mark_verified);
+        permits.iter().for_each(CallPermit::mark_verified);
         assert_eq!(budget.allocate(other.id, 1, now), Allocation::Granted);
         assert_eq!(
             budget.allocate(other.id, 1, now),

@@ -173,13 +173,13 @@ impl Service {
             }
             None => None,
         };
-        let (opened_handles, deliveries) = (handles.clone(), eviction.clone());
+        let (opened_handles, quiesce_eviction) = (handles.clone(), eviction.clone());
         let member = Member::start(MemberDeps {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
             quiesce: Arc::new(move |companies| {
-                let deliveries = deliveries.clone();
-                Box::pin(async move { deliveries.pause_all(companies).await })
+                let eviction = quiesce_eviction.clone();
+                Box::pin(async move { eviction.pause_all(companies).await })
             }),
             drop_company: Arc::new(move |company| {
                 let eviction = eviction.clone();

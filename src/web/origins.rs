@@ -51,9 +51,8 @@ pub fn read(text: &str) -> Result<String, String> {
 /// the normalized form, so it is compared as it is.
 pub fn allows(allowed: &str, origin_bytes: &[u8]) -> bool {
     let Some((scheme, domain)) = allowed.split_once("://*.") else { return allowed.as_bytes() == origin_bytes };
-    let host_and_port = std::str::from_utf8(origin_bytes)
-        .ok()
-        .and_then(|origin_bytes| origin_bytes.strip_prefix(scheme)?.strip_prefix("://"));
+    let host_and_port =
+        std::str::from_utf8(origin_bytes).ok().and_then(|origin| origin.strip_prefix(scheme)?.strip_prefix("://"));
     // The port is compared too: another port is another website.
     let below = host_and_port.and_then(|host| host.strip_suffix(domain)?.strip_suffix('.'));
     below.is_some_and(is_name)

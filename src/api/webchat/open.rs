@@ -118,7 +118,7 @@ pub async fn open(
         let reason = "must be a webchat".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
     }
-    let identity = new.contact_id.map_or(VisitorIdentity::OperationPart, VisitorIdentity::Contact);
+    let identity = new.contact_id.map_or(VisitorIdentity::Described, VisitorIdentity::Contact);
     let (company, channel) = (caller.company, new.channel_id);
     let opening = SessionOpening { app: &app, company, channel, identity, arrival: &new.arrival, once: &once };
     let show = |row: &SessionRow, contact: &ContactRow, token: &str| {
@@ -133,7 +133,7 @@ pub(crate) enum VisitorIdentity {
     /// The company names the contact.
     Contact(ContactId),
     /// The company describes the visitor, and vouches for the description.
-    OperationPart,
+    Described,
     /// The company has signed the visitor's identity.
     Identified(Identified),
     /// Only the browser describes the visitor, which is a claim: they get a contact of their own. The holder of the
@@ -174,7 +174,7 @@ impl SessionOpening<'_> {
         // missing.
         let may_be_missing = match &self.identity {
             VisitorIdentity::Contact(_) => false,
-            VisitorIdentity::OperationPart => !self.arrival.visitor.is_anonymous(),
+            VisitorIdentity::Described => !self.arrival.visitor.is_anonymous(),
             VisitorIdentity::Identified(_) | VisitorIdentity::Unknown { .. } => true,
         };
         let attempts = if may_be_missing { ATTEMPTS_MAX } else { 1 };
@@ -256,7 +256,7 @@ impl SessionOpening<'_> {
                 app.engine.contacts.fill(company, &contact, &self.arrival.with_source(&Visitor::default())).await?;
                 Ok(SessionContact { contact: self.read(*id).await?, is_returning: true, turn: None })
             }
-            VisitorIdentity::OperationPart => {
+            VisitorIdentity::Described => {
                 let Vouched { id, verified, is_new } = self.find_described().await?;
                 if !verified {
                     app.engine.sessions.vouch(company, id).await?;
