@@ -50,10 +50,10 @@ async fn run() {
     let postgres = support::Postgres::start().await;
     let (service, key) = serve(&postgres).await;
     // What the middleware works with, as in the service.
-    let front = service.handles.front.clone();
+    let web_state = service.handles.web_state.clone();
     let add = || {
-        let front = front.clone();
-        move |services: &mut web::ServiceConfig| front.add(services)
+        let web_state = web_state.clone();
+        move |services: &mut web::ServiceConfig| web_state.add(services)
     };
     let mut criterion = Criterion::default().configure_from_args().measurement_time(Duration::from_secs(5));
     let mut group = criterion.benchmark_group("front_door");
