@@ -10,7 +10,7 @@ use hotline_persistence::tables::product_categories::ProductCategory;
 use hotline_persistence::tables::products::Product;
 use hotline_persistence::{Amount, BoardId, CompanyId, ContactId, PgConnection, PgPool, QueueId, UserId};
 
-use super::parse_name;
+use super::name_column;
 use crate::cli::Failure;
 
 /// The stages of the board; won cards go to the last one.
