@@ -35,7 +35,7 @@ pub enum Command {
     Update(Update),
     /// Create or rotate the identity secret of a webchat; it is printed once
     #[command(visible_alias = "rotate-identity-secret")]
-    RotateIdentitySecret(RotateIdentitySecret),
+    IdentitySecret(RotateIdentitySecret),
 }
 
 #[derive(Args)]
@@ -150,7 +150,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             output.many("channels", &columns, all)
         }
         Command::Update(update) => update.run().await,
-        Command::RotateIdentitySecret(rotate) => rotate.run().await,
+        Command::IdentitySecret(rotate) => rotate.run().await,
     }
 }
 
