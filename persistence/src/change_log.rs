@@ -277,7 +277,7 @@ pub(crate) fn publish_synced(queue: &FlushQueue, entries: &mut Vec<(Seq, Pending
     let mut signals = Vec::with_capacity(entries.len());
     queue.push(entries.drain(..).map(|(seq, entry)| {
         signals.push(entry.signal);
-        Entry { seq, changes: entry.changes, waiter: None }
+        Entry { seq, changes: entry.changes, signal: None }
     }));
     for signal in signals {
         signal.complete();
