@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::events::{self, After, EventKind, Portion, StoredEvent, Subject};
 use hotline_persistence::tables::webhooks::Endpoint;
-use hotline_persistence::tables::webhooks::deliveries::{self, Due};
+use hotline_persistence::tables::webhooks::deliveries::{self, DueDelivery};
 use hotline_persistence::{CompanyId, LoggedEventId};
 
 use super::queue::OutgoingEvent;
@@ -64,8 +64,8 @@ pub(super) async fn page(
 pub(super) async fn of_due(
     app: &App,
     company: CompanyId,
-    due: Vec<Due>,
-) -> Result<Vec<(Due, Option<OutgoingEvent>)>, EventReadError> {
+    due: Vec<DueDelivery>,
+) -> Result<Vec<(DueDelivery, Option<OutgoingEvent>)>, EventReadError> {
     let mut stored_events = Vec::with_capacity(due.len());
     for delivery in &due {
         let id = LoggedEventId::new(delivery.event_id);
@@ -76,7 +76,7 @@ pub(super) async fn of_due(
     let rendered =
         serialize_events(app.db(company), company, stored_events, &view_context(app, company)?, BYTES_AT_ONCE).await;
     let mut events = outgoing_events(heads, rendered.map_err(reason)?);
-    let with_event = |delivery: Due| {
+    let with_event = |delivery: DueDelivery| {
         let index = events.iter().position(|event| event.id == delivery.event_id);
         let event = index.map(|index| events.swap_remove(index));
         (event.is_some() || !stored_ids.contains(&delivery.event_id)).then_some((delivery, event))

@@ -4,7 +4,7 @@
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_persistence::tables::people::links::{self, LinkKind};
-use hotline_persistence::tables::people::{self, Language, PersonId, Profile, factors, sessions};
+use hotline_persistence::tables::people::{self, Language, Person, PersonId, factors, sessions};
 use hotline_persistence::tables::users::User;
 use hotline_persistence::{CompanyId, Timestamp, UserId, table};
 use serde::Serialize;
@@ -90,7 +90,7 @@ async fn send_link(
     panel: &Panel,
     request: &HttpRequest,
     company: CompanyId,
-    profile: Profile,
+    profile: Person,
     (kind, url): (LinkKind, &str),
 ) -> Option<String> {
     let mailer = panel.mailer.as_ref()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_persistence::tables::events::EventKind;
-use hotline_persistence::tables::webhooks::deliveries::{self, Due, Waiting};
+use hotline_persistence::tables::webhooks::deliveries::{self, DueDelivery, Waiting};
 use hotline_persistence::tables::webhooks::{self, Endpoint};
 
 use super::RETRY_AFTER;
@@ -19,7 +19,7 @@ pub(super) const NOT_SERVED: &str = "the company is unavailable";
 /// The result of a courier's statement.
 pub(super) enum StatementResult {
     Written(Result<WriteResult, WriteFailure>),
-    Due(Result<Vec<(Due, Option<OutgoingEvent>)>, EventReadError>),
+    Due(Result<Vec<(DueDelivery, Option<OutgoingEvent>)>, EventReadError>),
     Read(Result<EventBatch, EventReadError>),
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn due(
     now: DateTime<Utc>,
     QueueContents { read_to, event_ids }: QueueContents,
     limit: usize,
-) -> Result<Vec<(Due, Option<OutgoingEvent>)>, EventReadError> {
+) -> Result<Vec<(DueDelivery, Option<OutgoingEvent>)>, EventReadError> {
     let store = shared.app.engine.store();
     let Some(_presence) = store.ownership().follow(endpoint.company) else {
         return Err(NOT_SERVED.to_owned());

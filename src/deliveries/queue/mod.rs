@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryStatus, Due, Outcome};
+use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryStatus, DueDelivery, Outcome};
 
 pub(super) use self::batch::WriteBatch;
 use self::batch::outcome_of;
@@ -175,14 +175,14 @@ impl DeliveryQueue {
     }
 
     /// Adds a delivery that is due again.
-    pub(super) fn push_due(&mut self, due: &Due, event: OutgoingEvent, now: DateTime<Utc>) {
+    pub(super) fn push_due(&mut self, due: &DueDelivery, event: OutgoingEvent, now: DateTime<Utc>) {
         if !self.events.contains_key(&due.event_id) {
             self.insert_event(QueuedEvent { event, tries: due.tries, is_in_table: true, since: now });
         }
     }
 
     /// The event of a due delivery is no longer in the log.
-    pub(super) fn expire(&mut self, due: Due, reason: &str, now: DateTime<Utc>) {
+    pub(super) fn expire(&mut self, due: DueDelivery, reason: &str, now: DateTime<Utc>) {
         let attempt = failure_without_attempt(reason, now);
         self.unwritten.push(Outcome {
             event_id: due.event_id,

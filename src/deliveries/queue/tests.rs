@@ -142,7 +142,8 @@ fn an_endpoint_that_is_forgiven_fails_from_its_next_failure_on() {
 fn a_delivery_has_failed_after_its_last_attempt_and_the_next_of_its_record_is_tried() {
     let retry_policy = RetryPolicy { pauses: vec![std::time::Duration::from_secs(1)], ..RetryPolicy::default() };
     let mut queue = DeliveryQueue::new(2, None);
-    let due = Due { event_id: 1, kind: "ticket.read".to_owned(), lane: "a".to_owned(), tries: 1, created_at: START };
+    let due =
+        DueDelivery { event_id: 1, kind: "ticket.read".to_owned(), lane: "a".to_owned(), tries: 1, created_at: START };
     queue.push_due(&due, outgoing(1, "a"), START);
     assert_eq!(start_all(&mut queue), [1]);
     let outcome = queue.finish(1, Verdict::Refused, attempt(), &retry_policy, START);
@@ -235,14 +236,14 @@ impl FakeTable {
         self.rows.iter().any(|(event, row)| *event <= read_to && row.1 == DeliveryStatus::Pending)
     }
 
-    fn due(&self, now: DateTime<Utc>, read_to: i64, in_memory: &[i64]) -> Vec<Due> {
+    fn due(&self, now: DateTime<Utc>, read_to: i64, in_memory: &[i64]) -> Vec<DueDelivery> {
         let due = self.rows.iter().filter(|(event, row)| {
             row.1 == DeliveryStatus::Pending
                 && row.3.is_some_and(|at| at <= now)
                 && **event <= read_to
                 && !in_memory.contains(event)
         });
-        due.map(|(event, row)| Due {
+        due.map(|(event, row)| DueDelivery {
             event_id: *event,
             kind: "ticket.read".to_owned(),
             lane: row.0.clone(),
