@@ -124,7 +124,7 @@ describe("an interactive message", () => {
     const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };
     await at.company.interactive(ticket, request);
     await visitor.option("Share my location").click();
-    await visitor.widget.getByText("Your location could not be read.").waitFor();
+    await visitor.widget.getByText("We couldn't get your location.").waitFor();
     assert.equal(await visitor.option("Share my location").getAttribute("aria-disabled"), "false");
     await visitor.leave();
   });
