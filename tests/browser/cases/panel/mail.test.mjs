@@ -177,7 +177,7 @@ describe("with a relay of mail", () => {
     });
     assert.ok(slowed.every(({ wait }) => wait >= 1), "they are told how long");
     // The page says so, also to who knows the password.
-    const refusal = stranger.page.getByRole("alert").filter({ hasText: "Too many tries. Wait" });
+    const refusal = stranger.page.getByRole("alert").filter({ hasText: "Too many attempts. Wait" });
     await eventually("who knows the password is told to wait", async () => {
       await eventually("no try is left", async () => (await wrong()).status === 429);
       await signIn(stranger);
