@@ -5,13 +5,13 @@ use sqlx::postgres::PgListener;
 
 use crate::{CompanyId, LoggedEventId, Result};
 
-/// The channel the tables' triggers notify on (`0006_directory_news.sql`).
+/// The channel the tables' triggers `directory_changed` notify on.
 const CHANNEL: &str = "hotline_directory";
 
-/// The channel on which events of plain changes are notified (`0043_events.sql`).
+/// The channel on which events of plain changes are notified, by `hotline_number_events`.
 const EVENTS_CHANNEL: &str = "hotline_events";
 
-/// The channel on which changes of webhooks are notified (`0044_webhooks.sql`).
+/// The channel on which changes of webhooks are notified, by `hotline_webhooks_changed`.
 const WEBHOOKS_CHANNEL: &str = "hotline_webhooks";
 
 /// A notification.

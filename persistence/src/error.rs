@@ -266,7 +266,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether a transaction was refused because this life is over (`0060_cluster.sql`).
+/// Whether a transaction was refused because this life is over: `hotline_fence` raises it.
 pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "HL001")
 }

@@ -14,6 +14,7 @@ mod events;
 mod fenced;
 mod floors;
 mod fuzz_bodies;
+mod migrations;
 mod reasons;
 mod references;
 mod schema;

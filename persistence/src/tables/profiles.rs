@@ -1,7 +1,6 @@
 //! Permission profiles of users. Plain.
 //!
-//! A company starts with three profiles; the function `hotline_default_profiles` of migration 7 defines their
-//! permissions.
+//! A company starts with three profiles; the database's function `hotline_default_profiles` defines their permissions.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

@@ -15,7 +15,7 @@ use crate::cluster::planner::{self, MOVES_MAX};
 /// How often the tables are read, in case notifications were lost, and how often a plan is made.
 const LOOK_EVERY: Duration = Duration::from_millis(1000);
 
-/// The channel that the tables' triggers notify (`0060_cluster.sql`).
+/// The channel that the triggers of `lives` and `slots` notify.
 const CHANNEL: &str = "hotline_placement";
 
 impl Member {

@@ -15,7 +15,11 @@ async fn every_table_of_companies_is_planned_alike() {
         where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'company_id'
             and a.attstattarget <> 0 order by 1";
     let known: Vec<String> = sqlx::query_scalar(known).fetch_all(&app.db).await.expect("tables");
-    assert_eq!(known, Vec::<String>::new(), "have statistics on company_id: `set statistics 0`, see migration 21");
+    assert_eq!(
+        known,
+        Vec::<String>::new(),
+        "have statistics on company_id: `set statistics 0`, see the end of the baseline"
+    );
     let searched =
         "select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam
         where m.amname = 'gin' and c.relnamespace = 'public'::regnamespace
