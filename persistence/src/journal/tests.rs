@@ -14,9 +14,9 @@ use super::*;
 mod damage;
 #[cfg(feature = "failpoints")]
 mod failures;
+mod format;
 mod mangling;
 mod recycling;
-mod version_1;
 
 const SMALL: Options = Options {
     segment_bytes: 512,
