@@ -125,7 +125,7 @@ impl Records {
                 return Err(JournalError::damaged(&path, 0, "the header belongs to another segment"));
             }
             self.current = Some((file, path));
-            self.offset = header.bytes() as u64;
+            self.offset = HEADER_BYTES as u64;
             self.seed = header.seed();
         }
         Ok(())
@@ -155,7 +155,6 @@ impl Iterator for Records {
 
 fn read_header(file: &File, path: &Path) -> Result<Header, JournalError> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
-    // A version 1 file may be shorter than `HEADER_BYTES`.
     file.take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(JournalError::io("read", path))?;
     Header::decode(&bytes).map_err(|reason| JournalError::damaged(path, 0, reason))
 }

@@ -12,9 +12,6 @@
 //! rest    = what earlier uses of the file left, up to stale-end, and 0x00* from there
 //! ```
 //!
-//! This is version 2. Version 1 has no `stale-end` (its rest is zeros), and its group crc does not cover the header's
-//! first-seq. It is still read but never written.
-//!
 //! A file is named `<first-seq as 20 digits>.journal`. Sequences have no gaps, neither within a segment nor between
 //! segments.
 //!
@@ -42,51 +39,22 @@ use super::{RECORD_BYTES_MAX, Seq};
 /// Random id of a journal: distinguishes its files from those of another journal.
 pub(super) type JournalId = [u8; 16];
 
-/// Length of the header this version writes.
 pub(super) const HEADER_BYTES: usize = 52;
-/// Length of the shortest readable header, version 1's.
-pub(super) const HEADER_BYTES_MIN: usize = 44;
 pub(super) const FRAME_BYTES: usize = 24;
 /// Length field before each record.
 pub(super) const RECORD_PREFIX_BYTES: usize = 4;
 
 const HEADER_MAGIC: &[u8; 8] = b"HOTLJRNL";
 const GROUP_MAGIC: [u8; 4] = [0xB7, 0x48, 0x4C, 0xE9];
-const CRC_BYTES: usize = 4;
+/// Offset of the header's checksum.
+const CRC_AT: usize = HEADER_BYTES - 4;
 
-/// Segment format versions. Incremented when an older release could not read what this one writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
-    /// Every file is new.
-    V1,
-    /// A file may be a recycled segment.
-    V2,
-}
-
-impl Version {
-    fn of(number: u32) -> Option<Self> {
-        [Self::V1, Self::V2].into_iter().find(|version| version.number() == number)
-    }
-
-    fn number(self) -> u32 {
-        match self {
-            Self::V1 => 1,
-            Self::V2 => 2,
-        }
-    }
-
-    fn header_bytes(self) -> usize {
-        match self {
-            Self::V1 => HEADER_BYTES_MIN,
-            Self::V2 => HEADER_BYTES,
-        }
-    }
-}
+/// Version of the format. Incremented when an older release could not read what this one writes.
+const VERSION: u32 = 1;
 
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    pub version: Version,
     pub frame_bytes_max: u32,
     pub first: Seq,
     pub id: JournalId,
@@ -97,61 +65,44 @@ pub(super) struct Header {
 impl Header {
     /// Header of a segment in a file that was never used before.
     pub fn new(frame_bytes_max: u32, first: Seq, id: JournalId) -> Self {
-        Self { version: Version::V2, frame_bytes_max, first, id, stale_end: 0 }
-    }
-
-    /// Offset of the first group.
-    pub fn bytes(&self) -> usize {
-        self.version.header_bytes()
+        Self { frame_bytes_max, first, id, stale_end: 0 }
     }
 
     /// Initial checksum value of this segment's groups.
     pub fn seed(&self) -> u32 {
-        let of_id = crc32c::crc32c(&self.id);
-        match self.version {
-            Version::V1 => of_id,
-            Version::V2 => crc32c::crc32c_append(of_id, &self.first.to_le_bytes()),
-        }
+        crc32c::crc32c_append(crc32c::crc32c(&self.id), &self.first.to_le_bytes())
     }
 
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(HEADER_MAGIC);
-        bytes.extend_from_slice(&self.version.number().to_le_bytes());
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&self.frame_bytes_max.to_le_bytes());
         bytes.extend_from_slice(&self.first.to_le_bytes());
         bytes.extend_from_slice(&self.id);
-        if self.version == Version::V2 {
-            bytes.extend_from_slice(&self.stale_end.to_le_bytes());
-        }
+        bytes.extend_from_slice(&self.stale_end.to_le_bytes());
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         bytes
     }
 
     /// The error is the reason; the caller adds the file name.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let too_short = || format!("the header is cut to {} bytes", bytes.len());
-        if bytes.len() < HEADER_BYTES_MIN {
-            return Err(too_short());
+        if bytes.len() < HEADER_BYTES {
+            return Err(format!("the header is cut to {} bytes", bytes.len()));
         }
         if bytes[..8] != *HEADER_MAGIC {
             return Err("this is not a journal segment".to_owned());
         }
-        let number = u32_at(bytes, 8);
-        let Some(version) = Version::of(number) else {
-            return Err(format!("format version {number} is not one this release reads (1 and 2)"));
-        };
-        let crc_at = version.header_bytes() - CRC_BYTES;
-        if bytes.len() < version.header_bytes() {
-            return Err(too_short());
+        let version = u32_at(bytes, 8);
+        if version != VERSION {
+            return Err(format!("this release reads format version {VERSION}, not {version}"));
         }
-        if crc32c::crc32c(&bytes[..crc_at]) != u32_at(bytes, crc_at) {
+        if crc32c::crc32c(&bytes[..CRC_AT]) != u32_at(bytes, CRC_AT) {
             return Err("the header's checksum does not match".to_owned());
         }
         let mut id = JournalId::default();
         id.copy_from_slice(&bytes[24..40]);
-        let stale_end = if version == Version::V2 { u64_at(bytes, 40) } else { 0 };
-        Ok(Self { version, frame_bytes_max: u32_at(bytes, 12), first: u64_at(bytes, 16), id, stale_end })
+        Ok(Self { frame_bytes_max: u32_at(bytes, 12), first: u64_at(bytes, 16), id, stale_end: u64_at(bytes, 40) })
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::confirmed_file::{self, ConfirmedFile};
 use super::reader::Records;
-use super::record::{Frame, HEADER_BYTES_MIN, Header, JournalId, find_group_magic, whole_group};
+use super::record::{Frame, HEADER_BYTES, Header, JournalId, find_group_magic, whole_group};
 use super::segment::{self, Dir, SegmentList};
 use super::state::{JournalState, OpenJournal, SealedSegment};
 use super::{Journal, JournalError, Options, Seq};
@@ -93,8 +93,8 @@ pub struct Inspection {
 
 /// Inspects a journal that may be in use; `None` if there is no journal.
 ///
-/// Besides the confirmed file, a released segment proves that its records were confirmed. So this also works for
-/// journals of earlier releases, which have no such file.
+/// Besides the confirmed file, which may be behind after a crash of the machine, a released segment proves that its
+/// records were confirmed.
 pub fn inspect(dir: &Path) -> Result<Option<Inspection>, JournalError> {
     let Some(id) = segment::read_id(dir)? else { return Ok(None) };
     let recorded = confirmed_file::read(dir, &id)?.unwrap_or(0);
@@ -230,7 +230,7 @@ fn take_unfinished(files: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathB
 
 fn has_no_header(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
-    if file.metadata()?.len() < HEADER_BYTES_MIN as u64 {
+    if file.metadata()?.len() < HEADER_BYTES as u64 {
         return Ok(true);
     }
     let mut chunk = vec![0; 1 << 16];
@@ -275,7 +275,7 @@ fn verify_segment(
 ) -> Result<VerifiedSegment, JournalError> {
     let header = check_header(path, first, bytes, id)?;
     let seed = header.seed();
-    let (mut at, mut last_group, mut next) = (header.bytes(), header.bytes(), first);
+    let (mut at, mut last_group, mut next) = (HEADER_BYTES, HEADER_BYTES, first);
     while let Some(group) = whole_group(&bytes[at..], seed) {
         if group.first != next {
             let reason = format!("a group begins with seq {} instead of {next}", group.first);

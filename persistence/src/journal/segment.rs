@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::record::{Header, JournalId};
 use super::{JournalError, Seq};
 
-/// A spare is named `spare-<number>.tmp`; older releases used no number.
-const SPARE_PREFIX: &str = "spare";
+/// A spare is named `spare-<number>.tmp`.
+const SPARE_PREFIX: &str = "spare-";
 const SPARE_SUFFIX: &str = ".tmp";
 /// A segment created when no spare was ready. It needs its own name, since a spare may be created at the same time.
 const INLINE_FILE: &str = "segment.tmp";
@@ -70,7 +70,7 @@ pub(super) fn private() -> OpenOptions {
     options
 }
 
-/// Removes other users' permissions from the directory and its files: earlier releases left them to the umask.
+/// Removes other users' permissions from the directory and its files: those of a restored backup may have some.
 pub(super) fn make_private(dir: &Path) -> Result<(), JournalError> {
     set_mode(dir, DIR_MODE)?;
     for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
@@ -310,7 +310,7 @@ pub(super) fn use_reserve(
 }
 
 fn spare_path(dir: &Path, number: u64) -> PathBuf {
-    dir.join(format!("{SPARE_PREFIX}-{number}{SPARE_SUFFIX}"))
+    dir.join(format!("{SPARE_PREFIX}{number}{SPARE_SUFFIX}"))
 }
 
 fn is_spare(name: &str) -> bool {

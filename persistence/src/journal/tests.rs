@@ -362,7 +362,7 @@ fn only_the_owner_can_read_the_files_even_if_others_could_before() {
         }
         assert_eq!(mode(&journal), 0o700);
         open_journal.close().unwrap();
-        // The modes an earlier release left.
+        // As a restored backup may be.
         for file in fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()) {
             fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
         }
@@ -396,7 +396,7 @@ fn the_confirmed_sequence_can_be_read_without_opening_the_journal() {
     recovered.confirm(8).unwrap();
     assert_eq!(confirmed(), 9, "it never goes back");
     drop(recovered);
-    // An earlier release has no note, but a released segment proves the same.
+    // Without the file, a released segment proves the same.
     fs::remove_file(journal.join("confirmed")).unwrap();
     assert_eq!(confirmed(), 0);
     let (open_journal, _released) = start(&journal, &large, 9);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::record::{FRAME_BYTES, HEADER_BYTES, HEADER_BYTES_MIN, RECORD_PREFIX_BYTES};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES, RECORD_PREFIX_BYTES};
 use super::*;
 
 pub(super) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -161,11 +161,11 @@ fn a_missing_id_is_refused() {
 
 #[test]
 fn a_segment_whose_creation_was_interrupted_is_removed() {
-    for bytes in [Vec::new(), vec![7; HEADER_BYTES_MIN - 1], vec![0; 512]] {
+    for bytes in [Vec::new(), vec![7; HEADER_BYTES - 1], vec![0; 512]] {
         let dir = written_journal(20);
         let unfinished = segment::segment_path(dir.path(), 21);
         fs::write(&unfinished, bytes).unwrap();
-        let spares = ["spare.tmp", "spare-7.tmp"].map(|name| dir.path().join(name));
+        let spares = ["spare-1.tmp", "spare-7.tmp"].map(|name| dir.path().join(name));
         spares.iter().for_each(|spare| fs::write(spare, b"half").unwrap());
         let recovered = open(dir.path(), SMALL).unwrap();
         assert_eq!(contents(&recovered, 1), expected(1, 20));

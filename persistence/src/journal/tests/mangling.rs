@@ -10,7 +10,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 
 use super::super::reader::Records;
-use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId, Version};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId};
 use super::damage::{restore, snapshot};
 use super::*;
 
@@ -52,7 +52,6 @@ enum Corruption {
     },
     /// A complete header with arbitrary fields.
     Header {
-        is_version_1: bool,
         frame_bytes_max: u32,
         first: Seq,
         stale_end: u64,
@@ -91,15 +90,9 @@ fn corruption() -> impl Strategy<Value = Corruption> {
         }),
         (any::<Index>(), sequences(), sequences(), 1u64..4)
             .prop_map(|(at, segment, first, records)| Corruption::Group { at, segment, first, records }),
-        (any::<bool>(), sizes(), sequences(), ends(), any::<bool>()).prop_map(
-            |(is_version_1, frame_bytes_max, first, stale_end, has_own_id)| Corruption::Header {
-                is_version_1,
-                frame_bytes_max,
-                first,
-                stale_end,
-                has_own_id
-            }
-        ),
+        (sizes(), sequences(), ends(), any::<bool>()).prop_map(|(frame_bytes_max, first, stale_end, has_own_id)| {
+            Corruption::Header { frame_bytes_max, first, stale_end, has_own_id }
+        }),
         any::<Index>().prop_map(Corruption::Copy),
     ]
 }
@@ -138,11 +131,10 @@ impl Corruption {
                 let records: Vec<_> = (0..*records).map(|number| record(first.saturating_add(number))).collect();
                 put(bytes, offset(at, bytes), &group(&Header::new(0, *segment, *id), *first, &records));
             }
-            Self::Header { is_version_1, frame_bytes_max, first, stale_end, has_own_id } => {
-                let version = if *is_version_1 { Version::V1 } else { Version::V2 };
+            Self::Header { frame_bytes_max, first, stale_end, has_own_id } => {
                 let id = if *has_own_id { *id } else { JournalId::default() };
                 let (frame_bytes_max, first, stale_end) = (*frame_bytes_max, *first, *stale_end);
-                put(bytes, 0, &Header { version, frame_bytes_max, first, id, stale_end }.encode());
+                put(bytes, 0, &Header { frame_bytes_max, first, id, stale_end }.encode());
             }
             Self::Copy(from) => bytes.clone_from(from.get(others)),
         }

@@ -31,7 +31,7 @@ fn stale(id: &record::JournalId, first: Seq) -> Vec<u8> {
 /// End offset of a segment's last group.
 fn end_of_groups(bytes: &[u8]) -> usize {
     let header = Header::decode(bytes).unwrap();
-    let mut at = header.bytes();
+    let mut at = HEADER_BYTES;
     while let Some(group) = whole_group(&bytes[at..], header.seed()) {
         at += group.bytes();
     }
